@@ -1,0 +1,196 @@
+"""The newest block, followed by polling, with what an eth is worth there."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import msgspec
+import structlog
+
+from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.domain.evidence import Market, Missing
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.venues import abi, amm_v3
+from roundtrip.venues.base import Contracts
+
+from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
+
+LATEST_ROUND_DATA = "0xfeaf968c"
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest block the node told of, and when it was heard (monotonic seconds)."""
+
+    block: BlockRef
+    base_fee_wei: int
+    coinbase: Address
+    prev_randao: str
+    market: Market
+    heard_s: float
+
+
+class _Header(msgspec.Struct, rename="camel"):
+    number: str
+    hash: str
+    timestamp: str
+    miner: str
+    mix_hash: str
+    base_fee_per_gas: str
+
+
+class Heads:
+    """Follows the chain's head. ``current`` never waits for the node."""
+
+    def __init__(
+        self,
+        node: Node,
+        chain_id: int,
+        contracts: Contracts,
+        poll_ms: int = 200,
+        market_age_s: float = 2.0,
+        stale_s: float = 15.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._node = node
+        self._chain_id = chain_id
+        self._contracts = contracts
+        self._poll_s = poll_ms / 1000
+        self._market_age_s = market_age_s
+        self._stale_s = stale_s
+        self._clock = clock
+        self._head: Head | None = None
+        self._answered_s = -1e9
+        self._market: tuple[float, Market] | None = None
+        self._fault: RoundtripError = NodeFault("no block was heard of yet")
+
+    def current(self) -> Head:
+        """The newest head. Raises NodeFault when the node has not answered for a while."""
+        if self._head is None or self._clock() - self._answered_s > self._stale_s:
+            raise self._fault
+        return self._head
+
+    @contextlib.asynccontextmanager
+    async def following(self) -> AsyncIterator["Heads"]:
+        """Polls in the background while the block of ``async with`` runs."""
+        with contextlib.suppress(RoundtripError):
+            await self.refresh()
+        task = asyncio.create_task(self._follow(), name="heads")
+        try:
+            yield self
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(self._poll_s)
+            try:
+                await self.refresh()
+            except RoundtripError as fault:
+                self._fault = fault
+
+    async def refresh(self) -> Head:
+        """Asks the node once. Raises NodeFault when it is of another chain or gives no header."""
+        try:
+            return await self._refresh()
+        except RoundtripError as fault:
+            self._fault = fault
+            raise
+
+    async def _refresh(self) -> Head:
+        calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", ["latest", False])]
+        chain, latest = await self._node.batch(calls)
+        if quantity(chain) != self._chain_id:
+            self._head = None
+            raise NodeFault(f"it is of chain {quantity(chain)}, not {self._chain_id}")
+        header = _header(latest)
+        self._answered_s = self._clock()
+        block = BlockRef(int(header.number, 16), header.hash, int(header.timestamp, 16))
+        if self._head is not None and self._head.block.hash == block.hash:
+            return self._head
+        market = await self._market_at(block)
+        self._head = Head(
+            block=block,
+            base_fee_wei=int(header.base_fee_per_gas, 16),
+            coinbase=Address(header.miner.lower()),
+            prev_randao=header.mix_hash,
+            market=market,
+            heard_s=self._clock(),
+        )
+        return self._head
+
+    async def _market_at(self, block: BlockRef) -> Market:
+        now = self._clock()
+        if self._market is not None and now - self._market[0] < self._market_age_s:
+            return self._market[1]
+        try:
+            answers = await self._node.batch(market_calls(self._contracts, block))
+            market = read_market(answers, self._contracts, block)
+        except RoundtripError as fault:
+            market = Market(block.number, Missing("node", fault.message), None, None)
+        self._market = (now, market)
+        return market
+
+
+def _header(answer: msgspec.Raw | RpcError) -> _Header:
+    if isinstance(answer, RpcError):
+        raise NodeFault(answer.message[:80] or "it gave no newest block")
+    try:
+        header = msgspec.json.decode(answer, type=_Header)
+        for number in (header.number, header.timestamp, header.base_fee_per_gas):
+            int(number, 16)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise NodeFault("its newest block has no header that can be read") from error
+    return header
+
+
+# --- what an eth is worth --------------------------------------------------------------------------
+
+
+def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
+    """Price and liquidity of every standard weth/usdg pool, and the feed where there is one."""
+    calls: list[tuple[Address, str]] = []
+    for fee in amm_v3.FEE_TIERS_PIPS:
+        pool = amm_v3.pool_address(contracts.v3_factory, contracts.weth, contracts.usdg, fee)
+        calls += [(pool, amm_v3.SLOT0), (contracts.weth, abi.call(amm_v3.BALANCE_OF, pool))]
+    if contracts.eth_usd_feed is not None:
+        calls.append((contracts.eth_usd_feed, LATEST_ROUND_DATA))
+    pinned = {"blockHash": block.hash}
+    return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
+
+
+def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> Market:
+    """The market from the pool that holds most weth."""
+    best: tuple[int, int, int] | None = None
+    for number, fee in enumerate(amm_v3.FEE_TIERS_PIPS):
+        sqrt_price = _uint(answers[2 * number])
+        reserve_wei = _uint(answers[2 * number + 1])
+        if sqrt_price and reserve_wei and (best is None or reserve_wei > best[0]):
+            best = (reserve_wei, sqrt_price, fee)
+    feed = None
+    if contracts.eth_usd_feed is not None:
+        # latestRoundData answers (roundId, answer, startedAt, updatedAt, answeredInRound), 8 decimals.
+        feed = _uint(answers[-1], 1)
+    if best is None:
+        gap = Missing("node", "no pool tells what an eth is worth")
+        return Market(block.number, gap, None, feed)
+    return Market(block.number, _usdg_per_eth(best[1], contracts), best[2], feed)
+
+
+def _usdg_per_eth(sqrt_price_x96: int, contracts: Contracts) -> int:
+    square = sqrt_price_x96 * sqrt_price_x96
+    if contracts.weth < contracts.usdg:
+        return square * 10**18 >> 192
+    return (10**18 << 192) // square
+
+
+def _uint(answer: msgspec.Raw | RpcError, index: int = 0) -> int | None:
+    try:
+        return abi.uint_at(hex_bytes(answer), index)
+    except NodeFault:
+        return None

@@ -1,0 +1,311 @@
+"""What one probe's simulation consists of, and what its balances say. Pure.
+
+Balances decide, read by a wallet of its own that neither trades nor is funded by the trader; gas is
+added back. The quote side is read in wei for venues paid in eth, else in the quote's units.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.domain.evidence import (
+    Bought,
+    BuyOutcome,
+    CellOutcome,
+    Environment,
+    Market,
+    Missing,
+    Probe,
+    Refused,
+    Size,
+    Sold,
+    Venue,
+)
+from roundtrip.domain.policy import Policy
+from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
+from roundtrip.venues import abi, amm_v3
+from roundtrip.venues.base import Call, Contracts, VenueFile
+
+from .simulate import Plan, PlannedBlock, Results, Step
+
+GET_ETH_BALANCE = "0x4d2301cc"
+TRANSFER = "0xa9059cbb"
+
+_BUY_DELAY_S = 1
+"""The buy stands in the next block, a second on: timestamps must rise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every probe of one token shares."""
+
+    token: Address
+    contracts: Contracts
+    market: Market
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A venue with the module that knows its kind."""
+
+    venue: Venue
+    file: VenueFile
+
+    def pays_eth(self) -> bool:
+        """True when the wallet pays and is paid in eth itself."""
+        return self.venue.quote in ("eth", "weth")
+
+
+def size_wei(size: Size, policy: Policy) -> int:
+    """A size in wei."""
+    divisors = {"probe": 1, "thousandth": policy.fee_divisor}
+    divisors |= {"tenth": policy.smaller_divisors[0], "hundredth": policy.smaller_divisors[1]}
+    return policy.large_wei if size == "large" else policy.probe_wei // divisors[size]
+
+
+def size_raw(size: Size, place: Place, setting: Setting) -> int | Missing:
+    """A size in the units the venue is paid in; Missing when what an eth buys is not known."""
+    wei = size_wei(size, setting.policy)
+    if place.pays_eth():
+        return wei
+    if isinstance(setting.market.usdg_per_eth_raw, Missing):
+        return setting.market.usdg_per_eth_raw
+    return wei * setting.market.usdg_per_eth_raw // WEI_PER_ETH
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def buy_plan(place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int) -> Plan:
+    """Trip 1: the buy alone, in the next block."""
+    block = _buy_block(place, setting, environment, size, amount_raw)
+    return _plan(setting, environment, size, (block,))
+
+
+def sell_plan(
+    place: Place, setting: Setting, environment: Environment, probe: Probe, amount_raw: int, bought_raw: int
+) -> Plan:
+    """Trip 2: the same buy, then in a later block the sell of a share of ``bought_raw``."""
+    planned_raw = planned(probe, bought_raw)
+    buyer, receiver = environment.buyer, environment.receiver
+    steps: list[Step] = []
+    if probe.seller == "receiver":
+        handed = Call(setting.token, abi.call(TRANSFER, receiver, planned_raw))
+        steps.append(Step("transfer", buyer, handed, setting.policy.transfer_gas_limit))
+        steps += _reads("handed", place, setting, environment, receiver)
+        # What arrives is not known beforehand where transfers are taxed: the largest part that the
+        # receiver turns out to hold is sold.
+        for number, divisor in enumerate(_HANDED_DIVISORS):
+            steps += _sell_steps(place, setting, receiver, planned_raw // divisor, f"-{number}", whole=False)
+        steps += _reads("after", place, setting, environment, receiver)
+    else:
+        steps += _reads("held", place, setting, environment, buyer)
+        steps += _sell_steps(place, setting, buyer, planned_raw, "", whole=probe.share_bps == BPS)
+        steps += _reads("after", place, setting, environment, buyer)
+    first = _buy_block(place, setting, environment, probe.size, amount_raw)
+    return _plan(setting, environment, probe.size, (first, PlannedBlock(probe.delay_s, tuple(steps))))
+
+
+def pull_plan(place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int) -> Plan:
+    """Trip 2: the same buy, then the router's own pull of the wallet's tokens, to hear the token's word.
+
+    The router has code, so validation is off: a node that validates refuses such a sender.
+    """
+    buyer, limit = environment.buyer, setting.policy.approve_gas_limit
+    sell_calls = place.file.plan_sell(place.venue, setting.token, setting.contracts, 1, buyer)
+    puller, pull = place.file.plan_pull(place.venue, setting.token, setting.contracts, buyer)
+    steps = [Step(f"approve-{n}", buyer, call, limit) for n, call in enumerate(sell_calls[:-1])]
+    steps.append(Step("pull", puller, pull, limit))
+    first = _buy_block(place, setting, environment, size, amount_raw)
+    blocks = (first, PlannedBlock(setting.policy.later_s, tuple(steps)))
+    return _plan(setting, environment, size, blocks, validation=False, also_funded=(puller,))
+
+
+_HANDED_DIVISORS = (1, 2, 10)
+
+
+def planned(probe: Probe, bought_raw: int) -> int:
+    """How much of what was bought the probe's sell asks for; never zero."""
+    return max(1, bought_raw * probe.share_bps // BPS)
+
+
+def _plan(
+    setting: Setting,
+    environment: Environment,
+    size: Size,
+    blocks: tuple[PlannedBlock, ...],
+    validation: bool = True,
+    also_funded: tuple[Address, ...] = (),
+) -> Plan:
+    gas_wei = _gas_float(setting.policy, environment)
+    balances = (
+        (environment.buyer, _start_wei(setting, environment, size)),
+        (environment.receiver, gas_wei),
+        (environment.reader, WEI_PER_ETH),
+        *((address, WEI_PER_ETH) for address in also_funded),
+    )
+    nonces = ((environment.buyer, environment.nonce), (environment.receiver, environment.nonce))
+    return Plan(environment, balances, nonces, blocks, validation)
+
+
+def _gas_float(policy: Policy, environment: Environment) -> int:
+    """Enough to pay for the dearest sell's every attempt, were gas ever that dear."""
+    return max(policy.gas_float_wei, 2 * sum(policy.sell_gas_ladder) * environment.max_fee_wei)
+
+
+def _start_wei(setting: Setting, environment: Environment, size: Size) -> int:
+    return size_wei(size, setting.policy) + _gas_float(setting.policy, environment)
+
+
+def _buy_block(
+    place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int
+) -> PlannedBlock:
+    policy, buyer = setting.policy, environment.buyer
+    steps: list[Step] = []
+    if not place.pays_eth():
+        most_wei = _start_wei(setting, environment, size) - _gas_float(setting.policy, environment) // 2
+        fee = setting.market.pool_fee_pips or 0
+        fund = amm_v3.plan_eth_to_usdg(setting.contracts, fee, amount_raw, most_wei)
+        steps.append(Step("fund", buyer, fund, policy.transfer_gas_limit))
+    steps += _reads("start", place, setting, environment, buyer)
+    calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, amount_raw)
+    steps += [Step(f"allow-{n}", buyer, call, policy.approve_gas_limit) for n, call in enumerate(calls[:-1])]
+    steps.append(Step("buy", buyer, calls[-1], policy.buy_gas_limit))
+    steps += _reads("bought", place, setting, environment, buyer)
+    return PlannedBlock(_BUY_DELAY_S, tuple(steps))
+
+
+def _sell_steps(
+    place: Place, setting: Setting, seller: Address, amount_raw: int, mark: str, whole: bool
+) -> list[Step]:
+    policy = setting.policy
+    *approvals, sell = place.file.plan_sell(
+        place.venue, setting.token, setting.contracts, max(1, amount_raw), seller
+    )
+    steps = [
+        Step(f"approve{mark}-{n}", seller, call, policy.approve_gas_limit) for n, call in enumerate(approvals)
+    ]
+    limits = policy.sell_gas_ladder if whole else (policy.partial_sell_gas_limit,)
+    return steps + [Step(f"sell{mark}-{n}", seller, sell, limit) for n, limit in enumerate(limits)]
+
+
+def _reads(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> list[Step]:
+    contracts = setting.contracts
+    if place.pays_eth():
+        quote = Call(contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
+    else:
+        quote = Call(place.venue.quote_address, abi.call(amm_v3.BALANCE_OF, of))
+    tokens = Call(setting.token, abi.call(amm_v3.BALANCE_OF, of))
+    limit = setting.policy.read_gas_limit
+    return [
+        Step(f"{moment}-quote", environment.reader, quote, limit),
+        Step(f"{moment}-token", environment.reader, tokens, limit),
+    ]
+
+
+# --- readings -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Balances:
+    quote_raw: int
+    token_raw: int
+
+
+def _balances(results: Results, moment: str) -> _Balances | Missing:
+    quote = abi.uint_at(results[f"{moment}-quote"].data, 0) if results[f"{moment}-quote"].ok else None
+    tokens = abi.uint_at(results[f"{moment}-token"].data, 0) if results[f"{moment}-token"].ok else None
+    if quote is None:
+        return Missing("node", "a balance of the money side could not be read")
+    if tokens is None:
+        return Missing("token", "the token does not tell balances")
+    return _Balances(quote, tokens)
+
+
+def read_buy(
+    results: Results | Missing, place: Place, environment: Environment, amount_raw: int
+) -> BuyOutcome:
+    """What the buy of trip 1 came to."""
+    if isinstance(results, Missing):
+        return results
+    refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
+    if refused is not None:
+        # The money for it could not be had by a real swap: nothing is known of the venue.
+        return Missing("node", "no route to the money side") if refused.step == "fund" else refused
+    start, after = _balances(results, "start"), _balances(results, "bought")
+    if isinstance(start, Missing):
+        return start
+    if isinstance(after, Missing):
+        return after
+    gas_wei = _gas_between(results, ("allow-", "buy"), place, environment)
+    paid = start.quote_raw - after.quote_raw - gas_wei
+    return Bought(paid, after.token_raw - start.token_raw, amount_raw, results["buy"].gas_used)
+
+
+def read_sell(
+    results: Results | Missing,
+    place: Place,
+    environment: Environment,
+    probe: Probe,
+    amount_raw: int,
+    bought_raw: int,
+) -> CellOutcome:
+    """What a probe of trip 2 came to."""
+    bought = read_buy(results, place, environment, amount_raw)
+    if not isinstance(bought, Bought) or isinstance(results, Missing):
+        assert not isinstance(bought, Bought)
+        return bought
+    moment: Literal["handed", "held"] = "held"
+    if probe.seller == "receiver":
+        moment = "handed"
+        refused = _first_refusal(results, (("transfer", "transfer"),))
+        if refused is not None:
+            return refused
+    sells = [(label, result) for label, result in results.items() if label.startswith("sell")]
+    done = [(label, result) for label, result in sells if result.ok]
+    if not done:
+        approval = _first_refusal(results, (("approve-0", "approve"),))
+        return approval or Refused("sell", sells[-1][1].reason(), sells[-1][1].gas_used)
+    before, after = _balances(results, moment), _balances(results, "after")
+    if isinstance(before, Missing):
+        return before
+    if isinstance(after, Missing):
+        return after
+    gas_wei = _gas_between(results, ("approve", "sell"), place, environment)
+    planned_raw = before.token_raw if probe.seller == "receiver" else planned(probe, bought_raw)
+    return Sold(
+        paid_raw=bought.paid_raw,
+        bought_raw=bought.received_raw,
+        planned_raw=planned_raw,
+        sold_raw=before.token_raw - after.token_raw,
+        back_raw=after.quote_raw - before.quote_raw + gas_wei,
+        buy_gas=bought.gas,
+        sell_gas=done[0][1].gas_used,
+    )
+
+
+def read_pull(results: Results | Missing) -> Refused | Missing | None:
+    """What the token said to the router's own pull; None when it did not object."""
+    if isinstance(results, Missing):
+        return results
+    pull = results["pull"]
+    return None if pull.ok else Refused("sell", pull.reason(), pull.gas_used)
+
+
+_Leg = Literal["fund", "buy", "approve", "transfer", "sell"]
+
+
+def _first_refusal(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> Refused | None:
+    for label, step in legs:
+        result = results.get(label)
+        if result is not None and not result.ok:
+            return Refused(step, result.reason(), result.gas_used)
+    return None
+
+
+def _gas_between(results: Results, prefixes: tuple[str, ...], place: Place, environment: Environment) -> int:
+    """What the wallet paid for gas in these calls, in wei; nothing where money is not eth."""
+    if not place.pays_eth():
+        return 0
+    price = min(environment.max_fee_wei, environment.base_fee_wei + environment.tip_wei)
+    return price * sum(result.gas_used for label, result in results.items() if label.startswith(prefixes))

@@ -1,0 +1,184 @@
+"""eth_simulateV1: build a plan (pure), send it, read it (pure). Only sending touches the node.
+
+Every block and call states number, time, gas, fees and coinbase: nodes differ in what they assume.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from roundtrip.domain.evidence import Environment, Missing
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.venues.base import Call
+
+from .dialect import Dialect
+from .reverts import reason_in
+from .rpc import RpcCall, RpcError
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a simulation. ``label`` is unique in its plan."""
+
+    label: str
+    sender: Address
+    call: Call
+    gas_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBlock:
+    """A block ``delay_s`` seconds after the one before it, and the calls in it."""
+
+    delay_s: int
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole simulation on one pinned block. ``balances`` are wei held at the start."""
+
+    environment: Environment
+    balances: tuple[tuple[Address, int], ...]
+    nonces: tuple[tuple[Address, int], ...]
+    blocks: tuple[PlannedBlock, ...]
+    validation: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one call came to. ``data`` is what it returned, or reverted with."""
+
+    ok: bool
+    gas_used: int
+    data: bytes
+    out_of_gas: bool
+
+    def reason(self) -> str | None:
+        """Why it failed, uncleaned; None when it gave no reason."""
+        return "out of gas" if self.out_of_gas else reason_in(self.data)
+
+
+Results = dict[str, StepResult]
+"""Results by the label of their step."""
+
+
+def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
+    """The request that runs ``plan`` on the state of ``pinned``."""
+    first_overrides: dict[str, dict[str, str]] = {a: {"balance": hex(wei)} for a, wei in plan.balances}
+    for address, nonce in plan.nonces:
+        first_overrides.setdefault(address, {})["nonce"] = hex(nonce)
+    blocks: list[dict[str, object]] = []
+    for (number, time_s), block in zip(_clock(plan, pinned, dialect), plan.blocks, strict=True):
+        blocks.append(_block(plan, block, number, time_s))
+    if blocks:
+        blocks[0]["stateOverrides"] = first_overrides
+    options = {"blockStateCalls": blocks, "validation": plan.validation, "traceTransfers": False}
+    return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
+
+
+def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, int]]:
+    """Number and timestamp of each planned block."""
+    times = []
+    number, time_s = pinned.number, pinned.timestamp_s
+    for block in plan.blocks:
+        number += dialect.number_after(block.delay_s)
+        time_s += block.delay_s
+        times.append((number, time_s))
+    return times
+
+
+def _block(plan: Plan, block: PlannedBlock, number: int, time_s: int) -> dict[str, object]:
+    environment = plan.environment
+    fees = {"maxFeePerGas": hex(environment.max_fee_wei), "maxPriorityFeePerGas": hex(environment.tip_wei)}
+    return {
+        "blockOverrides": {
+            "number": hex(number),
+            "time": hex(time_s),
+            "baseFeePerGas": hex(environment.base_fee_wei),
+            "feeRecipient": environment.coinbase,
+            "prevRandao": environment.prev_randao,
+        },
+        "calls": [
+            {
+                "from": step.sender,
+                "to": step.call.to,
+                "gas": hex(step.gas_limit),
+                "input": step.call.data,
+                **({"value": hex(step.call.value_wei)} if step.call.value_wei else {}),
+                **fees,
+            }
+            for step in block.steps
+        ],
+    }
+
+
+class _CallError(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+    data: str | None = None
+
+
+class _CallAnswer(msgspec.Struct, rename="camel"):
+    status: str
+    gas_used: str
+    return_data: str
+    error: _CallError | None = None
+
+
+class _BlockAnswer(msgspec.Struct, rename="camel"):
+    number: str
+    timestamp: str
+    calls: list[_CallAnswer]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    gas_used: int
+    return_data: bytes
+    error_data: bytes | None
+
+
+def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: Dialect) -> Results | Missing:
+    """The results by label; Missing when the node did not run the plan, or ran another one."""
+    if isinstance(answer, RpcError):
+        return Missing("node", f"the simulation was not run ({answer.message[:60] or answer.code})")
+    try:
+        blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
+        return _results(plan, blocks, pinned, dialect)
+    except (msgspec.DecodeError, ValueError) as error:
+        return Missing("node", f"the simulation's answer does not fit the request ({str(error)[:60]})")
+
+
+def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results:
+    results: Results = {}
+    clock = _clock(plan, pinned, dialect)
+    if len(blocks) != len(plan.blocks):
+        raise ValueError("another number of blocks")
+    for (number, time_s), planned, block in zip(clock, plan.blocks, blocks, strict=True):
+        if int(block.number, 16) != number or int(block.timestamp, 16) != time_s:
+            raise ValueError("another block")
+        if len(block.calls) != len(planned.steps):
+            raise ValueError("another number of calls")
+        for step, call in zip(planned.steps, block.calls, strict=True):
+            results[step.label] = _step_result(step, call, dialect)
+    return results
+
+
+def _step_result(step: Step, call: _CallAnswer, dialect: Dialect) -> StepResult:
+    gas_used = int(call.gas_used, 16)
+    returned = _bytes(call.return_data)
+    if call.status == "0x1":
+        return StepResult(True, gas_used, returned, False)
+    if call.status != "0x0":
+        raise ValueError("a call's status is neither success nor failure")
+    error = call.error or _CallError()
+    error_data = _bytes(error.data) if error.data else None
+    data = dialect.revert_data(_Read(gas_used, returned, error_data))
+    # Some nodes have no error of their own for running out: the gas tells it from an empty revert.
+    out_of_gas = not data and gas_used >= step.gas_limit
+    return StepResult(False, gas_used, data, out_of_gas)
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))

@@ -1,0 +1,15 @@
+"""Our own Vyper contracts, compiled from their sources."""
+
+from pathlib import Path
+
+from vyper.compiler import compile_from_file_input
+from vyper.compiler.input_bundle import FilesystemInputBundle
+
+
+def compile_contract(source: Path) -> str:
+    """Creation bytecode (``0x`` hex) of one source file; its imports lie beside it."""
+    bundle = FilesystemInputBundle([source.parent])
+    output = compile_from_file_input(
+        bundle.load_file(source.name), input_bundle=bundle, output_formats=["bytecode"]
+    )
+    return str(output["bytecode"])

@@ -1,0 +1,236 @@
+"""Puts the exchange contracts and the sample tokens on a fresh local chain."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+from eth_abi.abi import encode
+
+from roundtrip.venues.abi import selector
+from roundtrip.venues.amm_v3 import POOL_INIT_CODE_HASH
+
+from .compile import compile_contract
+from .stories import STORIES, SUPPLY_TOKENS, PoolPlan, Story
+from .wire import SyncRpc
+
+ZERO = "0x" + "0" * 40
+PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
+MULTICALL3 = "0xca11bde05977b3631167028862be2a173976ca11"
+COINBASE = "0xa4b000000000000000000073657175656e636572"
+"""Nitro's sequencer, the coinbase that contracts meet on the real chain."""
+V2_INIT_CODE_HASH = "96e8ac4277198ff8b6f785478aa9a39f403cb768dd02cbee326c3e7da348845f"
+
+ETH_PRICE_USDG = 3500
+_UNIT = {"weth": 10**18, "usdg": 10**6}
+_TICK_SPACING = {100: 1, 500: 10, 3000: 60, 10_000: 200}
+_MAX_TICK = 887_272
+_DEADLINE = 2**40
+_MINT = "mint((address,address,uint24,int24,int24,uint256,uint256,uint256,uint256,address,uint256))"
+_MAX = 2**256 - 1
+_GAS = 12_000_000
+
+
+class DeployError(Exception):
+    """A set-up transaction failed."""
+
+
+def await_receipt(chain: SyncRpc, transaction: str, wait_s: float = 10.0) -> dict[str, Any]:
+    """The receipt, once the node has mined the transaction. Raises DeployError when it does not."""
+    deadline = time.monotonic() + wait_s
+    while time.monotonic() < deadline:
+        receipt: dict[str, Any] | None = chain.call("eth_getTransactionReceipt", transaction)
+        if receipt is not None:
+            return receipt
+        time.sleep(0.001)
+    raise DeployError(f"transaction {transaction} was not mined within {wait_s:.0f} s")
+
+
+def calldata(signature: str, *values: object) -> str:
+    """Calldata of any function by its signature."""
+    return selector(signature) + encode(_argument_types(signature), values).hex()
+
+
+def _argument_types(signature: str) -> list[str]:
+    inner, parts, depth = signature[signature.index("(") + 1 : -1], [""], 0
+    for character in inner:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part]
+
+
+@dataclass
+class Deployer:
+    """Sends set-up transactions from the node's first account; every transaction is its own block."""
+
+    chain: SyncRpc
+    account: str
+    sent: list[str] = field(default_factory=list)
+
+    def send(self, to: str | None, data: str, value_wei: int = 0) -> str:
+        """The transaction's hash; failures are noticed by ``settle``."""
+        transaction = {"from": self.account, "data": data, "gas": hex(_GAS), "value": hex(value_wei)}
+        if to is not None:
+            transaction["to"] = to
+        self.sent.append(self.chain.call("eth_sendTransaction", transaction))
+        return self.sent[-1]
+
+    def create(self, code: str, types: list[str] | None = None, values: list[Any] | None = None) -> str:
+        """Deploys ``code`` with constructor arguments and gives its address. Raises DeployError."""
+        receipt = self.receipt(self.send(None, code + encode(types or [], values or []).hex()))
+        return str(receipt["contractAddress"])
+
+    def receipt(self, transaction: str) -> dict[str, Any]:
+        """The receipt of a transaction that went through. Raises DeployError."""
+        receipt = await_receipt(self.chain, transaction)
+        if receipt["status"] != "0x1":
+            raise DeployError(f"set-up transaction {len(self.sent)} failed")
+        return receipt
+
+    def settle(self) -> None:
+        """Checks every transaction sent so far. Raises DeployError."""
+        for sent in reversed(self.sent):
+            self.receipt(sent)
+        self.sent.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What stands on the chain: contract addresses by name, token addresses by story."""
+
+    contracts: dict[str, str]
+    tokens: dict[str, str]
+
+
+def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callable[[str], None]) -> Deployed:
+    """The whole world of the local chain. ``bytecode`` by name, ``sources`` the folder of our contracts."""
+    account = chain.call("eth_accounts")[0]
+    chain.call("anvil_setCoinbase", COINBASE)
+    deployer = Deployer(chain, account)
+    say("deploying the exchange contracts")
+    contracts = _exchange(deployer, bytecode, sources)
+    _price_of_eth(deployer, contracts)
+    deployer.settle()
+    compiled: dict[str, str] = {}
+    tokens = {}
+    for number, story in enumerate(STORIES, 1):
+        say(f"deploying sample tokens {number}/{len(STORIES)}: {story.key}")
+        if story.source not in compiled:
+            compiled[story.source] = compile_contract(sources / story.source)
+        tokens[story.key] = _token(deployer, contracts, story, compiled[story.source])
+        deployer.settle()
+    return Deployed({name: a.lower() for name, a in contracts.items()}, tokens)
+
+
+def _exchange(deployer: Deployer, bytecode: dict[str, str], sources: Path) -> dict[str, str]:
+    create, account = deployer.create, deployer.account
+    chain = deployer.chain
+    weth = create(bytecode["WETH9"])
+    usdg = create(compile_contract(sources / "tokens/usdg.vy"), ["uint256"], [10**9 * _UNIT["usdg"]])
+    chain.call("anvil_setCode", PERMIT2, bytecode["Permit2Runtime"])
+    multicall = create(bytecode["Multicall3"])
+    chain.call("anvil_setCode", MULTICALL3, chain.call("eth_getCode", multicall, "latest"))
+    v3 = create(bytecode["UniswapV3Factory"])
+    deployer.send(v3, calldata("enableFeeAmount(uint24,int24)", 100, 1))
+    positions = create(bytecode["NonfungiblePositionManager"], ["address"] * 3, [v3, weth, ZERO])
+    router = create(bytecode["SwapRouter02"], ["address"] * 4, [ZERO, v3, positions, weth])
+    quoter = create(bytecode["QuoterV2"], ["address"] * 2, [v3, weth])
+    v4 = create(bytecode["PoolManager"], ["address"], [account])
+    v4_positions = create(
+        bytecode["PositionManager"],
+        ["address", "address", "uint256", "address", "address"],
+        [v4, PERMIT2, 300_000, ZERO, weth],
+    )
+    hashes = [bytes.fromhex(V2_INIT_CODE_HASH), bytes.fromhex(POOL_INIT_CODE_HASH)]
+    universal = create(
+        bytecode["UniversalRouter"],
+        ["(address,address,address,address,bytes32,bytes32,address,address,address,address)"],
+        [(PERMIT2, weth, ZERO, v3, *hashes, v4, positions, v4_positions, ZERO)],
+    )
+    return {
+        "weth": weth,
+        "usdg": usdg,
+        "multicall3": MULTICALL3,
+        "permit2": PERMIT2,
+        "v3Factory": v3,
+        "v3PositionManager": positions,
+        "swapRouter02": router,
+        "quoterV2": quoter,
+        "v4PoolManager": v4,
+        "v4PositionManager": v4_positions,
+        "v4StateView": create(bytecode["StateView"], ["address"], [v4]),
+        "v4Quoter": create(bytecode["V4Quoter"], ["address"], [v4]),
+        "universalRouter": universal,
+    }
+
+
+def _price_of_eth(deployer: Deployer, contracts: dict[str, str]) -> None:
+    """A deep weth/usdg pool, so that eth has a price and usdg can be bought."""
+    weth, usdg = contracts["weth"], contracts["usdg"]
+    deployer.send(weth, calldata("deposit()"), 5000 * _UNIT["weth"])
+    for token in (weth, usdg):
+        deployer.send(token, calldata("approve(address,uint256)", contracts["v3PositionManager"], _MAX))
+    eth = 1000
+    amounts = {weth: eth * _UNIT["weth"], usdg: eth * ETH_PRICE_USDG * _UNIT["usdg"]}
+    _pool(deployer, contracts, amounts, 500, fill=True)
+
+
+def _token(deployer: Deployer, contracts: dict[str, str], story: Story, code: str) -> str:
+    supply = SUPPLY_TOKENS * 10**story.decimals
+    types, values = _constructor(story, supply)
+    token = deployer.create(code, types, values).lower()
+    if story.pools:
+        approve = calldata("approve(address,uint256)", contracts["v3PositionManager"], _MAX)
+        deployer.send(token, approve)
+    for pool in story.pools:
+        quote = contracts[pool.quote]
+        amounts = _amounts(pool, token, quote, supply)
+        _pool(deployer, contracts, amounts, pool.fee_pips, fill=pool.quote_milli > 0)
+    for signature in story.after:
+        deployer.send(token, calldata(signature))
+    return token
+
+
+def _constructor(story: Story, supply: int) -> tuple[list[str], list[Any]]:
+    if story.constructor == "none":
+        return [], []
+    if story.constructor == "words":
+        words = [text.encode().ljust(32, b"\0") for text in (story.name, story.symbol)]
+        return ["bytes32", "bytes32", "uint256"], [*words, supply]
+    names: list[Any] = [] if story.constructor == "supply" else [story.name, story.symbol]
+    extra = [
+        bool(v) if t == "bool" else v for t, v in zip(story.extra_types, story.extra_values, strict=True)
+    ]
+    return ["string"] * len(names) + ["uint256", *story.extra_types], [*names, supply, *extra]
+
+
+def _amounts(pool: PoolPlan, token: str, quote: str, supply: int) -> dict[str, int]:
+    if pool.quote_milli == 0:
+        return {token: 1, quote: 1}
+    return {
+        token: supply * pool.supply_bps // 10_000,
+        quote: pool.quote_milli * _UNIT[pool.quote] // 1000,
+    }
+
+
+def _pool(
+    deployer: Deployer, contracts: dict[str, str], amounts: dict[str, int], fee_pips: int, fill: bool
+) -> None:
+    """A v3 pool at the price that ``amounts`` (by token) make, with them in it over the full range."""
+    low, high = sorted(amounts, key=lambda address: int(address, 16))
+    sqrt_price_x96 = isqrt((amounts[high] << 192) // amounts[low])
+    manager = contracts["v3PositionManager"]
+    create = "createAndInitializePoolIfNecessary(address,address,uint24,uint160)"
+    deployer.send(manager, calldata(create, low, high, fee_pips, sqrt_price_x96))
+    if fill:
+        spacing = _TICK_SPACING[fee_pips]
+        edge = _MAX_TICK // spacing * spacing
+        position = (
+            low, high, fee_pips, -edge, edge, amounts[low], amounts[high], 0, 0, deployer.account, _DEADLINE
+        )  # fmt: skip
+        deployer.send(manager, calldata(_MINT, position))

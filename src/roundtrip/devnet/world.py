@@ -1,0 +1,127 @@
+"""The local chain ready to use: built once, cached, started from the cache."""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eth_account import Account
+
+from . import artifacts, deploy
+from .node import NodeOptions, find_anvil, running
+from .wire import SyncRpc
+
+GENESIS_S = 1_760_000_000
+"""The built chain's first timestamp: the same build gives the same chain."""
+_MNEMONIC = "test test test test test test test test test test test junk"
+"""The local node's own accounts, known to everyone: worth nothing anywhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """``project``: the checkout (contracts, node_modules). ``var``: where generated files go."""
+
+    project: Path
+    var: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A built chain: its state on disk and what stands on it."""
+
+    state: Path
+    contracts: dict[str, str]
+    tokens: dict[str, str]
+    accounts: list[str]
+
+
+def build(places: Places, say: Callable[[str], None]) -> Built:
+    """The cached chain, built on first use and whenever a contract, a pin or the set-up changed."""
+    folder = places.var / "devnet" / _digest(places.project)
+    described = folder / "built.json"
+    if not described.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _build(places, folder, say)
+    known: dict[str, Any] = json.loads(described.read_text())
+    return Built(folder / "state.json", known["contracts"], known["tokens"], known["accounts"])
+
+
+def _build(places: Places, folder: Path, say: Callable[[str], None]) -> None:
+    bytecode = artifacts.fetch(places.var / "artifacts", say)
+    with running(find_anvil(places.project), NodeOptions(timestamp_s=GENESIS_S)) as url:
+        chain = SyncRpc(url)
+        chain.call("anvil_setBlockTimestampInterval", 1)
+        deployed = deploy.deploy(chain, bytecode, places.project / "contracts", say)
+        chain.call("evm_mine")
+        accounts = chain.call("eth_accounts")
+        say("keeping the chain's state")
+        state = _unpack(chain.call("anvil_dumpState"))
+    _write(folder / "state.json", json.dumps(state))
+    known = {"contracts": deployed.contracts, "tokens": deployed.tokens, "accounts": accounts}
+    _write(folder / "built.json", json.dumps(known, indent=1))
+
+
+def _unpack(dumped: str) -> dict[str, Any]:
+    """The dump without call traces, which are half of it and which nobody reads."""
+    state: dict[str, Any] = json.loads(gzip.decompress(bytes.fromhex(dumped[2:])))
+    for transaction in state.get("transactions", []):
+        transaction["info"]["traces"] = []
+    return state
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+def _digest(project: Path) -> str:
+    """A hash over everything the built chain depends on."""
+    digest = hashlib.sha256(artifacts.pins_digest().encode())
+    ours = [
+        p for p in Path(__file__).parent.glob("*.py") if p.name in ("deploy.py", "stories.py", "world.py")
+    ]
+    for path in sorted([*(project / "contracts").rglob("*.vy"), *ours]):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def started(places: Places, built: Built, options: NodeOptions) -> Iterator[str]:
+    """The built chain, running; gives its url. The coinbase is set again: it is no part of the state."""
+    with running(find_anvil(places.project), options) as url:
+        chain = SyncRpc(url)
+        chain.call("anvil_setCoinbase", deploy.COINBASE)
+        chain.call("evm_mine")
+        yield url
+
+
+def describe(built: Built, url: str) -> dict[str, Any]:
+    """What ``devnet.json`` tells: everything a program needs to use the local chain."""
+    keys = _private_keys(len(built.accounts))
+    return {
+        "rpcUrl": url,
+        "chainId": 4663,
+        "contracts": built.contracts,
+        "accounts": [{"address": address, "privateKey": key} for address, key in keys.items()],
+        "tokens": built.tokens,
+    }
+
+
+def _private_keys(count: int) -> dict[str, str]:
+    """Private keys by address, along the path that local nodes use."""
+    Account.enable_unaudited_hdwallet_features()
+    accounts = (Account.from_mnemonic(_MNEMONIC, account_path=f"m/44'/60'/0'/0/{n}") for n in range(count))
+    return {account.address.lower(): "0x" + account.key.hex().removeprefix("0x") for account in accounts}
+
+
+def write_description(places: Places, built: Built, url: str) -> Path:
+    """Writes ``devnet.json`` into ``var`` and gives its path."""
+    path = places.var / "devnet.json"
+    _write(path, json.dumps(describe(built, url), indent=1) + "\n")
+    return path

@@ -1,0 +1,89 @@
+"""Evidence as one canonical JSON document: the same evidence is the same bytes, and back.
+
+Keys are sorted, there is no white space, and integers beyond 2**53 stand as decimal strings, which
+readers without big integers would otherwise round. A union's member is told by its ``kind_of`` key.
+"""
+
+import dataclasses
+import json
+import types
+from functools import cache
+from typing import Any, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+_EXACT = 2**53
+_TAG = "kind_of"
+
+
+def dump(value: object) -> bytes:
+    """The canonical bytes of a frozen dataclass tree."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":")).encode()
+
+
+def load(kind: type[T], document: bytes) -> T:
+    """The dataclass tree of canonical bytes. Raises ValueError when they do not fit ``kind``."""
+    try:
+        result = _build(kind, json.loads(document))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a canonical {kind.__name__}: {error}") from error
+    assert isinstance(result, kind)
+    return result
+
+
+def _plain(value: object) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        plain = {field: _plain(getattr(value, field)) for field in _fields(type(value))}
+        return {_TAG: type(value).__name__, **plain}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _EXACT:
+        return str(value)
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"{type(value).__name__} has no place in evidence")
+
+
+@cache
+def _fields(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def _build(kind: Any, plain: Any) -> Any:
+    if isinstance(kind, NewType):
+        kind = kind.__supertype__
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _build_union(get_args(kind), plain)
+    if origin is Literal:
+        if plain not in get_args(kind):
+            raise ValueError(f"{plain!r} is none of {get_args(kind)}")
+        return plain
+    if origin is tuple:
+        return tuple(_build(get_args(kind)[0], item) for item in plain)
+    if dataclasses.is_dataclass(kind):
+        if plain[_TAG] != kind.__name__:  # type: ignore[union-attr]
+            raise ValueError(f"{plain[_TAG]} stands where {kind} belongs")
+        return kind(**{name: _build(hint, plain[name]) for name, hint in _fields(kind).items()})  # type: ignore[operator, arg-type]
+    if kind is int and not isinstance(plain, bool):
+        return int(plain)
+    if isinstance(plain, kind):
+        return plain
+    raise ValueError(f"{plain!r} is no {kind}")
+
+
+def _build_union(members: tuple[Any, ...], plain: Any) -> Any:
+    if plain is None and types.NoneType in members:
+        return None
+    if isinstance(plain, dict):
+        tagged = {m.__name__: m for m in members if dataclasses.is_dataclass(m) and isinstance(m, type)}
+        return _build(tagged[plain[_TAG]], plain)
+    simple = [m for m in members if m is not types.NoneType and not dataclasses.is_dataclass(m)]
+    literals = [m for m in simple if get_origin(m) is Literal and plain in get_args(m)]
+    if literals:
+        return plain
+    for member in simple:
+        if get_origin(member) is not Literal:
+            return _build(member, plain)
+    raise ValueError(f"{plain!r} is none of {members}")

@@ -1,0 +1,52 @@
+"""One tree of errors. The class says whose fault it is; the code is the specification's."""
+
+from types import MappingProxyType
+
+STATUS_BY_CODE = MappingProxyType(
+    {
+        "bad_address": 400,
+        "bad_input": 400,
+        "bad_json": 400,
+        "bad_key": 401,
+        "not_found": 404,
+        "not_a_token": 404,
+        "method_not_allowed": 405,
+        "rate_limited": 429,
+        "daily_limit": 429,
+        "internal": 500,
+        "upstream": 502,
+        "busy": 503,
+        "budget_spent": 503,
+    }
+)
+"""Every error code this service answers with, and the HTTP status that carries it."""
+
+
+class RoundtripError(Exception):
+    """An answer that is an error: a code of the table above and a sentence for a stranger."""
+
+    def __init__(self, code: str, message: str, retry_after_s: int | None = None) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.retry_after_s = retry_after_s
+        self.status = STATUS_BY_CODE[code]
+
+
+class CallerFault(RoundtripError):
+    """The request is wrong; the same request will fail again."""
+
+
+class LimitReached(RoundtripError):
+    """The caller asked too often; ``retry_after_s`` says when to ask again."""
+
+
+class NodeFault(RoundtripError):
+    """The chain's node gave no usable answer; asking again may help."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("upstream", f"The chain did not answer: {why}.")
+
+
+class ServiceFull(RoundtripError):
+    """This service is at a limit of its own; asking again later helps."""

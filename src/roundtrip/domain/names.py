@@ -1,0 +1,69 @@
+"""Text by strangers: token names, symbols, revert reasons. Data, never instructions."""
+
+import unicodedata
+
+SYMBOL_LENGTH = 32
+NAME_LENGTH = 64
+REASON_LENGTH = 80
+
+# Categories that show nothing or reorder what is shown: control, format (bidi, zero width, tags),
+# surrogate, private use, unassigned.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+# Letters and marks that render as nothing though their category is visible: the Hangul fillers,
+# the Khmer inherent vowels, the combining grapheme joiner, the blank braille pattern.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u17b4\u17b5\u034f\u2800")
+# More than this many combining marks on one character is a pile that hides its neighbours.
+_MARKS_IN_A_ROW = 3
+
+
+def clean(text: str, length: int) -> str:
+    """``text`` without what is invisible, white space folded, at most ``length`` characters."""
+    kept: list[str] = []
+    marks = 0
+    for character in text[: length * 64]:
+        category = unicodedata.category(character)
+        if category[0] == "Z" or character in "\t\n\r\v\f":
+            kept.append(" ")
+            continue
+        if category in _HIDDEN or character in _BLANK or _is_selector(character):
+            continue
+        marks = marks + 1 if category[0] == "M" else 0
+        if marks <= _MARKS_IN_A_ROW:
+            kept.append(character)
+    return " ".join("".join(kept).split())[:length].rstrip()
+
+
+def _is_selector(character: str) -> bool:
+    """Variation selectors: marks with no shape of their own, used to smuggle text."""
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+
+
+def symbol(text: str) -> str | None:
+    """A symbol fit to show, or None when nothing visible is left."""
+    return clean(text, SYMBOL_LENGTH) or None
+
+
+def name(text: str) -> str | None:
+    """A name fit to show, or None when nothing visible is left."""
+    return clean(text, NAME_LENGTH) or None
+
+
+def reason(text: str) -> str:
+    """A revert reason fit to stand in quotes inside one of our sentences."""
+    return clean(text.replace('"', "'"), REASON_LENGTH)
+
+
+def text_in(data: bytes) -> str | None:
+    """The text a token answered to name() or symbol(): an ABI string, or bytes32 as old tokens do.
+
+    Bytes that are no UTF-8 become replacement characters; an answer of another shape is None.
+    """
+    if len(data) >= 64:
+        offset = int.from_bytes(data[:32], "big")
+        if offset + 32 <= len(data):
+            length = int.from_bytes(data[offset : offset + 32], "big")
+            if offset + 32 + length <= len(data):
+                return data[offset + 32 : offset + 32 + length].decode("utf-8", "replace")
+    if len(data) == 32:
+        return data.rstrip(b"\0").decode("utf-8", "replace")
+    return None

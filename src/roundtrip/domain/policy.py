@@ -1,0 +1,59 @@
+"""Every threshold of a verdict, frozen and versioned. The version stands in every stored evidence."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is probed and where the lines are drawn. ``_bps`` are hundredths of a percent."""
+
+    version: str = "2026-11-1"
+
+    probe_wei: int = 10**17
+    """The buy every venue is judged by: 0.1 eth, an ordinary trade on this chain."""
+    large_wei: int = 10**18
+    """The larger round trip that the text speaks of."""
+    fee_divisor: int = 1000
+    """Fees are measured on the probe divided by this, where price impact vanishes."""
+    smaller_divisors: tuple[int, ...] = (10, 100)
+    """Tried in this order when the probe is refused."""
+    gas_float_wei: int = 5 * 10**16
+    """What a sender holds beyond the trade, to pay for gas."""
+
+    later_s: int = 13
+    hour_s: int = 3600
+    day_s: int = 86_400
+    half_bps: int = 5000
+    sliver_bps: int = 100
+
+    buy_gas_limit: int = 2**24
+    """EIP-7825's cap on one transaction."""
+    sell_gas_ladder: tuple[int, ...] = (400_000, 1_200_000, 3_000_000, 2**24)
+    """A sell is tried under each limit in turn, as a wallet that estimates would: a token that behaves
+    only when much gas is left is met at the lowest limit under which its sell goes through."""
+    partial_sell_gas_limit: int = 3_000_000
+    """One limit for sells of a part: a second attempt would sell a second part."""
+    named_gas: int = 3_000_000
+    """A leg above this is named in the text."""
+    approve_gas_limit: int = 300_000
+    read_gas_limit: int = 300_000
+    """Bounds what a hostile token can return: memory for about 370 KB costs this much gas."""
+    transfer_gas_limit: int = 1_200_000
+
+    warn_loss_bps: int = 1500
+    danger_loss_bps: int = 5000
+    toll_warn_bps: int = 1000
+    sellable_share_bps: int = 5000
+    whole_tolerance_bps: int = 1
+    """A sell that leaves less than this share of what was planned counts as all of it."""
+    rival_hook_margin_bps: int = 100
+    thin_quote_wei: int = 10**17
+    """Flag no_liquidity: the best venue's quote side is worth less than this."""
+    price_disagreement_bps: int = 300
+
+    most_venues: int = 8
+    node_fault_ttl_ms: int = 2000
+    answer_ttl_ms: int = 15_000
+
+
+POLICY = Policy()

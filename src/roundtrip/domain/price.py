@@ -1,0 +1,63 @@
+"""What things are worth, in integers. Prices come from pools' sqrtPriceX96."""
+
+from fractions import Fraction
+
+from .evidence import Evidence, Market, Missing, VenueEvidence
+from .policy import Policy
+from .types import BPS, WEI_PER_ETH
+
+USDG_UNIT = 10**6
+_Q192 = 2**192
+
+
+def usd_per_eth(market: Market, policy: Policy) -> Fraction | None:
+    """Dollars for one eth; None when unknown or when pool and feed are too far apart to trust either."""
+    if isinstance(market.usdg_per_eth_raw, Missing) or market.usdg_per_eth_raw <= 0:
+        return None
+    pool = Fraction(market.usdg_per_eth_raw, USDG_UNIT)
+    if market.feed_usd_e8 is not None:
+        feed = Fraction(market.feed_usd_e8, 10**8)
+        if feed <= 0 or abs(pool - feed) * BPS > feed * policy.price_disagreement_bps:
+            return None
+    return pool
+
+
+def quote_in_wei(amount_raw: int, quote: str, market: Market) -> int | None:
+    """What ``amount_raw`` of a quote asset is worth in wei; None when that is not known."""
+    if quote in ("eth", "weth"):
+        return amount_raw
+    if quote == "usdg" and isinstance(market.usdg_per_eth_raw, int) and market.usdg_per_eth_raw > 0:
+        return amount_raw * WEI_PER_ETH // market.usdg_per_eth_raw
+    return None
+
+
+def pool_price(sqrt_price_x96: int, token_is_zero: bool) -> Fraction | None:
+    """Base units of the quote for one base unit of the token: (sqrtPriceX96 / 2^96)^2, or its inverse."""
+    if sqrt_price_x96 <= 0:
+        return None
+    one_for_zero = Fraction(sqrt_price_x96 * sqrt_price_x96, _Q192)
+    return one_for_zero if token_is_zero else 1 / one_for_zero
+
+
+def token_usd(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> Fraction | None:
+    """Dollars for one whole token at the venue's spot price; None when a part of it is unknown."""
+    facts, decimals = venue.facts, evidence.facts.decimals
+    dollars = usd_per_eth(evidence.market, policy)
+    if isinstance(facts, Missing) or not isinstance(decimals, int) or dollars is None:
+        return None
+    token_is_zero = evidence.token < venue.venue.quote_address
+    spot = pool_price(facts.sqrt_price_x96, token_is_zero)
+    if spot is None:
+        return None
+    quote_raw = spot * Fraction(10**decimals)
+    if venue.venue.quote == "usdg":
+        return quote_raw / USDG_UNIT
+    return quote_raw / WEI_PER_ETH * dollars
+
+
+def market_cap_usd(price: Fraction, evidence: Evidence) -> Fraction | None:
+    """Dollars for the whole supply at ``price`` a token."""
+    supply, decimals = evidence.facts.total_supply_raw, evidence.facts.decimals
+    if not isinstance(supply, int) or not isinstance(decimals, int):
+        return None
+    return price * supply / Fraction(10**decimals)

@@ -1,0 +1,143 @@
+"""The one short sentence of a verdict, with the figure that decided."""
+
+from . import names
+from .evidence import Evidence, Missing, Refused, VenueEvidence
+from .policy import Policy
+from .readings import Sale, VenueReading, parts
+from .types import BPS
+
+_STANDARD_ONLY = "Only the standard pools were looked at."
+
+POOL_GOT_LESS = frozenset({"IIA"})
+"""What a v3 pool says when less arrives than was sent to it."""
+
+
+def percent(bps: int) -> str:
+    """Bps as people write a percentage: ``60`` is ``0.60 %``."""
+    sign, bps = ("-" if bps < 0 else ""), abs(bps)
+    return f"{sign}{bps // 100}.{bps % 100:02d} %"
+
+
+def quoted(refusal: Refused) -> str:
+    """`` ("reason")`` as a stranger gave it, or nothing when it gave none."""
+    text = names.reason(refusal.reason or "")
+    return f' ("{text}")' if text else ""
+
+
+def unproven(missing: Missing) -> str:
+    """Why nothing is proven; treat it as a no."""
+    whose = (
+        "The chain would not tell just now"
+        if missing.fault == "node"
+        else "The token keeps it from being told"
+    )
+    return f"{whose}: {names.reason(missing.why)}. This is not a pass."
+
+
+def sentence(
+    code: str,
+    index: int | None,
+    evidence: Evidence,
+    readings: tuple[VenueReading, ...],
+    policy: Policy,
+) -> str:
+    """The sentence for a proven verdict, and what was not looked at, where venues decided."""
+    if code == "no_contract":
+        return "There is no contract at this address."
+    if code == "not_a_token":
+        return "The contract at this address does not answer like a token."
+    if code == "quote_asset":
+        return f"This is {evidence.role}, the money side of a trade; there is nothing to prove."
+    text = _venue_sentence(code, index, evidence, readings, policy)
+    return text if evidence.candidates_complete else f"{text} {_STANDARD_ONLY}"
+
+
+def _venue_sentence(
+    code: str,
+    index: int | None,
+    evidence: Evidence,
+    readings: tuple[VenueReading, ...],
+    policy: Policy,
+) -> str:
+    if code == "no_pool":
+        return "No pool trades this token."
+    found = sum(reading.status != "absent" for reading in readings)
+    pools = "Its only pool" if found == 1 else f"None of its {found} pools"
+    if code == "empty_pool":
+        return f"{pools} holds {'no ' if found == 1 else ''}liquidity that fills a buy."
+    if code == "cannot_buy":
+        refusal = next((r.buy_refusal for r in readings if r.status == "refused" and r.buy_refusal), None)
+        why = quoted(refusal) if refusal else ""
+        return f"{pools} {'refuses' if found == 1 else 'takes'} a buy at any size{why}."
+    assert index is not None
+    venue, reading = evidence.venues[index], readings[index]
+    if code == "cannot_sell":
+        return _cannot_sell(venue, reading)
+    return _costs(code, evidence, reading, policy) + _gas(reading, policy)
+
+
+def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
+    sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
+    if sold:
+        return f"It can be bought, and within a day no more than {percent(sold)} of it can be sold."
+    if isinstance(reading.full, Refused) and reading.full.reason in POOL_GOT_LESS:
+        return (
+            "It can be bought and not sold: the token takes a cut of every sell, "
+            "and this kind of pool refuses to be paid short."
+        )
+    return f"It can be bought and not sold, at once or within a day{sell_reason(venue, reading)}."
+
+
+def sell_reason(venue: VenueEvidence, reading: VenueReading) -> str:
+    """Why the sell was refused, in quotes: the token's own word before the router's."""
+    if isinstance(venue.refusal, Refused) and venue.refusal.reason:
+        return quoted(venue.refusal)
+    return quoted(reading.full) if isinstance(reading.full, Refused) else ""
+
+
+def _costs(code: str, evidence: Evidence, reading: VenueReading, policy: Policy) -> str:
+    if code == "toll_pool":
+        return f"The pool keeps {percent(reading.keep_bps)} of a round trip for itself."
+    if code == "thin_pool":
+        impact = percent(parts(reading).impact_bps)
+        return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one."
+    if code in ("high_fees", "heavy_fees"):
+        return f"Fees and taxes take {percent(parts(reading).worst_bps)} of a round trip."
+    return _holds(evidence, reading, policy)
+
+
+def _holds(evidence: Evidence, reading: VenueReading, policy: Policy) -> str:
+    """For code ok: what was shown to hold, and what was not."""
+    smaller = (
+        "" if reading.size == "probe" else " A buy of the usual size is refused; a smaller one was tried."
+    )
+    if isinstance(reading.full, Sale):
+        loss = percent(reading.full.loss_bps)
+        if not reading.full.whole:
+            share = percent(reading.full.share_bps)
+            return f"It was bought and {share} of it sold straight back, no more.{smaller}"
+        for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+            if not (isinstance(later, Sale) and later.whole):
+                return f"It sells at once for a loss of {loss}, and no longer {when}.{smaller}"
+        return f"It was bought and sold straight back for a loss of {loss}.{smaller}"
+    why = quoted(reading.full) if isinstance(reading.full, Refused) else ""
+    if isinstance(reading.half, Sale):
+        return f"Not all of it sells at once{why}; up to {_supply_share(evidence, reading)} does.{smaller}"
+    for when, later in (("an hour", reading.hour), ("a day", reading.day)):
+        if isinstance(later, Sale):
+            return f"It does not sell at once{why}; it sells after {when}.{smaller}"
+    return f"It does not sell from the wallet that bought it{why}; it sells once handed on.{smaller}"
+
+
+def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
+    """Half of what was bought, as a share of the supply when that is known."""
+    supply = evidence.facts.total_supply_raw
+    if reading.bought is None or not isinstance(supply, int) or supply <= 0:
+        return "half of it"
+    return f"half of it ({percent(reading.bought.received_raw * BPS // (2 * supply))} of supply)"
+
+
+def _gas(reading: VenueReading, policy: Policy) -> str:
+    if reading.most_gas <= policy.named_gas:
+        return ""
+    return f" One leg burns {reading.most_gas:,} gas."

@@ -1,0 +1,48 @@
+"""The words every floor uses. Parsed once at the edge, trusted inside."""
+
+import re
+from dataclasses import dataclass
+from typing import NewType
+
+Address = NewType("Address", str)
+"""Twenty bytes as ``0x`` and 40 lower-case hex digits."""
+
+TxHash = NewType("TxHash", str)
+"""Thirty-two bytes as ``0x`` and 64 lower-case hex digits."""
+
+ZERO_ADDRESS = Address("0x" + "0" * 40)
+BURN_ADDRESSES = frozenset({ZERO_ADDRESS, Address("0x000000000000000000000000000000000000dead")})
+
+BPS = 10_000
+"""One, in hundredths of a percent."""
+
+WEI_PER_ETH = 10**18
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+
+
+def parse_address(text: str) -> Address:
+    """The address in ``text``, lower-cased. Raises ValueError when it is none."""
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError("an address is 0x and 40 hex digits")
+    return Address(text.lower())
+
+
+def plain_decimal(raw: int, decimals: int) -> str:
+    """``raw`` base units as a plain decimal number, no exponent, no trailing zeros."""
+    if decimals < 0:
+        raise ValueError("decimals below zero")
+    sign = "-" if raw < 0 else ""
+    digits = str(abs(raw)).rjust(decimals + 1, "0")
+    whole, fraction = digits[: len(digits) - decimals], digits[len(digits) - decimals :]
+    fraction = fraction.rstrip("0")
+    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """One block: its number, hash and timestamp in seconds since 1970."""
+
+    number: int
+    hash: str
+    timestamp_s: int

@@ -1,0 +1,57 @@
+"""Calldata and return data in 32-byte words: enough of the contract ABI for fixed shapes."""
+
+import sha3
+
+from roundtrip.domain.types import Address
+
+WORD = 32
+MAX_UINT256 = 2**256 - 1
+
+
+def keccak(data: bytes) -> bytes:
+    """Keccak-256, as Ethereum uses it (not NIST SHA3)."""
+    digest: bytes = sha3.keccak_256(data).digest()
+    return digest
+
+
+def selector(signature: str) -> str:
+    """The first four bytes of a function signature's hash, as ``0x`` hex."""
+    return "0x" + keccak(signature.encode()).hex()[:8]
+
+
+def word(value: int | str | bool) -> str:
+    """One argument as 64 hex digits: an integer (two's complement below zero) or an address."""
+    if isinstance(value, str):
+        return value[2:].lower().rjust(64, "0")
+    return format(int(value) & MAX_UINT256, "064x")
+
+
+def call(head: str, *arguments: int | str | bool) -> str:
+    """Calldata of a function with static arguments only. ``head`` is its selector."""
+    return head + "".join(map(word, arguments))
+
+
+def bytes_array(items: list[str]) -> str:
+    """The tail of a ``bytes[]`` argument: its length, offsets and items (each ``0x`` hex)."""
+    offsets, tails, at = [], [], WORD * len(items)
+    for item in items:
+        size = (len(item) - 2) // 2
+        padded = -(-size // WORD) * WORD
+        offsets.append(word(at))
+        tails.append(word(size) + item[2:].ljust(padded * 2, "0"))
+        at += WORD + padded
+    return word(len(items)) + "".join(offsets) + "".join(tails)
+
+
+def uint_at(data: bytes, index: int) -> int | None:
+    """The unsigned integer in word ``index``, or None when the answer is too short."""
+    piece = data[index * WORD : (index + 1) * WORD]
+    return int.from_bytes(piece, "big") if len(piece) == WORD else None
+
+
+def address_at(data: bytes, index: int) -> Address | None:
+    """The address in word ``index``; None when the word is missing or holds more than an address."""
+    value = uint_at(data, index)
+    if value is None or value >> 160:
+        return None
+    return Address(f"0x{value:040x}")

@@ -1,0 +1,133 @@
+"""Uniswap v3 pools, traded through SwapRouter02."""
+
+from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.types import Address
+
+from . import abi
+from .base import Call, Contracts
+
+KIND: VenueKind = "amm_v3"
+
+FEE_TIERS_PIPS = (100, 500, 3000, 10_000)
+"""The tiers enabled in the factory: 100 by governance, the others by its constructor."""
+
+POOL_INIT_CODE_HASH = "e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54"
+"""keccak256 of UniswapV3Pool's creation code, which fixes every pool's address (v3-core 1.0.1)."""
+
+APPROVE = "0x095ea7b3"
+TRANSFER_FROM = "0x23b872dd"
+BALANCE_OF = "0x70a08231"
+EXACT_INPUT_SINGLE = "0x04e45aaf"
+EXACT_OUTPUT_SINGLE = "0x5023b4df"
+MULTICALL = "0xac9650d8"
+REFUND_ETH = "0x12210e8a"
+UNWRAP_WETH9 = "0x49404b7c"
+SLOT0 = "0x3850c7bd"
+LIQUIDITY = "0x1a686502"
+GET_POOL = "0x1698ee82"
+
+_ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
+"""SwapRouter02's Constants.ADDRESS_THIS: the output stays in the router, to be unwrapped there."""
+
+
+def pool_address(factory: Address, token: Address, quote: Address, fee_pips: int) -> Address:
+    """The CREATE2 address of the pool of two tokens and a fee."""
+    low, high = sorted((token, quote))
+    salt = abi.keccak(bytes.fromhex(abi.word(low) + abi.word(high) + abi.word(fee_pips)))
+    packed = b"\xff" + bytes.fromhex(factory[2:]) + salt + bytes.fromhex(POOL_INIT_CODE_HASH)
+    return Address("0x" + abi.keccak(packed)[12:].hex())
+
+
+def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
+    """Every fee tier against weth and usdg."""
+    quotes: tuple[tuple[Quote, Address], ...] = (("weth", contracts.weth), ("usdg", contracts.usdg))
+    return tuple(
+        Venue(KIND, quote, address, pool_address(contracts.v3_factory, token, address, fee), fee)
+        for quote, address in quotes
+        for fee in FEE_TIERS_PIPS
+        if address != token
+    )
+
+
+def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
+    """The pool's price, its liquidity in range, and what it holds of the quote."""
+    return (
+        Call(venue.pool, SLOT0),
+        Call(venue.pool, LIQUIDITY),
+        Call(venue.quote_address, abi.call(BALANCE_OF, venue.pool)),
+    )
+
+
+def read_facts(venue: Venue, answers: tuple[bytes | None, ...]) -> PoolFacts:
+    """A pool that does not answer slot0 does not exist: its address can hold no other code."""
+    slot0, liquidity, reserve = answers
+    price = abi.uint_at(slot0 or b"", 0)
+    if price is None:
+        return PoolFacts(False, 0, 0, 0)
+    return PoolFacts(True, price, abi.uint_at(liquidity or b"", 0) or 0, abi.uint_at(reserve or b"", 0) or 0)
+
+
+def plan_buy(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, ...]:
+    """Weth pools are paid in eth, which the router wraps, and what the pool does not take is refunded."""
+    router = contracts.swap_router02
+    pays_eth = venue.quote == "weth"
+    swap = exact_input_single(venue.quote_address, token, venue.fee_pips, _CALLER, amount_raw)
+    if pays_eth:
+        return (Call(router, multicall([swap, REFUND_ETH]), amount_raw),)
+    return (
+        Call(venue.quote_address, abi.call(APPROVE, router, amount_raw)),
+        Call(router, swap),
+    )
+
+
+def plan_sell(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+) -> tuple[Call, ...]:
+    """Approve exactly what is sold, sell it, and where the pool pays weth take it out as eth."""
+    router = contracts.swap_router02
+    approve = Call(token, abi.call(APPROVE, router, amount_raw))
+    if venue.quote != "weth":
+        swap = exact_input_single(token, venue.quote_address, venue.fee_pips, seller, amount_raw)
+        return approve, Call(router, swap)
+    swap = exact_input_single(token, venue.quote_address, venue.fee_pips, _ROUTER_ITSELF, amount_raw)
+    unwrap = abi.call(UNWRAP_WETH9, 0, seller)
+    return approve, Call(router, multicall([swap, unwrap]))
+
+
+def plan_pull(venue: Venue, token: Address, contracts: Contracts, seller: Address) -> tuple[Address, Call]:
+    """The router's own transferFrom of one unit into the pool."""
+    return contracts.swap_router02, Call(token, abi.call(TRANSFER_FROM, seller, venue.pool, 1))
+
+
+_CALLER = Address("0x" + "1".rjust(40, "0"))
+"""SwapRouter02's Constants.MSG_SENDER: the output goes to whoever calls."""
+
+
+def exact_input_single(
+    token_in: Address,
+    token_out: Address,
+    fee_pips: int,
+    recipient: Address,
+    amount_raw: int,
+    min_raw: int = 0,
+) -> str:
+    """SwapRouter02.exactInputSingle (seven fields, no deadline), without a price limit."""
+    return abi.call(EXACT_INPUT_SINGLE, token_in, token_out, fee_pips, recipient, amount_raw, min_raw, 0)
+
+
+def exact_output_single(
+    token_in: Address, token_out: Address, fee_pips: int, recipient: Address, amount_raw: int, most_raw: int
+) -> str:
+    """SwapRouter02.exactOutputSingle: exactly ``amount_raw`` out for at most ``most_raw`` in."""
+    return abi.call(EXACT_OUTPUT_SINGLE, token_in, token_out, fee_pips, recipient, amount_raw, most_raw, 0)
+
+
+def multicall(calls: list[str]) -> str:
+    """SwapRouter02.multicall(bytes[]): the calls in order, each with the value of the whole."""
+    return MULTICALL + abi.word(32) + abi.bytes_array(calls)
+
+
+def plan_eth_to_usdg(contracts: Contracts, fee_pips: int, usdg_raw: int, most_wei: int) -> Call:
+    """Buys exactly ``usdg_raw`` for eth and takes back what was not needed."""
+    swap = exact_output_single(contracts.weth, contracts.usdg, fee_pips, _CALLER, usdg_raw, most_wei)
+    return Call(contracts.swap_router02, multicall([swap, REFUND_ETH]), most_wei)

