@@ -39,8 +39,7 @@ def facts_plan(
     for number, place in enumerate(places):
         calls = place.file.fact_calls(place.venue, contracts)
         steps += [Step(f"venue-{number}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
-    block = PlannedBlock(1, tuple(steps))
-    return Plan(env, ((env.reader, WEI_PER_ETH),), (), (block,))
+    return Plan(env, (PlannedBlock(1, tuple(steps), ((env.reader, WEI_PER_ETH),)),))
 
 
 def code_call(token: Address, pinned: BlockRef) -> RpcCall:
@@ -66,10 +65,13 @@ def read_token_facts(
     }
     if isinstance(results, Missing):
         gap = results
+        unknown = dict.fromkeys(("name_data", "symbol_data", "decimals", "owner"), gap)
         return TokenFacts(
-            name_data=gap, symbol_data=gap, decimals=gap, total_supply_raw=gap, balance_answers=gap, owner=gap,
+            total_supply_raw=gap,
+            balance_answers=gap,
+            **unknown,
             **common,  # type: ignore[arg-type]
-        )  # fmt: skip
+        )
     decimals = _uint(results["decimals"])
     return TokenFacts(
         name_data=_text_data(results["name"]),

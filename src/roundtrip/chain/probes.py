@@ -21,6 +21,7 @@ from roundtrip.domain.evidence import (
     Venue,
 )
 from roundtrip.domain.policy import Policy
+from roundtrip.domain.price import quote_raw
 from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
 from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Call, Contracts, VenueFile
@@ -65,12 +66,10 @@ def size_wei(size: Size, policy: Policy) -> int:
 
 def size_raw(size: Size, place: Place, setting: Setting) -> int | Missing:
     """A size in the units the venue is paid in; Missing when what an eth buys is not known."""
-    wei = size_wei(size, setting.policy)
-    if place.pays_eth():
-        return wei
-    if isinstance(setting.market.usdg_per_eth_raw, Missing):
+    if isinstance(setting.market.usdg_per_eth_raw, Missing) and not place.pays_eth():
         return setting.market.usdg_per_eth_raw
-    return wei * setting.market.usdg_per_eth_raw // WEI_PER_ETH
+    raw = quote_raw(size_wei(size, setting.policy), place.venue.quote, setting.market)
+    return Missing("node", "no route to the money side") if raw is None else raw
 
 
 # --- plans ----------------------------------------------------------------------------------------
@@ -79,7 +78,7 @@ def size_raw(size: Size, place: Place, setting: Setting) -> int | Missing:
 def buy_plan(place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int) -> Plan:
     """Trip 1: the buy alone, in the next block."""
     block = _buy_block(place, setting, environment, size, amount_raw)
-    return _plan(setting, environment, size, (block,))
+    return Plan(environment, (block,))
 
 
 def sell_plan(
@@ -103,22 +102,34 @@ def sell_plan(
         steps += _sell_steps(place, setting, buyer, planned_raw, "", whole=probe.share_bps == BPS)
         steps += _reads("after", place, setting, environment, buyer)
     first = _buy_block(place, setting, environment, probe.size, amount_raw)
-    return _plan(setting, environment, probe.size, (first, PlannedBlock(probe.delay_s, tuple(steps))))
+    return Plan(environment, (first, PlannedBlock(probe.delay_s, tuple(steps))))
 
 
-def pull_plan(place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int) -> Plan:
-    """Trip 2: the same buy, then the router's own pull of the wallet's tokens, to hear the token's word.
-
-    The router has code, so validation is off: a node that validates refuses such a sender.
-    """
-    buyer, limit = environment.buyer, setting.policy.approve_gas_limit
-    sell_calls = place.file.plan_sell(place.venue, setting.token, setting.contracts, 1, buyer)
-    puller, pull = place.file.plan_pull(place.venue, setting.token, setting.contracts, buyer)
+def pull_plan(
+    place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int, bought_raw: int
+) -> Plan:
+    """Trip 2: the same buy, then the router's own pull of the wallet's tokens, to hear the token's word."""
+    buyer, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
+    sell_calls = place.file.plan_sell(place.venue, setting.token, contracts, bought_raw, buyer)
+    puller, pull = place.file.plan_pull(place.venue, setting.token, contracts, bought_raw, buyer)
     steps = [Step(f"approve-{n}", buyer, call, limit) for n, call in enumerate(sell_calls[:-1])]
     steps.append(Step("pull", puller, pull, limit))
     first = _buy_block(place, setting, environment, size, amount_raw)
-    blocks = (first, PlannedBlock(setting.policy.later_s, tuple(steps)))
-    return _plan(setting, environment, size, blocks, validation=False, also_funded=(puller,))
+    # The puller is paid for here and not at the start: a router hands what eth it holds to the buyer.
+    then = PlannedBlock(setting.policy.later_s, tuple(steps), ((puller, WEI_PER_ETH),))
+    return Plan(environment, (first, then))
+
+
+def pay_out_plan(places: tuple[Place, ...], setting: Setting, environment: Environment) -> Plan:
+    """Trip 1: every candidate's own hand-over of one unit, to hear the token's word on buys."""
+    steps, payers = [], {}
+    for number, place in enumerate(places):
+        payer, call = place.file.plan_pay_out(
+            place.venue, setting.token, setting.contracts, environment.buyer
+        )
+        payers[payer] = WEI_PER_ETH
+        steps.append(Step(f"pay-out-{number}", payer, call, setting.policy.approve_gas_limit))
+    return Plan(environment, (PlannedBlock(_BUY_DELAY_S, tuple(steps), tuple(payers.items())),))
 
 
 _HANDED_DIVISORS = (1, 2, 10)
@@ -127,25 +138,6 @@ _HANDED_DIVISORS = (1, 2, 10)
 def planned(probe: Probe, bought_raw: int) -> int:
     """How much of what was bought the probe's sell asks for; never zero."""
     return max(1, bought_raw * probe.share_bps // BPS)
-
-
-def _plan(
-    setting: Setting,
-    environment: Environment,
-    size: Size,
-    blocks: tuple[PlannedBlock, ...],
-    validation: bool = True,
-    also_funded: tuple[Address, ...] = (),
-) -> Plan:
-    gas_wei = _gas_float(setting.policy, environment)
-    balances = (
-        (environment.buyer, _start_wei(setting, environment, size)),
-        (environment.receiver, gas_wei),
-        (environment.reader, WEI_PER_ETH),
-        *((address, WEI_PER_ETH) for address in also_funded),
-    )
-    nonces = ((environment.buyer, environment.nonce), (environment.receiver, environment.nonce))
-    return Plan(environment, balances, nonces, blocks, validation)
 
 
 def _gas_float(policy: Policy, environment: Environment) -> int:
@@ -172,7 +164,13 @@ def _buy_block(
     steps += [Step(f"allow-{n}", buyer, call, policy.approve_gas_limit) for n, call in enumerate(calls[:-1])]
     steps.append(Step("buy", buyer, calls[-1], policy.buy_gas_limit))
     steps += _reads("bought", place, setting, environment, buyer)
-    return PlannedBlock(_BUY_DELAY_S, tuple(steps))
+    balances = (
+        (buyer, _start_wei(setting, environment, size)),
+        (environment.receiver, _gas_float(policy, environment)),
+        (environment.reader, WEI_PER_ETH),
+    )
+    nonces = ((buyer, environment.nonce), (environment.receiver, environment.nonce))
+    return PlannedBlock(_BUY_DELAY_S, tuple(steps), balances, nonces)
 
 
 def _sell_steps(
@@ -284,12 +282,13 @@ def read_sell(
     )
 
 
-def read_pull(results: Results | Missing) -> Refused | Missing | None:
-    """What the token said to the router's own pull; None when it did not object."""
+def read_told(results: Results | Missing, label: str) -> Refused | Missing | None:
+    """What the token said to a move made directly; None when it did not object."""
     if isinstance(results, Missing):
         return results
-    pull = results["pull"]
-    return None if pull.ok else Refused("sell", pull.reason(), pull.gas_used)
+    told = results[label]
+    leg: _Leg = "sell" if label == "pull" else "buy"
+    return None if told.ok else Refused(leg, told.reason(), told.gas_used)
 
 
 _Leg = Literal["fund", "buy", "approve", "transfer", "sell"]

@@ -28,21 +28,23 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBlock:
-    """A block ``delay_s`` seconds after the one before it, and the calls in it."""
+    """A block ``delay_s`` seconds after the one before it, and the calls in it.
+
+    ``balances`` (wei) and ``nonces`` are set before its first call.
+    """
 
     delay_s: int
     steps: tuple[Step, ...]
+    balances: tuple[tuple[Address, int], ...] = ()
+    nonces: tuple[tuple[Address, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole simulation on one pinned block. ``balances`` are wei held at the start."""
+    """A whole simulation on one pinned block, in one environment."""
 
     environment: Environment
-    balances: tuple[tuple[Address, int], ...]
-    nonces: tuple[tuple[Address, int], ...]
     blocks: tuple[PlannedBlock, ...]
-    validation: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +67,9 @@ Results = dict[str, StepResult]
 
 def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
     """The request that runs ``plan`` on the state of ``pinned``."""
-    first_overrides: dict[str, dict[str, str]] = {a: {"balance": hex(wei)} for a, wei in plan.balances}
-    for address, nonce in plan.nonces:
-        first_overrides.setdefault(address, {})["nonce"] = hex(nonce)
-    blocks: list[dict[str, object]] = []
-    for (number, time_s), block in zip(_clock(plan, pinned, dialect), plan.blocks, strict=True):
-        blocks.append(_block(plan, block, number, time_s))
-    if blocks:
-        blocks[0]["stateOverrides"] = first_overrides
-    options = {"blockStateCalls": blocks, "validation": plan.validation, "traceTransfers": False}
+    clock = _clock(plan, pinned, dialect)
+    blocks = [_block(plan, b, number, s) for (number, s), b in zip(clock, plan.blocks, strict=True)]
+    options = {"blockStateCalls": blocks, "validation": True, "traceTransfers": False}
     return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
 
 
@@ -91,7 +87,11 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
 def _block(plan: Plan, block: PlannedBlock, number: int, time_s: int) -> dict[str, object]:
     environment = plan.environment
     fees = {"maxFeePerGas": hex(environment.max_fee_wei), "maxPriorityFeePerGas": hex(environment.tip_wei)}
+    overrides: dict[str, dict[str, str]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
+    for address, nonce in block.nonces:
+        overrides.setdefault(address, {})["nonce"] = hex(nonce)
     return {
+        "stateOverrides": overrides,
         "blockOverrides": {
             "number": hex(number),
             "time": hex(time_s),

@@ -114,7 +114,7 @@ def pins_digest() -> str:
 def _fetch_package(package: Package) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as scratch:
         command = ["npm", "pack", "--silent", "--pack-destination", scratch]
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [*command, f"{package.name}@{package.version}"], capture_output=True, text=True, cwd=scratch
         )
         archives = list(Path(scratch).glob("*.tgz"))

@@ -66,13 +66,13 @@ def running(binary: Path, options: NodeOptions) -> Iterator[str]:
     """Starts the node, gives its url once it answers, and ends it. Raises NodeStartError."""
     port = options.port or free_port()
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             [str(binary), *options.arguments(port)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509
+            preexec_fn=_die_with_parent,
         )
         url = f"http://127.0.0.1:{port}"
         try:

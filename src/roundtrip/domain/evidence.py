@@ -160,14 +160,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class VenueEvidence:
-    """Everything asked of one venue. ``refusal`` is what the token said when the router asked it
-    directly to move the wallet's tokens into the pool; None when it did not object."""
+    """Everything asked of one venue. ``told_on_buy`` and ``told_on_sell`` are what the token itself said
+    to the move behind a buy or a sell, made directly: routers and pools swallow its reason. None: it did
+    not object, or was not asked."""
 
     venue: Venue
     facts: PoolFacts | Missing
     buys: tuple[Buy, ...] = ()
     cells: tuple[Cell, ...] = ()
-    refusal: Refused | Missing | None = None
+    told_on_buy: Refused | Missing | None = None
+    told_on_sell: Refused | Missing | None = None
 
 
 @dataclass(frozen=True, slots=True)

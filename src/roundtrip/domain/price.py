@@ -31,6 +31,15 @@ def quote_in_wei(amount_raw: int, quote: str, market: Market) -> int | None:
     return None
 
 
+def quote_raw(amount_wei: int, quote: str, market: Market) -> int | None:
+    """What ``amount_wei`` is worth in a quote asset's units; None when that is not known."""
+    if quote in ("eth", "weth"):
+        return amount_wei
+    if quote == "usdg" and isinstance(market.usdg_per_eth_raw, int):
+        return amount_wei * market.usdg_per_eth_raw // WEI_PER_ETH
+    return None
+
+
 def pool_price(sqrt_price_x96: int, token_is_zero: bool) -> Fraction | None:
     """Base units of the quote for one base unit of the token: (sqrtPriceX96 / 2^96)^2, or its inverse."""
     if sqrt_price_x96 <= 0:
@@ -44,6 +53,8 @@ def token_usd(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> Fract
     facts, decimals = venue.facts, evidence.facts.decimals
     dollars = usd_per_eth(evidence.market, policy)
     if isinstance(facts, Missing) or not isinstance(decimals, int) or dollars is None:
+        return None
+    if facts.liquidity == 0:
         return None
     token_is_zero = evidence.token < venue.venue.quote_address
     spot = pool_price(facts.sqrt_price_x96, token_is_zero)

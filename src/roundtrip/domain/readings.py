@@ -156,7 +156,7 @@ def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
     slack_raw = outcome.planned_raw * policy.whole_tolerance_bps // BPS
     return Sale(
         loss_bps=loss_bps(cost_raw, outcome.back_raw),
-        share_bps=min(BPS, outcome.sold_raw * BPS // outcome.bought_raw),
+        share_bps=min(BPS, -(-outcome.sold_raw * BPS // outcome.bought_raw)),
         whole=outcome.sold_raw >= outcome.planned_raw - slack_raw,
     )
 

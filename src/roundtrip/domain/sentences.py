@@ -8,6 +8,8 @@ from .types import BPS
 
 _STANDARD_ONLY = "Only the standard pools were looked at."
 
+NO_REASON = "no reason given"
+
 POOL_GOT_LESS = frozenset({"IIA"})
 """What a v3 pool says when less arrives than was sent to it."""
 
@@ -16,12 +18,6 @@ def percent(bps: int) -> str:
     """Bps as people write a percentage: ``60`` is ``0.60 %``."""
     sign, bps = ("-" if bps < 0 else ""), abs(bps)
     return f"{sign}{bps // 100}.{bps % 100:02d} %"
-
-
-def quoted(refusal: Refused) -> str:
-    """`` ("reason")`` as a stranger gave it, or nothing when it gave none."""
-    text = names.reason(refusal.reason or "")
-    return f' ("{text}")' if text else ""
 
 
 def unproven(missing: Missing) -> str:
@@ -66,14 +62,14 @@ def _venue_sentence(
     if code == "empty_pool":
         return f"{pools} holds {'no ' if found == 1 else ''}liquidity that fills a buy."
     if code == "cannot_buy":
-        refusal = next((r.buy_refusal for r in readings if r.status == "refused" and r.buy_refusal), None)
-        why = quoted(refusal) if refusal else ""
+        refused = next(i for i, r in enumerate(readings) if r.status == "refused")
+        why = _in_quotes(buy_reason_text(evidence.venues[refused], readings[refused]))
         return f"{pools} {'refuses' if found == 1 else 'takes'} a buy at any size{why}."
     assert index is not None
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
         return _cannot_sell(venue, reading)
-    return _costs(code, evidence, reading, policy) + _gas(reading, policy)
+    return _costs(code, evidence, venue, reading) + _gas(reading, policy)
 
 
 def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
@@ -85,17 +81,34 @@ def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
             "It can be bought and not sold: the token takes a cut of every sell, "
             "and this kind of pool refuses to be paid short."
         )
-    return f"It can be bought and not sold, at once or within a day{sell_reason(venue, reading)}."
+    why = _in_quotes(sell_reason_text(venue, reading))
+    return f"It can be bought and not sold, at once or within a day{why}."
 
 
-def sell_reason(venue: VenueEvidence, reading: VenueReading) -> str:
-    """Why the sell was refused, in quotes: the token's own word before the router's."""
-    if isinstance(venue.refusal, Refused) and venue.refusal.reason:
-        return quoted(venue.refusal)
-    return quoted(reading.full) if isinstance(reading.full, Refused) else ""
+def buy_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
+    """Why the buy was refused, cleaned: the token's own word before the router's. None: it was not."""
+    if reading.status == "bought" or reading.buy_refusal is None:
+        return None
+    said = venue.told_on_buy
+    told = said if isinstance(said, Refused) and said.reason else reading.buy_refusal
+    return names.reason(told.reason or "") or NO_REASON
 
 
-def _costs(code: str, evidence: Evidence, reading: VenueReading, policy: Policy) -> str:
+def sell_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
+    """Why the full sell was refused, cleaned: the token's own word before the router's. None: it was not."""
+    if not isinstance(reading.full, Refused):
+        return None
+    said = venue.told_on_sell
+    told = said if isinstance(said, Refused) and said.reason else reading.full
+    return names.reason(told.reason or "") or NO_REASON
+
+
+def _in_quotes(reason: str | None) -> str:
+    """`` ("reason")``, or nothing when there is none."""
+    return f' ("{reason}")' if reason and reason != NO_REASON else ""
+
+
+def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> str:
     if code == "toll_pool":
         return f"The pool keeps {percent(reading.keep_bps)} of a round trip for itself."
     if code == "thin_pool":
@@ -103,10 +116,10 @@ def _costs(code: str, evidence: Evidence, reading: VenueReading, policy: Policy)
         return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one."
     if code in ("high_fees", "heavy_fees"):
         return f"Fees and taxes take {percent(parts(reading).worst_bps)} of a round trip."
-    return _holds(evidence, reading, policy)
+    return _holds(evidence, venue, reading)
 
 
-def _holds(evidence: Evidence, reading: VenueReading, policy: Policy) -> str:
+def _holds(evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> str:
     """For code ok: what was shown to hold, and what was not."""
     smaller = (
         "" if reading.size == "probe" else " A buy of the usual size is refused; a smaller one was tried."
@@ -120,7 +133,7 @@ def _holds(evidence: Evidence, reading: VenueReading, policy: Policy) -> str:
             if not (isinstance(later, Sale) and later.whole):
                 return f"It sells at once for a loss of {loss}, and no longer {when}.{smaller}"
         return f"It was bought and sold straight back for a loss of {loss}.{smaller}"
-    why = quoted(reading.full) if isinstance(reading.full, Refused) else ""
+    why = _in_quotes(sell_reason_text(venue, reading))
     if isinstance(reading.half, Sale):
         return f"Not all of it sells at once{why}; up to {_supply_share(evidence, reading)} does.{smaller}"
     for when, later in (("an hour", reading.hour), ("a day", reading.day)):

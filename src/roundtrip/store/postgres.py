@@ -160,10 +160,10 @@ class EmbeddedPostgres:
         files = [file for file in importlib.metadata.files(_WHEEL) or [] if "include" not in file.parts]
         files = [file for file in files if file.parts[0].endswith(".libs") or "pginstall" in file.parts]
         (program,) = [file for file in files if file.parts[-2:] == ("bin", "postgres")]
-        paths = [Path(str(file.locate())).resolve() for file in files]
+        paths = [Path(str(file.locate())) for file in files]
         # A umask at the installation may have taken from others what the owner may do.
         usable = all(self._allowed(path, path.stat().st_mode >> 6 & 0o5) for path in paths)
-        if usable and all(self._reachable(folder) for folder in {path.parent for path in paths}):
+        if usable and all(self._reachable(folder.resolve()) for folder in {path.parent for path in paths}):
             return Path(str(program.locate())).resolve().parent
         copy, partial = self.home / f"pgbin-{importlib.metadata.version(_WHEEL)}", self.home / "pgbin-partial"
         if not copy.exists():

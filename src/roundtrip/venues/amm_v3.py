@@ -15,6 +15,7 @@ POOL_INIT_CODE_HASH = "e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f
 """keccak256 of UniswapV3Pool's creation code, which fixes every pool's address (v3-core 1.0.1)."""
 
 APPROVE = "0x095ea7b3"
+TRANSFER = "0xa9059cbb"
 TRANSFER_FROM = "0x23b872dd"
 BALANCE_OF = "0x70a08231"
 EXACT_INPUT_SINGLE = "0x04e45aaf"
@@ -94,9 +95,16 @@ def plan_sell(
     return approve, Call(router, multicall([swap, unwrap]))
 
 
-def plan_pull(venue: Venue, token: Address, contracts: Contracts, seller: Address) -> tuple[Address, Call]:
-    """The router's own transferFrom of one unit into the pool."""
-    return contracts.swap_router02, Call(token, abi.call(TRANSFER_FROM, seller, venue.pool, 1))
+def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
+    """The pool's own transfer of one unit to the buyer."""
+    return venue.pool, Call(token, abi.call(TRANSFER, buyer, 1))
+
+
+def plan_pull(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+) -> tuple[Address, Call]:
+    """The router's own transferFrom into the pool."""
+    return contracts.swap_router02, Call(token, abi.call(TRANSFER_FROM, seller, venue.pool, amount_raw))
 
 
 _CALLER = Address("0x" + "1".rjust(40, "0"))

@@ -69,9 +69,15 @@ class VenueFile(Protocol):
         """The wallet's calls that sell ``amount_raw`` of the token; the last one is the sell."""
         ...
 
-    def plan_pull(
-        self, venue: Venue, token: Address, contracts: Contracts, seller: Address
+    def plan_pay_out(
+        self, venue: Venue, token: Address, contracts: Contracts, buyer: Address
     ) -> tuple[Address, Call]:
-        """Who moves the wallet's tokens during a sell, and that move as a direct call: routers swallow
+        """Who hands the tokens over during a buy, and that move as a direct call."""
+        ...
+
+    def plan_pull(
+        self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+    ) -> tuple[Address, Call]:
+        """Who takes the wallet's tokens during a sell, and that move as a direct call: routers swallow
         the reason a token gives, the token itself does not."""
         ...

@@ -1,0 +1,313 @@
+"""Can this token be bought and sold, and what does a round trip cost. Two trips to the node, cold."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from roundtrip.chain import facts, probes
+from roundtrip.chain.heads import Head
+from roundtrip.chain.probes import Place, Setting
+from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.simulate import Plan, Results, build, read
+from roundtrip.domain import canonical
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import (
+    Bought,
+    Buy,
+    Cell,
+    Environment,
+    Evidence,
+    Missing,
+    PoolFacts,
+    Probe,
+    Refused,
+    Size,
+    TokenFacts,
+    VenueEvidence,
+)
+from roundtrip.domain.readings import main_size
+from roundtrip.domain.types import BPS, Address
+from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.store import evidence as evidence_store
+from roundtrip.venues import VENUES
+from roundtrip.venues.abi import keccak
+
+from .check_answer import Check, CheckParams, at, present
+from .context import Answered, Context
+
+EVIDENCE_SCHEMA = 1
+
+_BUYS: tuple[tuple[Size, int], ...] = (
+    ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
+)  # fmt: skip
+"""What trip 1 buys of every candidate: sizes and environments. Which of them trip 2 sells is seen then."""
+
+
+async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
+    """The whole check, its evidence kept. Raises NodeFault when the chain gave nothing usable."""
+    token = params.token()
+    meter = Meter()
+    evidence = await gather(ctx, token, meter)
+    judgement = judge(evidence, ctx.policy)
+    now_s = ctx.now_s()
+    await _keep(ctx, evidence, judgement, now_s)
+    node_fault = judgement.missing is not None and judgement.missing.fault == "node"
+    return Answered(
+        present(evidence, judgement, ctx.policy, now_s),
+        ttl_ms=ctx.policy.node_fault_ttl_ms if node_fault else ctx.policy.answer_ttl_ms,
+        counted=not node_fault,
+        meter=meter,
+    )
+
+
+async def _keep(ctx: Context, evidence: Evidence, judgement: Judgement, now_s: float) -> None:
+    kept = evidence_store.KeptEvidence(
+        at(now_s),
+        evidence.block.number,
+        evidence.policy_version,
+        judgement.verdict.code,
+        judgement.verdict.level,
+        canonical.dump(evidence),
+    )
+    async with ctx.pool.acquire() as connection, connection.transaction():
+        await evidence_store.keep(connection, evidence.token, kept)
+
+
+# --- gathering -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Venue:
+    """A venue on its way through the two trips."""
+
+    place: Place
+    facts: PoolFacts | Missing
+    buys: tuple[Buy, ...]
+    told: Refused | Missing | None
+
+    def bought(self, size: Size, environment: int = 0) -> Bought | None:
+        for buy in self.buys:
+            if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, Bought):
+                return buy.outcome
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One check under way."""
+
+    ctx: Context
+    head: Head
+    token: Address
+    setting: Setting
+    environments: tuple[Environment, ...]
+    meter: Meter
+
+    def request(self, plan: Plan) -> RpcCall:
+        return build(plan, self.head.block, self.ctx.dialect)
+
+    def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
+        return read(plan, answer, self.head.block, self.ctx.dialect)
+
+
+async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
+    """Everything the verdict is read from. Raises NodeFault when trip 1 gave nothing usable."""
+    head = ctx.heads.current()
+    roles = {ctx.contracts.weth: "weth", ctx.contracts.usdg: "usdg"}
+    role = roles.get(token, "token")
+    run = _Run(
+        ctx=ctx,
+        head=head,
+        token=token,
+        setting=Setting(token, ctx.contracts, head.market, ctx.policy),
+        environments=_environments(ctx.entropy(), head),
+        meter=meter,
+    )
+    places = _places(ctx, token) if role == "token" else ()
+    token_facts, venues = await _first_trip(run, places)
+    tried = await _second_trip(run, venues)
+    return Evidence(
+        schema=EVIDENCE_SCHEMA,
+        policy_version=ctx.policy.version,
+        chain_id=ctx.chain_id,
+        block=head.block,
+        block_base_fee_wei=head.base_fee_wei,
+        token=token,
+        role=role,  # type: ignore[arg-type]
+        facts=token_facts,
+        market=head.market,
+        environments=run.environments,
+        venues=tried,
+    )
+
+
+def _places(ctx: Context, token: Address) -> tuple[Place, ...]:
+    found = [Place(v, file) for file in VENUES for v in file.candidates(token, ctx.contracts)]
+    return tuple(found[: ctx.policy.most_venues])
+
+
+def _environments(entropy: bytes, head: Head) -> tuple[Environment, ...]:
+    """Two wallets in two blocks that could be the next one: neither can be told from a real buyer."""
+
+    def drawn(label: str) -> bytes:
+        return keccak(entropy + label.encode())
+
+    def wallet(label: str) -> Address:
+        return Address("0x" + drawn(label)[12:].hex())
+
+    environments = []
+    for number, tip_wei in enumerate((0, 1_000_000)):
+        environments.append(
+            Environment(
+                buyer=wallet(f"buyer {number}"),
+                receiver=wallet(f"receiver {number}"),
+                reader=wallet(f"reader {number}"),
+                nonce=1 + drawn(f"nonce {number}")[0],
+                coinbase=head.coinbase,
+                prev_randao="0x" + drawn(f"randao {number}").hex(),
+                base_fee_wei=head.base_fee_wei,
+                max_fee_wei=2 * head.base_fee_wei + tip_wei,
+                tip_wei=tip_wei,
+            )
+        )
+    return tuple(environments)
+
+
+async def _first_trip(run: _Run, places: tuple[Place, ...]) -> tuple[TokenFacts, list[_Venue]]:
+    reader = run.environments[0]
+    facts_plan = facts.facts_plan(run.token, places, run.ctx.contracts, reader, run.ctx.policy)
+    pay_out_plan = probes.pay_out_plan(places, run.setting, reader)
+    head = run.head
+    fixed = [
+        RpcCall("eth_chainId", []),
+        facts.code_call(run.token, head.block),
+        facts.admin_call(run.token, head.block),
+        run.request(facts_plan),
+        run.request(pay_out_plan),
+    ]
+    buys = [(place, size, env) for place in places for size, env in _BUYS]
+    plans = [_buy_plan(run, *buy) for buy in buys]
+    asked = [plan for plan in plans if not isinstance(plan, Missing)]
+    answers = await run.ctx.node.batch([*fixed, *map(run.request, asked)], run.meter)
+    _same_chain(answers[0], run.ctx.chain_id)
+    fact_results = run.results(facts_plan, answers[3])
+    token_facts = facts.read_token_facts(fact_results, answers[1], answers[2])
+    told = run.results(pay_out_plan, answers[4])
+    left = iter(answers[5:])
+    outcomes: dict[tuple[int, Size, int], Buy] = {}
+    for (place, size, env), plan in zip(buys, plans, strict=True):
+        if isinstance(plan, Missing):
+            outcome = Buy(size, env, plan)
+        else:
+            results = run.results(plan, next(left))
+            amount = probes.size_raw(size, place, run.setting)
+            assert isinstance(amount, int)
+            outcome = Buy(size, env, probes.read_buy(results, place, run.environments[env], amount))
+        outcomes[places.index(place), size, env] = outcome
+    venues = []
+    for number, place in enumerate(places):
+        pool = facts.read_pool_facts(fact_results, number, place, run.ctx.contracts)
+        absent = not isinstance(pool, Missing) and not pool.exists
+        kept = () if absent else tuple(outcomes[number, size, env] for size, env in _BUYS)
+        said = None if absent else probes.read_told(told, f"pay-out-{number}")
+        venues.append(_Venue(place, pool, kept, said))
+    return token_facts, venues
+
+
+def _buy_plan(run: _Run, place: Place, size: Size, env: int) -> Plan | Missing:
+    amount = probes.size_raw(size, place, run.setting)
+    if isinstance(amount, Missing):
+        return amount
+    return probes.buy_plan(place, run.setting, run.environments[env], size, amount)
+
+
+def _same_chain(answer: msgspec.Raw | RpcError, chain_id: int) -> None:
+    if isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
+        raise NodeFault(f"it does not answer for chain {chain_id}")
+
+
+async def _second_trip(run: _Run, venues: list[_Venue]) -> tuple[VenueEvidence, ...]:
+    """Every probe of every venue that bought, in one batch, none conditional on another."""
+    asked: list[tuple[int, Probe | None, Plan]] = []
+    for number, venue in enumerate(venues):
+        size = _main_size(venue)
+        if size is None:
+            continue
+        asked += [(number, probe, _sell_plan(run, venue, probe)) for probe in _probes(run, venue, size)]
+        asked.append((number, None, _pull_plan(run, venue, size)))
+    results = await _ask(run, [plan for _, _, plan in asked]) if asked else []
+    cells: list[list[Cell]] = [[] for _ in venues]
+    refusals: list[Refused | Missing | None] = [None] * len(venues)
+    for (number, probe, _), result in zip(asked, results, strict=True):
+        if probe is None:
+            refusals[number] = probes.read_told(result, "pull")
+        else:
+            cells[number].append(_cell(run, venues[number], probe, result))
+    return tuple(
+        VenueEvidence(venue.place.venue, venue.facts, venue.buys, tuple(found), venue.told, refusal)
+        for venue, found, refusal in zip(venues, cells, refusals, strict=True)
+    )
+
+
+async def _ask(run: _Run, plans: list[Plan]) -> list[Results | Missing]:
+    """Trip 2. A node that answered trip 1 and fails here has answered in part: its cells are Missing."""
+    try:
+        answers = await run.ctx.node.batch([run.request(plan) for plan in plans], run.meter)
+    except NodeAnswerTooLarge as fault:
+        return [Missing("token", fault.message)] * len(plans)
+    except NodeFault as fault:
+        return [Missing("node", fault.message)] * len(plans)
+    return [run.results(plan, answer) for plan, answer in zip(plans, answers, strict=True)]
+
+
+def _main_size(venue: _Venue) -> Size | None:
+    size = main_size(VenueEvidence(venue.place.venue, venue.facts, venue.buys))
+    return size if isinstance(size, str) else None
+
+
+def _probes(run: _Run, venue: _Venue, size: Size) -> list[Probe]:
+    policy = run.ctx.policy
+    found = [
+        Probe(size, policy.later_s, BPS, 0),
+        Probe(size, policy.later_s, BPS, 1),
+        Probe(size, policy.hour_s, BPS, 0),
+        Probe(size, policy.day_s, BPS, 0),
+        Probe(size, policy.later_s, policy.half_bps, 0),
+        Probe(size, policy.later_s, policy.sliver_bps, 0),
+        Probe(size, policy.later_s, BPS, 0, "receiver"),
+    ]
+    others: tuple[Size, ...] = ("thousandth", "large")
+    return found + [Probe(other, policy.later_s, BPS, 0) for other in others if venue.bought(other)]
+
+
+def _bought_raw(venue: _Venue, probe: Probe) -> int:
+    """What this probe's own environment bought; where only the other one was tried, what that did."""
+    bought = venue.bought(probe.size, probe.environment) or venue.bought(probe.size)
+    assert bought is not None
+    return bought.received_raw
+
+
+def _amount_raw(run: _Run, venue: _Venue, size: Size) -> int:
+    amount = probes.size_raw(size, venue.place, run.setting)
+    assert isinstance(amount, int)
+    return amount
+
+
+def _sell_plan(run: _Run, venue: _Venue, probe: Probe) -> Plan:
+    amount = _amount_raw(run, venue, probe.size)
+    env = run.environments[probe.environment]
+    return probes.sell_plan(venue.place, run.setting, env, probe, amount, _bought_raw(venue, probe))
+
+
+def _pull_plan(run: _Run, venue: _Venue, size: Size) -> Plan:
+    bought = venue.bought(size)
+    assert bought is not None
+    env, amount = run.environments[0], _amount_raw(run, venue, size)
+    return probes.pull_plan(venue.place, run.setting, env, size, amount, bought.received_raw)
+
+
+def _cell(run: _Run, venue: _Venue, probe: Probe, results: Results | Missing) -> Cell:
+    env = run.environments[probe.environment]
+    amount = _amount_raw(run, venue, probe.size)
+    outcome = probes.read_sell(results, venue.place, env, probe, amount, _bought_raw(venue, probe))
+    return Cell(probe, outcome)

@@ -1,0 +1,239 @@
+"""The check's parameters and its answer: a reading of evidence for people and programs."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Annotated, Literal
+
+import msgspec
+
+from roundtrip.domain import names
+from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.evidence import Evidence, Missing, VenueEvidence, VenueKind
+from roundtrip.domain.flags import Judged, raised
+from roundtrip.domain.policy import Policy
+from roundtrip.domain.price import USDG_UNIT, market_cap_usd, quote_raw, token_usd
+from roundtrip.domain.readings import PIPS, Sale, VenueReading
+from roundtrip.domain.sentences import buy_reason_text, sell_reason_text
+from roundtrip.domain.types import BPS, BURN_ADDRESSES, WEI_PER_ETH, Address, parse_address, plain_decimal
+from roundtrip.domain.verdict import Judgement, Level
+
+AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
+
+
+class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which token."""
+
+    address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address.")]
+
+    def token(self) -> Address:
+        """The address, lower-cased. Raises CallerFault (bad_address)."""
+        try:
+            return parse_address(self.address)
+        except ValueError:
+            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+
+
+class VerdictAnswer(msgspec.Struct, frozen=True):
+    """Code, level and a plain sentence."""
+
+    code: Literal[
+        "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees",
+        "no_pool", "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
+    ]  # fmt: skip
+    level: Level
+    text: str
+
+
+class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """What the token says of itself. Symbol and name were written by strangers."""
+
+    symbol: str | None
+    name: str | None
+    decimals: int | None
+    total_supply: str | None
+    owner: str | None
+    owner_renounced: bool | None
+
+
+class VenueAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Where the judged trade went."""
+
+    kind: VenueKind
+    quote: str
+    pool_fee_bps: float | None
+    dynamic_fee: bool
+    hook: str | None
+    pool: str | None
+    pool_id: str | None
+    pools_found: int
+
+
+class PaidAnswer(msgspec.Struct, frozen=True):
+    """What the simulated buy paid."""
+
+    amount: str
+    asset: str
+
+
+class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """The simulated round trip."""
+
+    method: Literal["simulated_trade", "curve_math", "pool_quote"]
+    paid: PaidAnswer
+    tokens_out: str | None
+    round_trip_loss_bps: int | None
+    fees_bps: int | None
+    price_impact_bps: int | None
+    buy_reverts: str | None
+    sell_reverts: str | None
+
+
+class PriceAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Dollars, where a price is known."""
+
+    usd: float | None
+    market_cap_usd: float | None
+
+
+class DeployerAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Who launched it and how earlier launches went."""
+
+    address: str
+    launches: int
+    graduated: int
+    sold_own: int
+
+
+class LaunchpadAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Only for tokens launched on the launchpad."""
+
+    phase: Literal["curve", "graduated"]
+    curve_fill_bps: int | None
+    buy_tax_bps: int
+    sell_tax_bps: int
+    creator_tax_bps: int
+    deployer: DeployerAnswer | None
+
+
+class Check(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether a token can be bought and sold, and what a round trip costs."""
+
+    address: str
+    chain_id: int
+    verdict: VerdictAnswer
+    flags: list[str]
+    token: TokenAnswer
+    venue: VenueAnswer | None
+    trade: TradeAnswer | None
+    price: PriceAnswer | None
+    launchpad: LaunchpadAnswer | None
+    checked_at: datetime
+
+
+def at(now_s: float) -> datetime:
+    """Seconds since 1970 as a UTC time, to the millisecond."""
+    return datetime.fromtimestamp(int(now_s * 1000) / 1000, UTC)
+
+
+def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: float) -> Check:
+    """The answer's every field, read from the evidence and its judgement."""
+    verdict = judgement.verdict
+    venue, reading = _shown(evidence, judgement)
+    return Check(
+        address=evidence.token,
+        chain_id=evidence.chain_id,
+        verdict=VerdictAnswer(verdict.code, verdict.level, verdict.text),  # type: ignore[arg-type]
+        flags=list(raised(Judged(evidence, judgement, policy))),
+        token=_token(evidence),
+        venue=_venue(venue, judgement) if venue else None,
+        trade=_trade(evidence, venue, reading, policy) if venue and reading else None,
+        price=_price(venue, evidence, policy) if venue else None,
+        launchpad=None,
+        checked_at=at(now_s),
+    )
+
+
+def _shown(evidence: Evidence, judgement: Judgement) -> tuple[VenueEvidence | None, VenueReading | None]:
+    """The venue that decided; where none did, the first that is there."""
+    index = judgement.best
+    if index is None:
+        there = (i for i, r in enumerate(judgement.readings) if r.status not in ("absent",))
+        known = (i for i in there if not isinstance(judgement.readings[i].status, Missing))
+        index = next(known, None)
+    if index is None:
+        return None, None
+    return evidence.venues[index], judgement.readings[index]
+
+
+def _token(evidence: Evidence) -> TokenAnswer:
+    facts = evidence.facts
+    decimals = facts.decimals if isinstance(facts.decimals, int) else None
+    supply = facts.total_supply_raw
+    owner = facts.owner if isinstance(facts.owner, str) else None
+    whole = None
+    if isinstance(supply, int) and decimals is not None:
+        whole = plain_decimal(supply, decimals)
+    return TokenAnswer(
+        symbol=names.symbol(_text(facts.symbol_data)),
+        name=names.name(_text(facts.name_data)),
+        decimals=decimals,
+        total_supply=whole,
+        owner=owner,
+        owner_renounced=None if owner is None else owner in BURN_ADDRESSES,
+    )
+
+
+def _text(data: str | Missing | None) -> str:
+    return names.text_in(bytes.fromhex(data[2:])) or "" if isinstance(data, str) else ""
+
+
+def _venue(venue: VenueEvidence, judgement: Judgement) -> VenueAnswer:
+    fee_bps = Fraction(venue.venue.fee_pips * BPS, PIPS)
+    return VenueAnswer(
+        kind=venue.venue.kind,
+        quote=venue.venue.quote,
+        pool_fee_bps=int(fee_bps) if fee_bps.denominator == 1 else float(fee_bps),
+        dynamic_fee=False,
+        hook=None,
+        pool=venue.venue.pool,
+        pool_id=None,
+        pools_found=sum(reading.status != "absent" for reading in judgement.readings),
+    )
+
+
+def _trade(
+    evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy
+) -> TradeAnswer | None:
+    decimals = evidence.facts.decimals
+    tokens_out = None
+    paid_raw = quote_raw(policy.probe_wei, venue.venue.quote, evidence.market)
+    if paid_raw is None:
+        return None
+    if reading.bought is not None:
+        paid_raw = reading.bought.paid_raw
+        if isinstance(decimals, int):
+            tokens_out = plain_decimal(reading.bought.received_raw, decimals)
+    return TradeAnswer(
+        method="simulated_trade",
+        paid=_paid(venue, paid_raw),
+        tokens_out=tokens_out,
+        round_trip_loss_bps=reading.full.loss_bps if isinstance(reading.full, Sale) else None,
+        fees_bps=reading.fees_bps if isinstance(reading.fees_bps, int) else None,
+        price_impact_bps=reading.impact_bps if isinstance(reading.impact_bps, int) else None,
+        buy_reverts=buy_reason_text(venue, reading),
+        sell_reverts=sell_reason_text(venue, reading),
+    )
+
+
+def _paid(venue: VenueEvidence, paid_raw: int) -> PaidAnswer:
+    if venue.venue.quote == "usdg":
+        return PaidAnswer(plain_decimal(paid_raw, len(str(USDG_UNIT)) - 1), "usdg")
+    return PaidAnswer(plain_decimal(paid_raw, len(str(WEI_PER_ETH)) - 1), "eth")
+
+
+def _price(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> PriceAnswer | None:
+    usd = token_usd(venue, evidence, policy)
+    if usd is None:
+        return PriceAnswer(None, None)
+    cap = market_cap_usd(usd, evidence)
+    return PriceAnswer(float(usd), None if cap is None else float(cap))

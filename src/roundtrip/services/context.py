@@ -1,0 +1,41 @@
+"""What a use case is given instead of reaching for it: tests pass their own and patch nothing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import asyncpg
+
+from roundtrip.chain.dialect import Dialect
+from roundtrip.chain.heads import Heads
+from roundtrip.chain.rpc import Meter, Node
+from roundtrip.domain.policy import Policy
+from roundtrip.venues.base import Contracts
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee."""
+
+    chain_id: int
+    contracts: Contracts
+    node: Node
+    heads: Heads
+    dialect: Dialect
+    policy: Policy
+    pool: asyncpg.Pool
+    now_s: Callable[[], float]
+    entropy: Callable[[], bytes]
+    stale_after_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[A]):
+    """An answer, how long everyone may share it, and whether it counts against the caller's limit."""
+
+    answer: A
+    ttl_ms: int = 0
+    counted: bool = True
+    meter: Meter | None = None

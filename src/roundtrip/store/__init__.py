@@ -1,0 +1,1 @@
+"""The only code that talks SQL. Every function takes a connection; none commits."""
