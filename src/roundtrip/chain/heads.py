@@ -63,6 +63,7 @@ class Heads:
         self._stale_s = stale_s
         self._clock = clock
         self._head: Head | None = None
+        self._last_number = 0
         self._answered_s = -1e9
         self._market: tuple[float, Market] | None = None
         self._fault: RoundtripError = NodeFault("no block was heard of yet")
@@ -72,6 +73,10 @@ class Heads:
         if self._head is None or self._clock() - self._answered_s > self._stale_s:
             raise self._fault
         return self._head
+
+    def last_number(self) -> int:
+        """The newest block ever heard of; 0 before the first."""
+        return self._last_number
 
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator["Heads"]:
@@ -114,6 +119,7 @@ class Heads:
         if self._head is not None and self._head.block.hash == block.hash:
             return self._head
         market = await self._market_at(block)
+        self._last_number = block.number
         self._head = Head(
             block=block,
             base_fee_wei=int(header.base_fee_per_gas, 16),

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 import signal
 import socket
 import subprocess
@@ -36,12 +37,12 @@ class NodeOptions:
     state: Path | None = None
     timestamp_s: int | None = None
     prune_history: int = 600
-    quiet_accounts: int = 10
+    accounts: int = 10
 
     def arguments(self, port: int) -> list[str]:
         """anvil's command line."""
         arguments = ["-q", "--chain-id", str(CHAIN_ID), "--port", str(port), "--hardfork", "cancun"]
-        arguments += ["--accounts", str(self.quiet_accounts), "--balance", "10000"]
+        arguments += ["--accounts", str(self.accounts), "--balance", "10000"]
         arguments += ["--prune-history", str(self.prune_history)]
         if self.block_time_s is not None:
             arguments += ["--block-time", str(self.block_time_s)]
@@ -50,6 +51,22 @@ class NodeOptions:
         if self.timestamp_s is not None:
             arguments += ["--timestamp", str(self.timestamp_s)]
         return arguments
+
+
+@dataclass(frozen=True, slots=True)
+class RunningNode:
+    """A node of ours that answers."""
+
+    url: str
+    pid: int
+
+    def memory_bytes(self) -> int:
+        """What the node holds in memory; 0 once it is gone."""
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        except (OSError, IndexError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def find_anvil(start: Path) -> Path:
@@ -62,8 +79,8 @@ def find_anvil(start: Path) -> Path:
 
 
 @contextlib.contextmanager
-def running(binary: Path, options: NodeOptions) -> Iterator[str]:
-    """Starts the node, gives its url once it answers, and ends it. Raises NodeStartError."""
+def running(binary: Path, options: NodeOptions) -> Iterator[RunningNode]:
+    """Starts the node, gives it once it answers, and ends it. Raises NodeStartError."""
     port = options.port or free_port()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -77,7 +94,7 @@ def running(binary: Path, options: NodeOptions) -> Iterator[str]:
         url = f"http://127.0.0.1:{port}"
         try:
             _await_answer(process, url, errors)
-            yield url
+            yield RunningNode(url, process.pid)
         finally:
             process.terminate()
             try:

@@ -13,7 +13,7 @@ from typing import Any
 from eth_account import Account
 
 from . import artifacts, deploy
-from .node import NodeOptions, find_anvil, running
+from .node import NodeOptions, RunningNode, find_anvil, running
 from .wire import SyncRpc
 
 GENESIS_S = 1_760_000_000
@@ -53,8 +53,8 @@ def build(places: Places, say: Callable[[str], None]) -> Built:
 
 def _build(places: Places, folder: Path, say: Callable[[str], None]) -> None:
     bytecode = artifacts.fetch(places.var / "artifacts", say)
-    with running(find_anvil(places.project), NodeOptions(timestamp_s=GENESIS_S)) as url:
-        chain = SyncRpc(url)
+    with running(find_anvil(places.project), NodeOptions(timestamp_s=GENESIS_S)) as node:
+        chain = SyncRpc(node.url)
         chain.call("anvil_setBlockTimestampInterval", 1)
         deployed = deploy.deploy(chain, bytecode, places.project / "contracts", say)
         chain.call("evm_mine")
@@ -92,13 +92,13 @@ def _digest(project: Path) -> str:
 
 
 @contextlib.contextmanager
-def started(places: Places, built: Built, options: NodeOptions) -> Iterator[str]:
-    """The built chain, running; gives its url. The coinbase is set again: it is no part of the state."""
-    with running(find_anvil(places.project), options) as url:
-        chain = SyncRpc(url)
+def started(places: Places, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
+    """The built chain, running. The coinbase is set again: it is no part of the state."""
+    with running(find_anvil(places.project), options) as node:
+        chain = SyncRpc(node.url)
         chain.call("anvil_setCoinbase", deploy.COINBASE)
         chain.call("evm_mine")
-        yield url
+        yield node
 
 
 def describe(built: Built, url: str) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+# Two commands: make run, make test. Each installs what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint types gate bench clean
+
+run: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/roundtrip demo
+
+test: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python -m pytest -q $(TEST)
+
+lint: $(VENV)/.installed
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed
+	@$(BIN)/mypy
+
+bench: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python bench/check.py
+
+# The lock is made anew from requirements.in with: make lock (needs uv).
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-annotate --no-header --upgrade requirements.in -o requirements.lock
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("roundtrip needs Python 3.11, 3.12 or 3.13, and this is " + sys.version.split()[0]) if not (3, 11) <= sys.version_info[:2] <= (3, 13) else None'
+	@echo "installing Python packages into $(VENV) (about half a minute, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+node_modules/.installed: package-lock.json
+	@echo "installing the local chain's node"
+	@npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+clean:
+	rm -rf $(VENV) node_modules var

@@ -1,0 +1,75 @@
+"""THE TABLE: every operation once. Routes, tools, documentation and tests loop over it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import Check, CheckParams
+from roundtrip.services.context import Answered, Context
+from roundtrip.services.health import Health, HealthParams, health
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One capability of the service. ``name`` is the tool's name; ``on_mcp`` False: HTTP only.
+
+    ``counted``: it counts against the caller's limit. ``shared_by``: what makes two requests the same,
+    for answers that everyone shares; None: every request runs. ``bad_params``: the code of a request
+    whose parameters do not fit.
+    """
+
+    name: str
+    title: str
+    description: str
+    params: type[msgspec.Struct]
+    answer: type[msgspec.Struct]
+    handler: Callable[[Context, Any], Awaitable[Answered[Any]]]
+    method: Literal["GET", "POST"] = "GET"
+    path: str | None = None
+    key: bool = False
+    writes: bool = False
+    on_mcp: bool = True
+    counted: bool = True
+    shared_by: Callable[[Any], str] | None = None
+    bad_params: str = "bad_input"
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="check_token",
+        title="Check a token",
+        description=(
+            "Buys the token with 0.1 eth and sells it straight back, inside a simulation of the latest "
+            "block, and tells whether it can be sold, at once and later, and what the round trip costs. "
+            "Nothing is sent on the chain. "
+            "Level unknown means it could not be found out: treat it as a no. "
+            "Losses are in hundredths of a percent; answers are shared for 15 seconds. "
+            "Fails with bad_address, rate_limited, upstream, busy or budget_spent."
+        ),
+        params=CheckParams,
+        answer=Check,
+        handler=check,
+        path="/v1/check/{address}",
+        shared_by=lambda params: str(params.token()),
+        bad_params="bad_address",
+    ),
+    Operation(
+        name="health",
+        title="Health",
+        description="Whether the service keeps up with the chain.",
+        params=HealthParams,
+        answer=Health,
+        handler=health,
+        path="/v1/health",
+        on_mcp=False,
+        counted=False,
+    ),
+)
+
+
+def tools() -> tuple[Operation, ...]:
+    """The operations that are tools, in the table's order."""
+    return tuple(operation for operation in OPERATIONS if operation.on_mcp)

@@ -1,0 +1,133 @@
+"""What every door does with a request: limit, read the parameters, run, write the answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import structlog
+
+from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
+from roundtrip.services.context import Context
+
+from .catalog import Operation
+from .limits import MinuteLimits, Shared, SharedAnswers, Ticket
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the name its calls are counted under, and how many it has a minute."""
+
+    name: str
+    per_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer on its way out: encoded, with the headers that every door may show."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    error: RoundtripError | None = None
+
+
+class ErrorDetail(msgspec.Struct, frozen=True):
+    """Code and message of an error."""
+
+    code: str
+    message: str
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    """The body of every error."""
+
+    error: ErrorDetail
+
+
+class Unexpected(RoundtripError):
+    """A fault of ours; the message names a request id that the log knows."""
+
+    def __init__(self) -> None:
+        self.request_id = uuid4().hex[:12]
+        super().__init__("internal", f"Something failed on our side. Request {self.request_id}.")
+
+
+def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
+    """The specification's error shape."""
+    body = msgspec.json.encode(ErrorAnswer(ErrorDetail(error.code, error.message)))
+    found = dict(headers or {})
+    if error.retry_after_s is not None:
+        found["retry-after"] = str(error.retry_after_s)
+    return Reply(error.status, body, found, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The one way from a door to a use case."""
+
+    ctx: Context
+    limits: MinuteLimits
+    shared: SharedAnswers
+
+    async def run(self, operation: Operation, raw: Mapping[str, object], caller: Caller) -> Reply:
+        """Answers one request. Never raises: every failure is a Reply."""
+        ticket: Ticket | None = None
+        try:
+            if operation.counted:
+                ticket = self.limits.take(caller.name, caller.per_minute)
+            params = read_params(operation, raw)
+            shared, hit = await self._answer(operation, params)
+        except LimitReached as error:
+            return error_reply(error, _limit_headers(caller.per_minute, 0))
+        except RoundtripError as error:
+            return error_reply(error, _ticket_headers(self._settle(ticket, error.status < 500)))
+        except Exception:
+            unexpected = Unexpected()
+            log.exception("request failed", request=unexpected.request_id, operation=operation.name)
+            return error_reply(unexpected, _ticket_headers(self._settle(ticket, counted=False)))
+        ticket = self._settle(ticket, shared.counted)
+        headers = _ticket_headers(ticket)
+        if operation.shared_by is not None:
+            headers["x-cache"] = "hit" if hit else "miss"
+        return Reply(200, shared.body, headers)
+
+    def _settle(self, ticket: Ticket | None, counted: bool) -> Ticket | None:
+        """Hands the call back when its failure was not the caller's doing."""
+        return ticket if ticket is None or counted else self.limits.hand_back(ticket)
+
+    async def _answer(self, operation: Operation, params: msgspec.Struct) -> tuple[Shared, bool]:
+        async def make() -> Shared:
+            answered = await operation.handler(self.ctx, params)
+            body = msgspec.json.encode(answered.answer)
+            msgspec.json.decode(body, type=operation.answer)
+            return Shared(body, answered.ttl_ms, answered.counted)
+
+        if operation.shared_by is None:
+            return await make(), False
+        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make)
+
+
+def read_params(operation: Operation, raw: Mapping[str, object]) -> msgspec.Struct:
+    """The parameters as the use case's own type. Raises CallerFault."""
+    try:
+        params: Any = msgspec.convert(raw, type=operation.params)
+    except msgspec.ValidationError as error:
+        if operation.bad_params == "bad_address" and "address" in raw:
+            message = "That is not a token address: 0x and 40 hex digits."
+        else:
+            message = f"The request does not fit: {error}."
+        raise CallerFault(operation.bad_params, message) from None
+    assert isinstance(params, msgspec.Struct)
+    return params
+
+
+def _ticket_headers(ticket: Ticket | None) -> dict[str, str]:
+    return {} if ticket is None else _limit_headers(ticket.limit, ticket.remaining)
+
+
+def _limit_headers(limit: int, remaining: int) -> dict[str, str]:
+    return {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(max(0, remaining))}

@@ -1,0 +1,162 @@
+"""The HTTP door: one loop over the table."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from roundtrip.domain.errors import CallerFault, RoundtripError
+
+from .callers import Callers
+from .catalog import OPERATIONS, Operation
+from .dispatch import Dispatch, Reply, Unexpected, error_reply
+from .mcp import McpDoor
+from .publish import tools_json
+
+MOST_BODY_BYTES = 64 * 1024
+
+Lifespan = Callable[[], AbstractAsyncContextManager[None]]
+
+
+async def send_reply(reply: Reply, send: Send, cors: bool) -> None:
+    """Writes a reply as JSON."""
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply.body))]
+    headers += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
+    if cors:
+        headers.append((b"access-control-allow-origin", b"*"))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+async def read_body(receive: Receive) -> bytes:
+    """The request's body. Raises CallerFault (bad_input) past the size this service reads."""
+    received = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise CallerFault("bad_input", "The request ended before its body did.")
+        received += message.get("body", b"")
+        if len(received) > MOST_BODY_BYTES:
+            raise CallerFault("bad_input", f"The body is over {MOST_BODY_BYTES // 1024} KiB.")
+        if not message.get("more_body", False):
+            return bytes(received)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One row of the table as an ASGI application."""
+
+    operation: Operation
+    dispatch: Dispatch
+    callers: Callers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        cors = self.operation.method == "GET" and not self.operation.key
+        try:
+            caller = self.callers.identify(scope["headers"], scope.get("client"))
+            raw = await self._raw(scope, receive)
+        except RoundtripError as error:
+            await send_reply(error_reply(error), send, cors)
+            return
+        await send_reply(await self.dispatch.run(self.operation, raw, caller), send, cors)
+
+    async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
+        path: Mapping[str, object] = scope["path_params"]
+        if self.operation.method == "GET":
+            return path
+        body = await read_body(receive)
+        try:
+            fields = msgspec.json.decode(body)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            raise CallerFault("bad_json", "The body is no JSON.") from None
+        if not isinstance(fields, dict):
+            raise CallerFault("bad_input", "The body is JSON, but no object.")
+        return {**fields, **path}
+
+
+@dataclass(frozen=True, slots=True)
+class McpEndpoint:
+    """POST /mcp, with this service's own limit on bodies before the protocol sees them."""
+
+    door: McpDoor
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        try:
+            body = await read_body(receive)
+        except RoundtripError as error:
+            await send_reply(error_reply(error), send, cors=False)
+            return
+
+        async def again() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.door(scope, again, send)
+
+
+def create_app(dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None) -> Starlette:
+    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost."""
+    door = McpDoor(dispatch, callers)
+    prepared = msgspec.json.encode(tools_json())
+
+    async def serve_tools(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_reply(Reply(200, prepared), send, cors=True)
+
+    @asynccontextmanager
+    async def running(app: Starlette) -> AsyncIterator[None]:
+        if lifespan is None:
+            async with door.running():
+                yield
+        else:
+            async with lifespan(), door.running():
+                yield
+        await dispatch.shared.settle()
+
+    routes = [
+        Route(operation.path, Endpoint(operation, dispatch, callers), methods=[operation.method])
+        for operation in OPERATIONS
+        if operation.path is not None
+    ]
+    routes.append(Route("/v1/tools.json", _Prepared(serve_tools), methods=["GET"]))
+    routes.append(Route("/mcp", McpEndpoint(door), methods=["POST"]))
+    app = Starlette(
+        routes=routes,
+        lifespan=running,
+        exception_handlers={HTTPException: _http_error, Exception: _unexpected},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """An answer that never changes; an instance, since a router takes functions for request handlers."""
+
+    serve: Callable[[Scope, Receive, Send], Any]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.serve(scope, receive, send)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        fault = CallerFault("method_not_allowed", f"{request.method} is not served at this path.")
+    else:
+        fault = CallerFault("not_found", "There is nothing at this path.")
+    reply = error_reply(fault, dict(error.headers or {}))
+    return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    reply = error_reply(Unexpected())
+    return Response(reply.body, reply.status, media_type="application/json")

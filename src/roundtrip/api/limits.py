@@ -1,0 +1,143 @@
+"""Counted calls, and answers that everyone shares for a while. In this process; time comes in."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, ip_address
+
+from roundtrip.domain.errors import LimitReached, ServiceFull
+
+WINDOW_S = 60.0
+_MOST_CALLERS = 100_000
+_MOST_ANSWERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One counted call: what is left of the minute, and what to hand back if it shall not count."""
+
+    caller: str
+    taken_s: float
+    limit: int
+    remaining: int
+
+
+@dataclass(slots=True)
+class MinuteLimits:
+    """At most ``limit`` calls in any sixty seconds, for each caller on its own.
+
+    A counted call can be handed back, which the well-kept limiters cannot do for a moving window: an
+    answer that the node's fault spoiled costs nobody a call.
+    """
+
+    clock: Callable[[], float]
+    _calls: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
+
+    def take(self, caller: str, limit: int) -> Ticket:
+        """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait."""
+        now = self.clock()
+        calls = self._calls.setdefault(caller, deque())
+        self._calls.move_to_end(caller)
+        while calls and calls[0] <= now - WINDOW_S:
+            calls.popleft()
+        if len(calls) >= limit:
+            wait_s = int(calls[0] + WINDOW_S - now) + 1 if calls else int(WINDOW_S)
+            raise LimitReached("rate_limited", f"More than {limit} calls in a minute; wait a little.", wait_s)
+        calls.append(now)
+        if len(self._calls) > _MOST_CALLERS:
+            self._calls.popitem(last=False)
+        return Ticket(caller, now, limit, limit - len(calls))
+
+    def hand_back(self, ticket: Ticket) -> Ticket:
+        """Uncounts a call."""
+        calls = self._calls.get(ticket.caller)
+        if calls is None or ticket.taken_s not in calls:
+            return ticket
+        calls.remove(ticket.taken_s)
+        return Ticket(ticket.caller, ticket.taken_s, ticket.limit, ticket.remaining + 1)
+
+
+def anonymous(host: str | None) -> str:
+    """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
+    try:
+        address = ip_address(host or "")
+    except ValueError:
+        return f"address:{host or 'unknown'}"
+    if isinstance(address, IPv4Address):
+        return f"address:{address}"
+    if address.ipv4_mapped is not None:
+        return f"address:{address.ipv4_mapped}"
+    return f"address:{int(address) >> 64:x}/64"
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """An encoded answer that is handed to everyone who asks within its time."""
+
+    body: bytes
+    ttl_ms: int
+    counted: bool
+
+
+@dataclass(slots=True)
+class SharedAnswers:
+    """One run for everyone who asks the same thing at once, and its answer for all until it is old.
+
+    ``most_running`` runs may be under way; one more raises ServiceFull (busy).
+    """
+
+    clock: Callable[[], float]
+    most_running: int = 128
+    _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
+    _running: dict[str, asyncio.Task[Shared]] = field(default_factory=dict)
+
+    def fresh(self, key: str) -> Shared | None:
+        """The kept answer, if it is not too old."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        if kept[0] <= self.clock():
+            del self._kept[key]
+            return None
+        return kept[1]
+
+    async def get(self, key: str, make: Callable[[], Awaitable[Shared]]) -> tuple[Shared, bool]:
+        """The answer, and whether it was there already (a run that was under way counts as there).
+
+        A caller that goes away does not end the run: others may be waiting for it.
+        """
+        kept = self.fresh(key)
+        if kept is not None:
+            return kept, True
+        task = self._running.get(key)
+        if task is not None:
+            return await asyncio.shield(task), True
+        if len(self._running) >= self.most_running:
+            raise ServiceFull("busy", "Too many checks are under way; ask again in a moment.", 1)
+        task = asyncio.create_task(self._run(key, make))
+        self._running[key] = task
+        task.add_done_callback(_retrieved)
+        return await asyncio.shield(task), False
+
+    async def _run(self, key: str, make: Callable[[], Awaitable[Shared]]) -> Shared:
+        try:
+            shared = await make()
+            if shared.ttl_ms > 0:
+                self._kept[key] = (self.clock() + shared.ttl_ms / 1000, shared)
+                self._kept.move_to_end(key)
+                if len(self._kept) > _MOST_ANSWERS:
+                    self._kept.popitem(last=False)
+            return shared
+        finally:
+            del self._running[key]
+
+    async def settle(self) -> None:
+        """Waits for what is under way; its results are no longer wanted."""
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+
+def _retrieved(task: asyncio.Task[Shared]) -> None:
+    """Marks a failure as seen: its waiters, if any are left, get it from the task itself."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,158 @@
+"""Puts the service together from settings, and runs it. Used by the command line only."""
+
+import contextlib
+import os
+import re
+import secrets
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import fields
+
+import aiohttp
+import asyncpg
+import coincurve
+import structlog
+import uvicorn
+from starlette.applications import Starlette
+
+from roundtrip.api.callers import Callers
+from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.http import create_app
+from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.chain.dialect import ANVIL
+from roundtrip.chain.heads import Heads
+from roundtrip.chain.rpc import Budget, Node
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import parse_address
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from roundtrip.store.migrate import migrate
+from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.venues.base import Contracts
+
+CHAIN_ID = 4663
+_POOL_CONNECTIONS = 10
+
+# Without its native backend a signature costs 4.7 ms, and nothing says so.
+assert coincurve.PublicKey is not None
+
+
+class PortTaken(Exception):
+    """Somebody else listens where this service was to listen."""
+
+
+def contracts_from(named: Mapping[str, str]) -> Contracts:
+    """The network's contracts from their names in ``devnet.json``. Raises KeyError when one is missing."""
+    snake = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): value for name, value in named.items()}
+    wanted = [f.name for f in fields(Contracts) if f.name != "eth_usd_feed"]
+    feed = snake.get("eth_usd_feed")
+    return Contracts(
+        **{name: parse_address(snake[name]) for name in wanted},
+        eth_usd_feed=parse_address(feed) if feed else None,
+    )
+
+
+def listen(host: str, port: int, setting: str) -> socket.socket:
+    """A listening socket. Raises PortTaken, naming the setting that moves the port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise PortTaken(
+            f"Port {port} on {host} is taken ({error.strerror}). Set {setting} to another one."
+        ) from error
+    return listening
+
+
+@contextlib.asynccontextmanager
+async def database(settings: Settings) -> AsyncIterator[str]:
+    """A database's url: the one that was set, else an embedded server's of our own."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    async with EmbeddedPostgres((settings.var / "postgres").absolute()) as server:
+        yield server.dsn
+
+
+@contextlib.asynccontextmanager
+async def context(
+    settings: Settings, rpc_url: str, contracts: Contracts, database_url: str
+) -> AsyncIterator[Context]:
+    """Everything a use case is given, opened and closed."""
+    async with contextlib.AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(
+            asyncpg.create_pool(database_url, min_size=1, max_size=_POOL_CONNECTIONS)
+        )
+        async with pool.acquire() as connection:
+            await migrate(connection)
+        session = await stack.enter_async_context(
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
+        )
+        node = Node(
+            url=rpc_url,
+            session=session,
+            timeout_s=settings.node_timeout_ms / 1000,
+            budget=Budget(settings.node_calls_per_day),
+        )
+        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms)
+        await stack.enter_async_context(heads.following())
+        yield Context(
+            chain_id=CHAIN_ID,
+            contracts=contracts,
+            node=node,
+            heads=heads,
+            dialect=ANVIL,
+            policy=POLICY,
+            pool=pool,
+            now_s=time.time,
+            entropy=lambda: secrets.token_bytes(32),
+        )
+
+
+def application(settings: Settings, ctx: Context) -> Starlette:
+    """The service's ASGI application over an open context."""
+    dispatch = Dispatch(
+        ctx=ctx,
+        limits=MinuteLimits(time.monotonic),
+        shared=SharedAnswers(time.monotonic, settings.most_checks_at_once),
+    )
+    return create_app(dispatch, Callers(settings.anon_per_minute, settings.trusted_proxies))
+
+
+async def serve(app: Starlette, listening: socket.socket) -> None:
+    """Serves until a signal ends it. uvicorn hands the signal on once it has shut down."""
+    config = uvicorn.Config(
+        app,
+        loop="none",
+        http="httptools",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=10,
+        timeout_keep_alive=30,
+    )
+    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+def log_to_stderr() -> None:
+    """One line of JSON an event, to standard error; readable lines where a person watches."""
+    watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
+    renderer = structlog.dev.ConsoleRenderer(colors=False) if watched else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

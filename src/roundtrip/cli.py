@@ -1,0 +1,209 @@
+"""The command line: demo, serve, devnet, migrate, publish."""
+
+import asyncio
+import json
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import asyncpg
+import msgspec
+import typer
+import uvloop
+from pydantic import ValidationError
+from rich.console import Console
+
+from roundtrip import assembly
+from roundtrip.api import publish as publishing
+from roundtrip.assembly import PortTaken
+from roundtrip.devnet import world
+from roundtrip.devnet.artifacts import ArtifactError
+from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
+from roundtrip.devnet.stories import STORIES
+from roundtrip.settings import Settings
+from roundtrip.store.migrate import migrate as run_migrations
+from roundtrip.store.postgres import EmbeddedPostgresError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False, soft_wrap=True)
+
+DEMO_BLOCK_TIME_S = 1.0
+_MEMORY_WARNING_BYTES = 4 * 2**30
+_MEMORY_LOOK_S = 30
+
+_EXPECTED = (PortTaken, ArtifactError, NodeStartError, EmbeddedPostgresError, OSError, ValidationError)
+
+
+def main() -> None:
+    """The entry point: expected failures are one line, Ctrl-C and a termination end quietly."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        app()
+    except KeyboardInterrupt:
+        raise SystemExit(0) from None
+    except _EXPECTED as error:
+        console.print(f"roundtrip: {error}", markup=False)
+        raise SystemExit(1) from None
+
+
+def _as_interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(main_coroutine: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main_coroutine)
+
+
+def _places(settings: Settings) -> world.Places:
+    return world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
+
+
+def _built(places: world.Places) -> world.Built:
+    """The local chain's cached state, built with progress on first use."""
+    with console.status("preparing the local chain") as status:
+        return world.build(places, lambda step: status.update(step) if console.is_terminal else print(step))
+
+
+@app.command()
+def demo() -> None:
+    """A local chain, a database and the service, with sample tokens to try it on."""
+    settings = Settings()
+    assembly.log_to_stderr()
+    with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
+        places = _places(settings)
+        _free(settings.rpc_port)
+        built = _built(places)
+        options = NodeOptions(settings.rpc_port, DEMO_BLOCK_TIME_S, built.state)
+        with world.started(places, built, options) as node, _watched(node):
+            world.write_description(places, built, node.url)
+            base_url = "http://{}:{}".format(*listening.getsockname()[:2])
+            _run(_serve_demo(settings, built, node.url, listening, lambda: _welcome(base_url, built)))
+
+
+async def _serve_demo(
+    settings: Settings, built: world.Built, rpc_url: str, listening: Any, welcome: Callable[[], None]
+) -> None:
+    contracts = assembly.contracts_from(built.contracts)
+    async with (
+        assembly.database(settings) as database_url,
+        assembly.context(settings, rpc_url, contracts, database_url) as ctx,
+    ):
+        welcome()
+        await assembly.serve(assembly.application(settings, ctx), listening)
+
+
+def _welcome(base_url: str, built: world.Built) -> None:
+    samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
+    lines = [f"roundtrip is at {base_url}", "", "Five tokens to try it on:"]
+    lines += [f"  {address}  {story.key}: {story.line}" for story, address in samples]
+    plain = samples[0][1]
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "check_token", "arguments": {"address": plain}},
+    }
+    lines += [
+        "",
+        f"  curl -s {base_url}/v1/check/{plain}",
+        f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
+        "",
+        "The local chain is described in var/devnet.json. Ctrl-C ends it all.",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+class _watched:  # noqa: N801
+    """Says so once when the local node has grown past what it should need."""
+
+    def __init__(self, node: RunningNode) -> None:
+        self._node = node
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_MEMORY_LOOK_S):
+            if self._node.memory_bytes() > _MEMORY_WARNING_BYTES:
+                print("The local chain holds over 4 GB of memory; start it again soon.", flush=True)
+                return
+
+
+def _free(port: int) -> None:
+    """Raises PortTaken when somebody listens on the local node's port."""
+    if port:
+        assembly.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
+
+
+@app.command()
+def devnet(
+    block_time_s: Annotated[float, typer.Option(help="Seconds between blocks.")] = DEMO_BLOCK_TIME_S,
+) -> None:
+    """Only the local chain; var/devnet.json describes it."""
+    settings = Settings()
+    places = _places(settings)
+    _free(settings.rpc_port)
+    built = _built(places)
+    with world.started(places, built, NodeOptions(settings.rpc_port, block_time_s, built.state)) as node:
+        path = world.write_description(places, built, node.url)
+        print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
+        with _watched(node):
+            signal.pause()
+
+
+@app.command()
+def serve() -> None:
+    """The service alone, on the network that var/devnet.json describes."""
+    settings = Settings()
+    assembly.log_to_stderr()
+    described = json.loads((settings.var / "devnet.json").read_text())
+    with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
+        _run(_serve(settings, described, listening))
+
+
+async def _serve(settings: Settings, described: dict[str, Any], listening: Any) -> None:
+    rpc_url = settings.rpc_url or described["rpcUrl"]
+    contracts = assembly.contracts_from(described["contracts"])
+    async with (
+        assembly.database(settings) as database_url,
+        assembly.context(settings, rpc_url, contracts, database_url) as ctx,
+    ):
+        print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
+        await assembly.serve(assembly.application(settings, ctx), listening)
+
+
+@app.command()
+def migrate() -> None:
+    """Brings the database's schema up to date."""
+    settings = Settings()
+    _run(_migrate(settings))
+
+
+async def _migrate(settings: Settings) -> None:
+    async with assembly.database(settings) as database_url:
+        connection = await asyncpg.connect(database_url)
+        try:
+            applied = await run_migrations(connection)
+        finally:
+            await connection.close()
+    print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
+
+
+@app.command()
+def publish(
+    folder: Annotated[Path, typer.Argument(help="Where api.md and tools.json go.")] = Path("docs"),
+) -> None:
+    """Writes the interface's documentation from the table of operations."""
+    (folder / "api.md").write_text(publishing.api_markdown())
+    tools = msgspec.json.format(msgspec.json.encode(publishing.tools_json()), indent=1)
+    (folder / "tools.json").write_bytes(tools + b"\n")
+    print(f"written: {folder / 'api.md'}, {folder / 'tools.json'}")
