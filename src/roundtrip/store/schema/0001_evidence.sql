@@ -10,7 +10,7 @@ CREATE TABLE facts.evidence (
     policy_version text        NOT NULL,
     verdict_code   text        NOT NULL,
     verdict_level  text        NOT NULL,
-    document       bytea       COMPRESSION lz4 NOT NULL
+    document       bytea       NOT NULL
 );
 
 CREATE INDEX evidence_by_token ON facts.evidence (token, id DESC);
