@@ -116,14 +116,13 @@ def _die_with_parent() -> None:
 
 
 def _await_answer(process: subprocess.Popen[bytes], url: str, errors: IO[bytes]) -> None:
-    chain = SyncRpc(url)
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             errors.seek(0)
             tail = errors.read().decode(errors="replace").strip()[-300:]
             raise NodeStartError(f"the local node ended at once: {tail}")
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), SyncRpc(url) as chain:
             if int(chain.call("eth_chainId"), 16) == CHAIN_ID:
                 return
         time.sleep(0.005)

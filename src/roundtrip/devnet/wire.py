@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 
@@ -17,6 +17,12 @@ class SyncRpc:
         parts = urlsplit(url)
         self.url = url
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
 
     def call(self, method: str, *params: object) -> Any:
         """The result of one call. Raises RpcFailure, or OSError when the node is not there."""

@@ -53,8 +53,10 @@ def build(places: Places, say: Callable[[str], None]) -> Built:
 
 def _build(places: Places, folder: Path, say: Callable[[str], None]) -> None:
     bytecode = artifacts.fetch(places.var / "artifacts", say)
-    with running(find_anvil(places.project), NodeOptions(timestamp_s=GENESIS_S)) as node:
-        chain = SyncRpc(node.url)
+    with (
+        running(find_anvil(places.project), NodeOptions(timestamp_s=GENESIS_S)) as node,
+        SyncRpc(node.url) as chain,
+    ):
         chain.call("anvil_setBlockTimestampInterval", 1)
         deployed = deploy.deploy(chain, bytecode, places.project / "contracts", say)
         chain.call("evm_mine")
@@ -95,9 +97,9 @@ def _digest(project: Path) -> str:
 def started(places: Places, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
     """The built chain, running. The coinbase is set again: it is no part of the state."""
     with running(find_anvil(places.project), options) as node:
-        chain = SyncRpc(node.url)
-        chain.call("anvil_setCoinbase", deploy.COINBASE)
-        chain.call("evm_mine")
+        with SyncRpc(node.url) as chain:
+            chain.call("anvil_setCoinbase", deploy.COINBASE)
+            chain.call("evm_mine")
         yield node
 
 

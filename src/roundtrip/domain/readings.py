@@ -221,11 +221,19 @@ class Parts:
 
 def parts(reading: VenueReading) -> Parts:
     """The worst loss of a venue that takes the sell, and its parts."""
-    fees = reading.fees_bps if isinstance(reading.fees_bps, int) else 0
     impact = reading.impact_bps if isinstance(reading.impact_bps, int) else 0
-    fee_like = max([fees, *sale_losses(reading)])
-    tax = max(0, fee_like - reading.keep_bps)
-    return Parts(max(fee_like, impact), reading.keep_bps, impact, tax)
+    return split(fee_like_bps(reading), impact, reading.keep_bps)
+
+
+def fee_like_bps(reading: VenueReading) -> int:
+    """The largest loss that is not price impact: of the small round trip, and of every sell that counts."""
+    fees = reading.fees_bps if isinstance(reading.fees_bps, int) else 0
+    return max([fees, *sale_losses(reading)])
+
+
+def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:
+    """Losses told apart: of what is no price impact, the pool keeps its share and taxes are the rest."""
+    return Parts(max(fee_like, impact_bps), keep_bps, impact_bps, max(0, fee_like - keep_bps))
 
 
 def sells_whole_and_later(reading: VenueReading) -> bool:

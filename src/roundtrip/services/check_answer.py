@@ -15,7 +15,8 @@ from roundtrip.domain.price import USDG_UNIT, market_cap_usd, quote_raw, token_u
 from roundtrip.domain.readings import PIPS, Sale, VenueReading
 from roundtrip.domain.sentences import buy_reason_text, sell_reason_text
 from roundtrip.domain.types import BPS, BURN_ADDRESSES, WEI_PER_ETH, Address, parse_address, plain_decimal
-from roundtrip.domain.verdict import Judgement, Level
+from roundtrip.domain.venue_code import Level
+from roundtrip.domain.verdict import Judgement
 
 AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 

@@ -1,0 +1,122 @@
+"""What tests stand on: a real local chain with snapshots, a real database, the service over both."""
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import aiohttp
+import asyncpg
+import pytest
+
+from roundtrip.assembly import CHAIN_ID, contracts_from
+from roundtrip.chain.dialect import ANVIL
+from roundtrip.chain.heads import Heads
+from roundtrip.chain.rpc import Node
+from roundtrip.devnet import world
+from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.domain.policy import POLICY
+from roundtrip.services.context import Context
+from roundtrip.store.migrate import migrate
+from roundtrip.store.postgres import EmbeddedPostgres
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests under a folder carry its name as a marker; units may not touch the network."""
+    for item in items:
+        folder = item.path.relative_to(PROJECT / "tests").parts[0]
+        item.add_marker(getattr(pytest.mark, folder))
+
+
+@pytest.fixture(scope="session")
+def places() -> world.Places:
+    return world.Places(PROJECT, PROJECT / "var")
+
+
+@pytest.fixture(scope="session")
+def built(places: world.Places) -> world.Built:
+    return world.build(places, print)
+
+
+@pytest.fixture(scope="session")
+def chain_url(places: world.Places, built: world.Built) -> Iterator[str]:
+    with world.started(places, built, NodeOptions(state=built.state)) as node:
+        yield node.url
+
+
+@pytest.fixture
+def rpc(chain_url: str) -> Iterator[SyncRpc]:
+    """The local chain, put back afterwards to what it was."""
+    with SyncRpc(chain_url) as chain:
+        snapshot = chain.call("evm_snapshot")
+        yield chain
+        assert chain.call("evm_revert", snapshot)
+
+
+@pytest.fixture(scope="session")
+async def database_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    async with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), durable=False) as server:
+        connection = await asyncpg.connect(server.dsn)
+        await migrate(connection)
+        await connection.close()
+        yield server.dsn
+
+
+@pytest.fixture
+async def connection(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection whose transaction is rolled back afterwards."""
+    found = await asyncpg.connect(database_url)
+    transaction = found.transaction()
+    await transaction.start()
+    yield found
+    await transaction.rollback()
+    await found.close()
+
+
+@pytest.fixture
+async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
+    async with asyncpg.create_pool(database_url, min_size=1, max_size=4) as found:
+        yield found
+
+
+@contextlib.asynccontextmanager
+async def context_for(
+    node_url: str, built: world.Built, pool: asyncpg.Pool, timeout_s: float = 20.0
+) -> AsyncIterator[Context]:
+    """A context over the node at ``node_url``, its head refreshed once and not followed."""
+    async with aiohttp.ClientSession() as session:
+        node = Node(node_url, session, timeout_s)
+        heads = Heads(node, CHAIN_ID, contracts_from(built.contracts), market_age_s=0.0)
+        draws = itertools.count()
+        yield Context(
+            chain_id=CHAIN_ID,
+            contracts=contracts_from(built.contracts),
+            node=node,
+            heads=heads,
+            dialect=ANVIL,
+            policy=POLICY,
+            pool=pool,
+            now_s=time.time,
+            entropy=lambda: next(draws).to_bytes(32, "big"),
+        )
+
+
+@pytest.fixture
+async def ctx(rpc: SyncRpc, built: world.Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
+    """A use case's context over the real local chain and the real database."""
+    async with context_for(rpc.url, built, pool) as found:
+        await found.heads.refresh()
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of the person who runs the tests do not reach them."""
+    for name in list(os.environ):
+        if name.startswith("ROUNDTRIP_"):
+            monkeypatch.delenv(name)

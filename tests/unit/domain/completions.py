@@ -1,0 +1,245 @@
+"""Random evidence with gaps, and gaps filled at random: what a verdict under doubt is held against.
+
+Nothing here knows how the judge tries values. Pieces are filled where the node would have filled them:
+buys, cells, pool states and token facts. A buy that turns out to go through brings the cells that would
+have been asked then.
+"""
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from roundtrip.domain.evidence import (
+    Bought,
+    Buy,
+    BuyOutcome,
+    Cell,
+    CellOutcome,
+    Evidence,
+    Missing,
+    PoolFacts,
+    Refused,
+    Size,
+    Sold,
+    TokenFacts,
+    VenueEvidence,
+)
+from roundtrip.domain.readings import main_size
+from roundtrip.domain.types import BPS
+
+from .builders import (
+    ABSENT,
+    DRY,
+    LIQUID,
+    MAIN_CELLS,
+    NO_MONEY,
+    NODE,
+    TOKEN_FACTS,
+    bought,
+    evidence,
+    fee_cell,
+    keep_of,
+    main_cell,
+    small_buy,
+    sold,
+    venue,
+)
+
+FEES_PIPS = (100, 500, 3000, 10_000, 60_000, 300_000)
+_LOSSES = (0, 5, 60, 61, 400, 1499, 1500, 2500, 4000, 4999, 5000, 7000, 9990, BPS)
+_IMPACTS = (0, 0, 30, 1499, 1500, 2000, 5000, 8000, 9990)
+_SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What can happen. ``hostile``: sells that gain, or take more from the wallet than was asked.
+
+    Otherwise nobody escapes the pool's own fee and nothing is sold beyond what was planned.
+    """
+
+    hostile: bool = False
+    extra_losses: tuple[int, ...] = ()
+    """Losses to try beside the usual ones: those of the other venues and their neighbours."""
+
+
+def a_sale(rng: Random, world: World, planned_bps: int, keep_bps: int) -> CellOutcome:
+    """One outcome of a sell: refused, in part, or whole, at some loss."""
+    draw = rng.random()
+    if draw < 0.25:
+        return NO_MONEY
+    losses = _LOSSES + world.extra_losses
+    if world.hostile:
+        loss = rng.choice((*losses, -300, -20))
+        if draw < 0.3:
+            return sold(loss, BPS, planned_bps)
+    else:
+        loss = max(keep_bps, rng.choice(losses))
+    if draw < 0.4:
+        return sold(loss, planned_bps * rng.choice((100, 4000, 5000, 9000)) // BPS or 1, planned_bps)
+    return sold(loss, planned_bps)
+
+
+def a_buy(rng: Random, size: Size) -> BuyOutcome:
+    """One outcome of a buy."""
+    draw = rng.random()
+    if size == "thousandth":
+        # Below zero: more tokens for the money, so that the judged buy looks worse beside it.
+        better = rng.choice((0, 0, 1000, 5000, -1000, -5000, -30_000, -90_000, -(10**9)))
+        return NO_MONEY if draw < 0.15 else bought(better, size)
+    if draw < 0.2:
+        return Refused("buy", "paused", 50_000)
+    return bought(rng.choice(_IMPACTS), size, 5000 if draw < 0.3 else BPS)
+
+
+def a_pool(rng: Random) -> PoolFacts:
+    """One state of a pool."""
+    return rng.choice((LIQUID, LIQUID, LIQUID, DRY, ABSENT))
+
+
+def asked_cells(rng: Random, world: World, size: Size, fees: bool, keep_bps: int) -> tuple[Cell, ...]:
+    """Every cell that is asked of a venue that bought at this size."""
+    mood = rng.random()
+    usual = max(keep_bps, rng.choice((60, 60, 400, 2500, 7000)))
+    found = []
+    for name, (_, share_bps, _, _) in MAIN_CELLS.items():
+        outcome = sold(usual, share_bps)
+        if mood < 0.25:
+            outcome_or = NO_MONEY if rng.random() < 0.8 else a_sale(rng, world, share_bps, keep_bps)
+        elif mood < 0.7:
+            outcome_or = a_sale(rng, world, share_bps, keep_bps)
+        else:
+            outcome_or = outcome
+        found.append(main_cell(size, name, outcome_or))
+    if fees:
+        found.append(fee_cell(sold(keep_bps) if rng.random() < 0.7 else a_sale(rng, world, BPS, keep_bps)))
+    return tuple(found)
+
+
+def a_venue(rng: Random, world: World) -> VenueEvidence:
+    """A venue without gaps."""
+    fee_pips = rng.choice(FEES_PIPS) if rng.random() < 0.7 else 3000
+    kind = rng.random()
+    if kind < 0.08:
+        return venue((), all_buys=(), facts=ABSENT, fee_pips=fee_pips)
+    sizes: tuple[Size, ...] = (*_SIZES, "thousandth")
+    if kind < 0.2:
+        no: BuyOutcome = Refused("buy", "paused", 50_000) if kind < 0.15 else bought(0, "probe", 5000)
+        return venue((), all_buys=tuple(Buy(s, 0, no) for s in sizes), facts=rng.choice((LIQUID, DRY)))
+    if kind < 0.3:
+        all_buys = tuple(Buy(size, 0, a_buy(rng, size)) for size in sizes)
+    else:
+        impact = rng.choice(_IMPACTS)
+        all_buys = (*(Buy(s, 0, bought(impact, s)) for s in _SIZES), Buy("thousandth", 0, small_buy()))
+    return _with_cells(rng, world, venue((), all_buys=all_buys, fee_pips=fee_pips))
+
+
+def _with_cells(rng: Random, world: World, found: VenueEvidence) -> VenueEvidence:
+    """The cells that the buys call for, where none were asked."""
+    size = main_size(found)
+    if not isinstance(size, str):
+        return replace(found, cells=())
+    keep = keep_of(found.venue.fee_pips)
+    small = any(b.size == "thousandth" and isinstance(b.outcome, Bought) for b in found.buys)
+    if not found.cells:
+        return replace(found, cells=asked_cells(rng, world, size, small, keep))
+    if small and all(cell.probe.size != "thousandth" for cell in found.cells):
+        return replace(found, cells=(*found.cells, fee_cell(a_sale(rng, world, BPS, keep))))
+    return found
+
+
+def with_gaps(rng: Random, whole: Evidence, most: int) -> Evidence:
+    """The same evidence with up to ``most`` pieces Missing; cells that a lost buy called for are gone."""
+    found = whole
+    for _ in range(rng.randint(1, most)):
+        found = _one_gap(rng, found)
+    return found
+
+
+def _one_gap(rng: Random, found: Evidence) -> Evidence:
+    draw = rng.random()
+    if draw < 0.06 or not found.venues:
+        name = rng.choice(("code_bytes", "balance_answers", "total_supply_raw"))
+        return replace(found, facts=replace(found.facts, **{name: NODE}))
+    index = rng.randrange(len(found.venues))
+    one = found.venues[index]
+    if draw < 0.14:
+        one = replace(one, facts=NODE)
+    elif draw < 0.24 and one.buys:
+        lost = rng.randrange(len(one.buys))
+        one = replace(one, buys=tuple(_lose(b, n == lost) for n, b in enumerate(one.buys)))
+        if one.buys[lost].size == "thousandth":
+            one = replace(one, cells=tuple(c for c in one.cells if c.probe.size != "thousandth"))
+        if not isinstance(main_size(one), str):
+            one = replace(one, cells=())
+    elif one.cells:
+        lost = rng.randrange(len(one.cells))
+        kept = list(one.cells)
+        kept[lost] = Cell(kept[lost].probe, NODE)
+        one = replace(one, cells=tuple(kept))
+    return replace(found, venues=(*found.venues[:index], one, *found.venues[index + 1 :]))
+
+
+def _lose(buy: Buy, lost: bool) -> Buy:
+    return replace(buy, outcome=NODE) if lost else buy
+
+
+def some_evidence(rng: Random, most_venues: int, most_gaps: int, world: World) -> Evidence:
+    """A check with gaps."""
+    facts = TOKEN_FACTS
+    if rng.random() < 0.06:
+        facts = replace(facts, **rng.choice(({"code_bytes": 0}, {"balance_answers": False})))  # type: ignore[arg-type]
+    count = rng.randint(1, most_venues)
+    whole = evidence(*(a_venue(rng, world) for _ in range(count)), facts=facts)
+    return with_gaps(rng, whole, most_gaps)
+
+
+def filled(rng: Random, gappy: Evidence, world: World) -> Evidence:
+    """The same evidence with a concrete value for every Missing piece."""
+    return replace(
+        gappy,
+        facts=_filled_facts(rng, gappy.facts),
+        venues=tuple(_filled_venue(rng, one, world) for one in gappy.venues),
+    )
+
+
+def _filled_facts(rng: Random, facts: TokenFacts) -> TokenFacts:
+    values = {"code_bytes": (0, 1), "balance_answers": (False, True), "total_supply_raw": (None, 0, 10**27)}
+    chosen = {n: rng.choice(v) for n, v in values.items() if isinstance(getattr(facts, n), Missing)}
+    return replace(facts, **chosen)  # type: ignore[arg-type]
+
+
+def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidence:
+    keep = keep_of(one.venue.fee_pips)
+    bias = rng.random()
+
+    def outcome_of(cell: Cell) -> CellOutcome:
+        if not isinstance(cell.outcome, Missing):
+            return cell.outcome
+        planned = cell.probe.share_bps
+        if bias < 0.15:
+            return NO_MONEY
+        if bias < 0.3:
+            return sold(keep, planned)
+        return a_sale(rng, world, planned, keep)
+
+    all_buys = tuple(
+        replace(b, outcome=a_buy(rng, b.size)) if isinstance(b.outcome, Missing) else b for b in one.buys
+    )
+    pool = a_pool(rng) if isinstance(one.facts, Missing) else one.facts
+    if not pool.exists and any(isinstance(b.outcome, Bought) for b in all_buys):
+        pool = LIQUID
+    all_cells = tuple(replace(cell, outcome=outcome_of(cell)) for cell in one.cells)
+    return _with_cells(rng, world, replace(one, buys=all_buys, facts=pool, cells=all_cells))
+
+
+def losses_seen(gappy: Evidence) -> tuple[int, ...]:
+    """Every loss among the cells, and its neighbours: where a choice of venue may turn."""
+    found: set[int] = set()
+    for one in gappy.venues:
+        keep = keep_of(one.venue.fee_pips)
+        found |= {keep, 2 * keep}
+        for cell in one.cells:
+            if isinstance(cell.outcome, Sold):
+                cost_raw = cell.outcome.paid_raw * cell.outcome.sold_raw // cell.outcome.bought_raw
+                found.add(BPS - cell.outcome.back_raw * BPS // cost_raw)
+    return tuple(sorted({n + step for n in found for step in (-1, 0, 1) if 0 <= n + step <= BPS}))
