@@ -125,8 +125,8 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     return create_app(dispatch, Callers(settings.anon_per_minute, settings.trusted_proxies))
 
 
-async def serve(app: Starlette, listening: socket.socket) -> None:
-    """Serves until a signal ends it. uvicorn hands the signal on once it has shut down."""
+def serving(app: Starlette) -> uvicorn.Server:
+    """The HTTP server around the application; its ``serve`` ends on a signal, and hands the signal on."""
     config = uvicorn.Config(
         app,
         loop="none",
@@ -139,7 +139,7 @@ async def serve(app: Starlette, listening: socket.socket) -> None:
         timeout_graceful_shutdown=10,
         timeout_keep_alive=30,
     )
-    await uvicorn.Server(config).serve(sockets=[listening])
+    return uvicorn.Server(config)
 
 
 def log_to_stderr() -> None:

@@ -92,7 +92,7 @@ async def _serve_demo(
         assembly.context(settings, rpc_url, contracts, database_url) as ctx,
     ):
         welcome()
-        await assembly.serve(assembly.application(settings, ctx), listening)
+        await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 
 
 def _welcome(base_url: str, built: world.Built) -> None:
@@ -178,7 +178,7 @@ async def _serve(settings: Settings, described: dict[str, Any], listening: Any) 
         assembly.context(settings, rpc_url, contracts, database_url) as ctx,
     ):
         print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
-        await assembly.serve(assembly.application(settings, ctx), listening)
+        await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 
 
 @app.command()

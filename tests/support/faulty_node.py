@@ -107,7 +107,7 @@ class FaultyNode:
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             assert site._server is not None
-            self.url = "http://127.0.0.1:{}".format(site._server.sockets[0].getsockname()[1])  # type: ignore[attr-defined]
+            self.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"  # type: ignore[attr-defined]
             try:
                 yield self
             finally:

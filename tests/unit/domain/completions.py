@@ -23,6 +23,7 @@ from roundtrip.domain.evidence import (
     TokenFacts,
     VenueEvidence,
 )
+from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import main_size
 from roundtrip.domain.types import BPS
 
@@ -47,6 +48,7 @@ from .builders import (
 FEES_PIPS = (100, 500, 3000, 10_000, 60_000, 300_000)
 _LOSSES = (0, 5, 60, 61, 400, 1499, 1500, 2500, 4000, 4999, 5000, 7000, 9990, BPS)
 _IMPACTS = (0, 0, 30, 1499, 1500, 2000, 5000, 8000, 9990)
+FULL: dict[str, object] = {"delay_s": POLICY.later_s, "share_bps": BPS, "seller": "buyer"}
 _SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
 
 
@@ -173,9 +175,10 @@ def _one_gap(rng: Random, found: Evidence) -> Evidence:
             one = replace(one, cells=())
     elif one.cells:
         lost = rng.randrange(len(one.cells))
-        kept = list(one.cells)
-        kept[lost] = Cell(kept[lost].probe, NODE)
-        one = replace(one, cells=tuple(kept))
+        gone = {one.cells[lost].probe}
+        if draw > 0.8:  # the full sell, in both environments
+            gone = {c.probe for c in one.cells if c.probe == replace(c.probe, **FULL)}  # type: ignore[arg-type]
+        one = replace(one, cells=tuple(Cell(c.probe, NODE) if c.probe in gone else c for c in one.cells))
     return replace(found, venues=(*found.venues[:index], one, *found.venues[index + 1 :]))
 
 

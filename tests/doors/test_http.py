@@ -1,0 +1,169 @@
+"""The HTTP door's own manners: limits, shared answers, the error shape everywhere."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from roundtrip.devnet.world import Built
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from support.serving import service
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as found:
+        yield found
+
+
+@pytest.fixture
+async def base_url(ctx: Context) -> AsyncIterator[str]:
+    async with service(ctx) as url:
+        yield url
+
+
+async def error_of(response: aiohttp.ClientResponse) -> str:
+    body = await response.json()
+    assert response.content_type == "application/json"
+    assert body.keys() == {"error"}
+    assert body["error"].keys() == {"code", "message"}
+    assert all(isinstance(value, str) and value for value in body["error"].values())
+    return str(body["error"]["code"])
+
+
+async def test_an_answer_is_shared_and_says_so(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    token = built.tokens["plain"]
+    shouted = "0x" + token[2:].upper()
+    async with (
+        session.get(f"{base_url}/v1/check/{token}") as first,
+        session.get(f"{base_url}/v1/check/{shouted}") as second,
+    ):
+        assert (first.headers["x-cache"], second.headers["x-cache"]) == ("miss", "hit")
+        assert await first.read() == await second.read()
+        assert first.headers["access-control-allow-origin"] == "*"
+
+
+async def test_many_who_ask_at_once_cause_one_run(
+    ctx: Context, base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    token = built.tokens["cooldown"]
+    counting = "SELECT count(*) FROM facts.evidence WHERE token = $1"
+
+    async def ask() -> tuple[str, bytes]:
+        async with session.get(f"{base_url}/v1/check/{token}") as response:
+            assert response.status == 200
+            return response.headers["x-cache"], await response.read()
+
+    before = await ctx.pool.fetchval(counting, bytes.fromhex(token[2:]))
+    came = await asyncio.gather(*(ask() for _ in range(50)))
+    assert sorted(cache for cache, _ in came) == ["hit"] * 49 + ["miss"]
+    assert len({body for _, body in came}) == 1
+    assert await ctx.pool.fetchval(counting, bytes.fromhex(token[2:])) == before + 1
+
+
+async def test_ten_calls_a_minute_without_a_key(
+    ctx: Context, built: Built, session: aiohttp.ClientSession
+) -> None:
+    async with service(ctx, Settings()) as base_url:
+        url = f"{base_url}/v1/check/{built.tokens['plain']}"
+        left = []
+        for _ in range(10):
+            async with session.get(url) as response:
+                assert response.status == 200
+                assert response.headers["x-ratelimit-limit"] == "10"
+                left.append(int(response.headers["x-ratelimit-remaining"]))
+        assert left == list(range(9, -1, -1))
+        async with session.get(url) as response:
+            assert response.status == 429
+            assert await error_of(response) == "rate_limited"
+            assert 1 <= int(response.headers["retry-after"]) <= 60
+            assert response.headers["x-ratelimit-remaining"] == "0"
+        for path in ("/v1/tools.json", "/v1/health"):
+            async with session.get(base_url + path) as response:
+                assert response.status == 200
+
+
+async def test_a_call_that_the_node_spoiled_is_not_counted(
+    ctx: Context, built: Built, session: aiohttp.ClientSession
+) -> None:
+    async with service(ctx, Settings()) as base_url:
+        good = ctx.node.url
+        ctx.node.url = "http://127.0.0.1:1"
+        for _ in range(12):
+            async with session.get(f"{base_url}/v1/check/{built.tokens['plain']}") as response:
+                assert response.status == 502
+                assert await error_of(response) == "upstream"
+        ctx.node.url = good
+        async with session.get(f"{base_url}/v1/check/{built.tokens['plain']}") as response:
+            assert response.headers["x-ratelimit-remaining"] == "9"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/", 404, "not_found"),
+        ("GET", "/v1/check", 404, "not_found"),
+        ("GET", "/v1/check/", 404, "not_found"),
+        ("GET", "/v1/check/0x12/more", 404, "not_found"),
+        ("GET", "/v1/health/", 404, "not_found"),
+        ("POST", "/v1/health", 405, "method_not_allowed"),
+        ("DELETE", "/v1/check/0x12", 405, "method_not_allowed"),
+        ("GET", "/mcp", 405, "method_not_allowed"),
+        ("DELETE", "/mcp", 405, "method_not_allowed"),
+        ("GET", "/v1/check/0x12", 400, "bad_address"),
+    ],
+)
+async def test_errors_have_one_shape(
+    base_url: str, session: aiohttp.ClientSession, method: str, path: str, status: int, code: str
+) -> None:
+    async with session.request(method, base_url + path) as response:
+        assert response.status == status
+        assert await error_of(response) == code
+
+
+async def test_head_answers_without_a_body(base_url: str, session: aiohttp.ClientSession) -> None:
+    async with session.head(f"{base_url}/v1/health") as response:
+        assert response.status == 200
+        assert await response.read() == b""
+
+
+@pytest.mark.parametrize("header", [{"authorization": "Bearer rt_nope"}, {"x-api-key": "rt_nope"}])
+async def test_a_key_that_is_not_live_is_refused(
+    base_url: str, built: Built, session: aiohttp.ClientSession, header: dict[str, str]
+) -> None:
+    url = f"{base_url}/v1/check/{built.tokens['plain']}"
+    async with session.get(url, headers=header) as response:
+        assert response.status == 401
+        assert await error_of(response) == "bad_key"
+        assert "www-authenticate" not in response.headers
+
+
+async def test_a_fault_of_ours_tells_nothing_but_a_request_id(
+    ctx: Context, built: Built, session: aiohttp.ClientSession
+) -> None:
+    await ctx.pool.close()
+    async with (
+        service(ctx) as base_url,
+        session.get(f"{base_url}/v1/check/{built.tokens['plain']}") as response,
+    ):
+        assert response.status == 500
+        body = await response.json()
+    assert body["error"]["code"] == "internal"
+    assert "pool" not in body["error"]["message"]
+    assert "Request " in body["error"]["message"]
+
+
+async def test_more_checks_than_the_service_runs_at_once_are_told_busy(
+    ctx: Context, built: Built, session: aiohttp.ClientSession
+) -> None:
+    async def ask(base_url: str, token: str) -> int:
+        async with session.get(f"{base_url}/v1/check/{token}") as response:
+            return response.status
+
+    async with service(ctx, Settings(anon_per_minute=1000, most_checks_at_once=2)) as base_url:
+        came = await asyncio.gather(*(ask(base_url, t) for t in list(built.tokens.values())[:8]))
+    assert set(came) == {200, 503}

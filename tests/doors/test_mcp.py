@@ -1,0 +1,151 @@
+"""The tool server's own manners."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from mcp.client.client import Client
+
+from roundtrip.devnet.world import Built
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from support.serving import service
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(skip_auto_headers=["accept"]) as found:
+        yield found
+
+
+@pytest.fixture
+async def base_url(ctx: Context) -> AsyncIterator[str]:
+    async with service(ctx) as url:
+        yield url
+
+
+def call(name: str, arguments: object) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*", "application/json, text/event-stream", None])
+async def test_any_client_that_takes_json_is_served(
+    base_url: str, built: Built, session: aiohttp.ClientSession, accept: str | None
+) -> None:
+    headers = {"accept": accept} if accept else {}
+    request = call("check_token", {"address": built.tokens["plain"]})
+    async with session.post(f"{base_url}/mcp", json=request, headers=headers) as response:
+        assert response.status == 200
+        assert response.content_type == "application/json"
+        body = await response.json()
+    assert body["result"]["structuredContent"]["verdict"]["code"] == "ok"
+
+
+async def test_initialize_is_answered_and_not_needed(base_url: str, session: aiohttp.ClientSession) -> None:
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
+        },
+    }  # fmt: skip
+    async with session.post(f"{base_url}/mcp", json=hello) as response:
+        body = await response.json()
+    assert body["result"]["serverInfo"]["name"] == "roundtrip"
+    assert body["result"]["protocolVersion"] == "2025-06-18"
+    done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    async with session.post(f"{base_url}/mcp", json=done) as response:
+        assert response.status == 202
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_lists_and_calls(base_url: str, built: Built, mode: Any) -> None:
+    async with Client(f"{base_url}/mcp", mode=mode) as client:
+        listed = await client.list_tools()
+        assert [tool.name for tool in listed.tools] == ["check_token"]
+        result = await client.call_tool("check_token", {"address": built.tokens["owner_only_sell"]})
+    assert result.structured_content is not None
+    assert result.structured_content["verdict"]["code"] == "cannot_sell"
+
+
+async def test_an_unknown_tool_is_an_error_of_the_protocol(
+    base_url: str, session: aiohttp.ClientSession
+) -> None:
+    async with session.post(f"{base_url}/mcp", json=call("rm_rf", {})) as response:
+        body = await response.json()
+    assert body["error"]["code"] == -32602
+
+
+async def test_bad_json_is_an_error_of_the_protocol(base_url: str, session: aiohttp.ClientSession) -> None:
+    headers = {"content-type": "application/json"}
+    async with session.post(f"{base_url}/mcp", data=b"{nope", headers=headers) as response:
+        assert response.status == 400
+        assert (await response.json())["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("size", [64 * 1024 + 1, 5_000_000])
+async def test_an_oversize_body_is_refused(base_url: str, session: aiohttp.ClientSession, size: int) -> None:
+    body = json.dumps(call("check_token", {"address": "0x" + "1" * size}))
+    headers = {"content-type": "application/json"}
+    sent = io.BytesIO(body.encode())
+    async with session.post(f"{base_url}/mcp", data=sent, headers=headers) as response:
+        assert response.status == 400
+        assert (await response.json())["error"]["code"] == "bad_input"
+
+
+async def test_a_body_of_the_largest_size_is_read(base_url: str, session: aiohttp.ClientSession) -> None:
+    empty = json.dumps(call("check_token", {"address": ""}))
+    body = json.dumps(call("check_token", {"address": "1" * (64 * 1024 - len(empty))}))
+    assert len(body) == 64 * 1024
+    headers = {"content-type": "application/json"}
+    async with session.post(f"{base_url}/mcp", data=body, headers=headers) as response:
+        assert response.status == 200
+        assert (await response.json())["result"]["isError"] is True
+
+
+async def test_tool_calls_count_and_listing_does_not(
+    ctx: Context, built: Built, session: aiohttp.ClientSession
+) -> None:
+    request = call("check_token", {"address": built.tokens["plain"]})
+    async with service(ctx, Settings(anon_per_minute=3)) as base_url:
+        for _ in range(3):
+            async with session.post(f"{base_url}/mcp", json=request) as response:
+                assert (await response.json())["result"]["isError"] is False
+        async with session.post(f"{base_url}/mcp", json=request) as response:
+            result = (await response.json())["result"]
+        assert result["isError"] is True
+        assert result["content"][0]["text"].startswith("rate_limited: ")
+        listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        for _ in range(20):
+            async with session.post(f"{base_url}/mcp", json=listing) as response:
+                assert len((await response.json())["result"]["tools"]) == 1
+
+
+async def test_a_dead_key_is_told_in_the_result(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    request = call("check_token", {"address": built.tokens["plain"]})
+    headers = {"authorization": "Bearer rt_nope"}
+    async with session.post(f"{base_url}/mcp", json=request, headers=headers) as response:
+        result = (await response.json())["result"]
+    assert result["isError"] is True
+    assert result["content"][0]["text"].startswith("bad_key: ")
+
+
+async def test_blanks_behind_header_values_do_not_matter(base_url: str, built: Built) -> None:
+    host, port = base_url.removeprefix("http://").split(":")
+    body = json.dumps(call("check_token", {"address": built.tokens["plain"]}))
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json \t\r\nAccept: */* \r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write((head + body).encode())
+    async with asyncio.timeout(10):
+        raw = await reader.read()
+    writer.close()
+    assert raw.startswith(b"HTTP/1.1 200")

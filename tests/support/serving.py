@@ -1,0 +1,28 @@
+"""The service on a real port, over a context that a test made."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from roundtrip.assembly import application, listen, serving
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+
+
+@contextlib.asynccontextmanager
+async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterator[str]:
+    """Serves in this process; gives the base url. Waits, bounded, for start and end."""
+    app = application(settings or Settings(anon_per_minute=10_000), ctx)
+    with listen("127.0.0.1", 0, "a port") as listening:
+        server = serving(app)
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            async with asyncio.timeout(10):
+                # uvicorn tells of its start by a flag only.
+                while not server.started:  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            async with asyncio.timeout(15):
+                await task

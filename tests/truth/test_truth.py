@@ -1,0 +1,155 @@
+"""Verdicts against what real wallets meet in real transactions on the same chain."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from roundtrip.chain.rpc import Meter
+from roundtrip.devnet.stories import STORIES, PoolPlan, Story
+from roundtrip.devnet.wire import RpcFailure, SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.evidence import Evidence, Refused, Sold
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import Address
+from roundtrip.domain.verdict import judge
+from roundtrip.services.check import gather
+from roundtrip.services.context import Context
+from support.wallet import Fill, Wallet
+
+PROBE_WEI = 10**17
+DELAYS_S = (13, 3600, 86_400)
+TRADED = [story for story in STORIES if story.pools and story.key != "loops_on_balance"]
+
+
+@dataclass(frozen=True)
+class Reality:
+    """What one wallet met in one pool: the buy, then each sell from the same moment."""
+
+    paid_raw: int
+    bought_raw: int | None
+    sells: dict[tuple[int, int], Fill]
+    small_loss_bps: int | None
+    impact_bps: int
+
+    def loss_bps(self, delay_s: int, share_bps: int = 10_000) -> int | None:
+        fill = self.sells[delay_s, share_bps]
+        if not fill.ok or not self.bought_raw or fill.sold_raw == 0:
+            return None
+        cost = self.paid_raw * fill.sold_raw / self.bought_raw
+        return round(10_000 * (cost - fill.back_raw) / cost)
+
+    def sold_share(self) -> float:
+        assert self.bought_raw
+        return max(fill.sold_raw / self.bought_raw for fill in self.sells.values())
+
+
+def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: int) -> Reality:
+    """Buys for real, then from a snapshot sells at each delay and share for real."""
+    wallet = Wallet(rpc, built.contracts, f"truth {token} {pool.fee_pips}")
+    if pool.quote == "usdg":
+        wallet.get_usdg(2 * amount_raw)
+    before = rpc.call("evm_snapshot")
+    bought = wallet.buy(token, pool.quote, pool.fee_pips, amount_raw)
+    sells: dict[tuple[int, int], Fill] = {}
+    if bought:
+        now = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+        for delay_s, share_bps in [*((d, 10_000) for d in DELAYS_S), (13, 5000), (13, 100)]:
+            snapshot = rpc.call("evm_snapshot")
+            rpc.call("evm_setNextBlockTimestamp", now + delay_s)
+            sells[delay_s, share_bps] = wallet.sell(
+                token, pool.quote, pool.fee_pips, bought * share_bps // 10_000
+            )
+            rpc.call("evm_revert", snapshot)
+    rpc.call("evm_revert", before)
+    small_raw = amount_raw // 1000
+    small = wallet.buy(token, pool.quote, pool.fee_pips, small_raw)
+    small_loss, impact = None, 0
+    if small and bought:
+        fill = wallet.sell(token, pool.quote, pool.fee_pips, small)
+        small_loss = round(10_000 * (small_raw - fill.back_raw) / small_raw) if fill.ok else None
+        impact = round(10_000 * (1 - (bought / amount_raw) / (small / small_raw)))
+    return Reality(amount_raw, bought, sells, small_loss, impact)
+
+
+def expected(story: Story, found: list[Reality]) -> tuple[str, str]:
+    """Code and level by the published rules, from real fills alone."""
+    bought = [r for r in found if r.bought_raw]
+    if not bought:
+        return ("empty_pool" if all(p.quote_milli == 0 for p in story.pools) else "cannot_buy"), "warn"
+    selling = [r for r in bought if r.sold_share() >= 0.4999]
+    if not selling:
+        return "cannot_sell", "danger"
+    best = min(selling, key=lambda r: (r.loss_bps(13) is None, r.loss_bps(13) or 0))
+    losses = [loss for d in DELAYS_S if (loss := best.loss_bps(d)) is not None]
+    fees = max([*losses, best.small_loss_bps or 0])
+    worst = max(fees, best.impact_bps)
+    if worst >= 1500:
+        level = "danger" if worst >= 5000 else "warn"
+        if best.impact_bps > fees:
+            return "thin_pool", level
+        return ("heavy_fees" if worst >= 5000 else "high_fees"), level
+    return "ok", "ok" if all(best.loss_bps(d) is not None for d in DELAYS_S) else "warn"
+
+
+def probe_raw(evidence: Evidence, pool: PoolPlan) -> int:
+    if pool.quote == "weth":
+        return PROBE_WEI
+    price = evidence.market.usdg_per_eth_raw
+    assert isinstance(price, int)
+    return PROBE_WEI * price // 10**18
+
+
+@pytest.mark.parametrize("story", TRADED, ids=lambda story: story.key)
+async def test_the_verdict_is_what_a_wallet_meets(
+    ctx: Context, rpc: SyncRpc, built: Built, story: Story
+) -> None:
+    token = built.tokens[story.key]
+    evidence = await gather(ctx, Address(token), Meter())
+    verdict = judge(evidence, POLICY).verdict
+    found = [trade(rpc, built, token, pool, probe_raw(evidence, pool)) for pool in story.pools]
+    assert (verdict.code, verdict.level) == expected(story, found), verdict.text
+    for pool, reality in zip(story.pools, found, strict=True):
+        _compare_cells(evidence, pool, reality)
+
+
+def _compare_cells(evidence: Evidence, pool: PoolPlan, reality: Reality) -> None:
+    """Each simulated cell came to the wei to what the real sell came to."""
+    (venue,) = [
+        v for v in evidence.venues if (v.venue.quote, v.venue.fee_pips) == (pool.quote, pool.fee_pips)
+    ]
+    compared = 0
+    for cell in venue.cells:
+        probe = cell.probe
+        if probe.size != "probe" or probe.seller != "buyer" or probe.environment != 0:
+            continue
+        fill = reality.sells[probe.delay_s, probe.share_bps]
+        if isinstance(cell.outcome, Sold):
+            assert fill.ok, probe
+            assert (cell.outcome.sold_raw, cell.outcome.back_raw) == (fill.sold_raw, fill.back_raw), probe
+        else:
+            assert isinstance(cell.outcome, Refused)
+            assert not fill.ok, probe
+        compared += 1
+    assert compared == (len(reality.sells) if reality.bought_raw else 0)
+
+
+async def test_a_token_that_hides_balances_hides_them_from_wallets_too(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token = built.tokens["loops_on_balance"]
+    wallet = Wallet(rpc, built.contracts, "fog")
+    with pytest.raises(RpcFailure):
+        wallet.tokens(token)
+    evidence = await gather(ctx, Address(token), Meter())
+    assert judge(evidence, POLICY).verdict.code == "not_a_token"
+
+
+async def test_a_verdict_follows_the_chain(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    """The same token, before and after its owner lifts the pause with a real transaction."""
+    token = Address(built.tokens["paused"])
+    assert judge(await gather(ctx, token, Meter()), POLICY).verdict.code == "cannot_buy"
+    owner = rpc.call("eth_accounts")[0]
+    rpc.call("eth_sendTransaction", {"from": owner, "to": token, "data": "0x3f4ba83a", "gas": hex(200_000)})
+    rpc.call("evm_mine")
+    await ctx.heads.refresh()
+    assert judge(await gather(ctx, token, Meter()), POLICY).verdict.code == "ok"
