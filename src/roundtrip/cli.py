@@ -33,6 +33,7 @@ DEMO_BLOCK_TIME_S = 1.0
 _MEMORY_WARNING_BYTES = 4 * 2**30
 _MEMORY_LOOK_S = 30
 
+_INTERRUPTED = 130
 _EXPECTED = (PortTaken, ArtifactError, NodeStartError, EmbeddedPostgresError, OSError, ValidationError)
 
 
@@ -43,6 +44,9 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         raise SystemExit(0) from None
+    except SystemExit as ended:
+        # The command line library turns an interrupt into 130; ending us is no failure.
+        raise SystemExit(0 if ended.code == _INTERRUPTED else ended.code) from None
     except _EXPECTED as error:
         console.print(f"roundtrip: {error}", markup=False)
         raise SystemExit(1) from None

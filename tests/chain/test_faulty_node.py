@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
-from conftest import context_for
-from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 
+from conftest import context_for
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Budget
 from roundtrip.devnet.wire import SyncRpc
@@ -16,6 +15,7 @@ from roundtrip.domain.policy import POLICY
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
+from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 
 FAULTS = (*ANSWER_FAULTS, *WIRE_FAULTS)
 

@@ -1,0 +1,186 @@
+"""``roundtrip demo`` as a newcomer meets it: a process of its own, ended by Ctrl-C."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roundtrip.devnet.node import NodeOptions, free_port
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built, Places, started
+
+WAIT_S = 30.0
+
+
+class Demo:
+    """A demo in a folder of its own, with the cached chain of the tests."""
+
+    def __init__(self, var: Path) -> None:
+        self.port, self.rpc_port = free_port(), free_port()
+        self.environment = {
+            **os.environ,
+            "ROUNDTRIP_VAR": str(var),
+            "ROUNDTRIP_PORT": str(self.port),
+            "ROUNDTRIP_RPC_PORT": str(self.rpc_port),
+            "ROUNDTRIP_ANON_PER_MINUTE": "100",
+        }
+        self.lines: list[str] = []
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[subprocess.Popen[str]]:
+        command = [sys.executable, "-m", "roundtrip", "demo"]
+        with subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.kill()
+
+    def await_welcome(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.lines.append(line.rstrip())
+            if "Ctrl-C ends it all" in line:
+                return
+        raise AssertionError("\n".join(self.lines))
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
+            return json.load(response)
+
+
+@pytest.fixture
+def demo(built: Built, places: Places, tmp_path: Path) -> Demo:
+    var = tmp_path / "var"
+    shutil.copytree(places.var / "devnet", var / "devnet")
+    return Demo(var)
+
+
+def family(pid: int) -> set[int]:
+    """Every process below ``pid``."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                children.setdefault(parent, []).append(int(entry.name))
+    found: set[int] = set()
+    queue = [pid]
+    while queue:
+        new = children.get(queue.pop(), [])
+        found.update(new)
+        queue += new
+    return found
+
+
+def await_gone(pids: set[int]) -> set[int]:
+    """Those that still run after a bounded wait."""
+    deadline = time.monotonic() + WAIT_S
+    left = set(pids)
+    while left and time.monotonic() < deadline:
+        left = {pid for pid in left if _runs(pid)}
+        time.sleep(0.01)
+    return left
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_newcomer_gets_five_tokens_that_match_their_stories(demo: Demo) -> None:
+    with demo.running() as process:
+        demo.await_welcome(process)
+        text = "\n".join(demo.lines)
+        samples = dict(re.findall(r"(0x[0-9a-f]{40})  (\w+): ", text))
+        assert len(samples) == 5
+        codes = {s: demo.get(f"/v1/check/{address}")["verdict"]["code"] for address, s in samples.items()}
+        assert codes == {
+            "plain": "ok",
+            "owner_only_sell": "cannot_sell",
+            "blacklist_after_buy": "cannot_sell",
+            "paused": "cannot_buy",
+            "max_transaction": "ok",
+        }
+        assert f"curl -s http://127.0.0.1:{demo.port}/v1/check/" in text
+        described = json.loads((Path(demo.environment["ROUNDTRIP_VAR"]) / "devnet.json").read_text())
+        assert described.keys() == {"rpcUrl", "chainId", "contracts", "accounts", "tokens"}
+        assert (described["chainId"], len(described["accounts"])) == (4663, 10)
+        assert described["rpcUrl"] == f"http://127.0.0.1:{demo.rpc_port}"
+        started_by_it = family(process.pid)
+        assert len(started_by_it) >= 2
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+        assert await_gone(started_by_it) == set()
+
+
+def test_a_second_start_keeps_the_data_and_leaves_strangers_alone(
+    demo: Demo, places: Places, built: Built
+) -> None:
+    with started(places, built, NodeOptions(state=built.state)) as stranger:
+        for _ in range(2):
+            with demo.running() as process:
+                demo.await_welcome(process)
+                assert demo.get("/v1/health")["ok"] is True
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(WAIT_S) == 0
+        with SyncRpc(stranger.url) as chain:
+            assert chain.call("eth_chainId") == "0x1237"
+
+
+def test_killing_it_ends_what_it_started(demo: Demo) -> None:
+    with demo.running() as process:
+        demo.await_welcome(process)
+        started_by_it = family(process.pid)
+        process.kill()
+        assert await_gone(started_by_it) == set()
+
+
+def test_an_interrupt_while_it_starts_leaves_nothing(demo: Demo) -> None:
+    with demo.running() as process:
+        deadline = time.monotonic() + WAIT_S
+        while not family(process.pid) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        started_by_it = family(process.pid)
+        process.send_signal(signal.SIGINT)
+        process.wait(WAIT_S)
+        assert await_gone(started_by_it) == set()
+
+
+@pytest.mark.parametrize("setting", ["ROUNDTRIP_PORT", "ROUNDTRIP_RPC_PORT"])
+def test_a_taken_port_is_a_clear_error(demo: Demo, setting: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        demo.environment[setting] = str(taken.getsockname()[1])
+        with demo.running() as process:
+            output, _ = process.communicate(timeout=WAIT_S)
+        assert process.returncode == 1
+        assert output.startswith(f"roundtrip: Port {taken.getsockname()[1]} on 127.0.0.1 is taken")
+        assert setting in output
+        assert "Traceback" not in output
+
+
+def test_a_setting_that_makes_no_sense_is_one_clear_error(demo: Demo) -> None:
+    demo.environment["ROUNDTRIP_PORT"] = "many"
+    with demo.running() as process:
+        output, _ = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    assert "port" in output
+    assert "Traceback" not in output

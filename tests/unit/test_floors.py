@@ -1,0 +1,137 @@
+"""The rule of floors: a module imports only from floors to its left, and the domain stands alone."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "roundtrip"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "domain": set(),
+    "venues": {"domain"},
+    "chain": {"domain", "venues"},
+    "store": {"domain", "venues"},
+    "services": {"domain", "venues", "chain", "store"},
+    "api": {"domain", "venues", "chain", "store", "services"},
+    "devnet": {"domain", "venues"},
+    "settings": set(),
+    "assembly": {"domain", "venues", "chain", "store", "services", "api", "settings"},
+    "cli": {"domain", "venues", "chain", "store", "services", "api", "settings", "assembly", "devnet"},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+"""Every floor and the floors below it. ``settings`` is read by the command line and what it assembles."""
+
+
+def floor(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path, source: str | None = None) -> Iterator[tuple[int, str]]:
+    """Absolute names of what a module imports from this package, with the line."""
+    inside = ["roundtrip", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text() if source is None else source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = inside[: len(inside) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield node.lineno, module
+            if module == "roundtrip":
+                yield from ((node.lineno, f"roundtrip.{alias.name}") for alias in node.names)
+
+
+def breaches(path: Path, source: str | None = None) -> list[str]:
+    allowed = MAY_IMPORT[floor(path)] | {floor(path)}
+    found = []
+    for line, name in imports(path, source):
+        parts = name.split(".")
+        if parts[0] == "roundtrip" and len(parts) > 1 and parts[1] not in allowed:
+            found.append(f"{path.relative_to(PACKAGE)}:{line} imports {name}")
+    return found
+
+
+def test_every_module_stands_on_a_known_floor() -> None:
+    assert {floor(path) for path in MODULES} == MAY_IMPORT.keys()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_module_imports_only_from_floors_below_it(path: Path) -> None:
+    assert breaches(path) == []
+
+
+@pytest.mark.parametrize(
+    "source", ["from roundtrip.api import http", "from ..chain import rpc", "import roundtrip.cli"]
+)
+def test_a_breach_is_seen(source: str) -> None:
+    assert len(breaches(PACKAGE / "domain" / "types.py", source)) == 1
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_nothing_is_imported_inside_a_function(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = [n.lineno for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
+            assert inner == [], f"{node.name} imports at {inner}"
+
+
+def test_there_is_no_import_cycle() -> None:
+    names = {".".join(["roundtrip", *p.relative_to(PACKAGE).with_suffix("").parts]): p for p in MODULES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    graph = {name: {found for _, found in imports(path)} & names.keys() for name, path in names.items()}
+    done: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, " -> ".join((*above, name))
+        if name not in done:
+            for below in graph[name] - {name}:
+                visit(below, (*above, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_the_domain_needs_no_third_party_package() -> None:
+    """-I -S: no site-packages, no environment, no user folder."""
+    modules = [
+        ".".join(["roundtrip", *p.relative_to(PACKAGE).with_suffix("").parts])
+        for p in MODULES
+        if floor(p) == "domain"
+    ]
+    source = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})\n"
+    source += "".join(f"import {name.removesuffix('.__init__')}\n" for name in modules)
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_domain_asks_no_clock_and_draws_no_chance() -> None:
+    banned = {"time", "random", "secrets", "os", "asyncio", "socket", "uuid"}
+    for path in MODULES:
+        if floor(path) == "domain":
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    assert banned.isdisjoint(alias.name.split(".")[0] for alias in node.names), path
+                elif isinstance(node, ast.ImportFrom):
+                    assert (node.module or "").split(".")[0] not in banned, path
+
+
+def test_only_the_local_chain_signs_or_sends() -> None:
+    """The service holds no key and sends nothing."""
+    for path in MODULES:
+        if floor(path) != "devnet":
+            text = path.read_text()
+            for word in ("eth_sendRawTransaction", "eth_sendTransaction", "sign_transaction", "private_key"):
+                assert word not in text, f"{path.relative_to(PACKAGE)} mentions {word}"
+
+
+def test_only_the_command_line_reads_the_environment() -> None:
+    for path in MODULES:
+        if floor(path) not in ("settings", "assembly", "cli"):
+            assert "os.environ" not in path.read_text(), path
+            assert "getenv" not in path.read_text(), path
