@@ -96,8 +96,8 @@ def planned_share(name: str) -> int:
     return MAIN_CELLS[name][1]
 
 
-def cells(loss_bps: int = 60, size: Size = "probe", **outcomes: CellOutcome | None) -> tuple[Cell, ...]:
-    """Every probe of a venue, sold at ``loss_bps``, but for the named ones (and ``fees``). None: no such cell."""
+def cells(loss_bps: int = 60, size: Size = "probe", /, **outcomes: CellOutcome | None) -> tuple[Cell, ...]:
+    """Every probe of a venue, and ``fees``, sold at ``loss_bps``, but for the named ones. None: no such cell."""
     found = []
     for name in MAIN_CELLS:
         outcome = outcomes.pop(name, sold(loss_bps, planned_share(name)))
@@ -140,7 +140,7 @@ def refused_buys(reason: str | None = "paused") -> tuple[Buy, ...]:
 
 def partial_buys() -> tuple[Buy, ...]:
     """Every size filled in part only."""
-    part = {size: bought(0, size, 5000) for size in ("probe", "tenth", "hundredth")}  # type: ignore[arg-type]
+    part = {size: bought(0, size, 5000) for size in ("probe", "tenth", "hundredth")}
     return buys(part["probe"], part["tenth"], part["hundredth"], bought(0, "thousandth", 5000))
 
 

@@ -190,7 +190,7 @@ def some_evidence(rng: Random, most_venues: int, most_gaps: int, world: World) -
     """A check with gaps."""
     facts = TOKEN_FACTS
     if rng.random() < 0.06:
-        facts = replace(facts, **rng.choice(({"code_bytes": 0}, {"balance_answers": False})))  # type: ignore[arg-type]
+        facts = replace(facts, **rng.choice(({"code_bytes": 0}, {"balance_answers": False})))
     count = rng.randint(1, most_venues)
     whole = evidence(*(a_venue(rng, world) for _ in range(count)), facts=facts)
     return with_gaps(rng, whole, most_gaps)

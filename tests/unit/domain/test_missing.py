@@ -219,11 +219,11 @@ def processor_seconds(most: float) -> Iterator[None]:
 def a_venue_with_many_figures(number: int) -> VenueEvidence:
     loss = 200 + number * 170
     outcomes = {n: sold(loss + 3 * at, share) for at, (n, (_, share, _, _)) in enumerate(MAIN_CELLS.items())}
-    return venue(cells(**outcomes, fees=sold(loss + 21)), impact_bps=loss + 24)  # type: ignore[arg-type]
+    return venue(cells(**outcomes, fees=sold(loss + 21)), impact_bps=loss + 24)
 
 
 def test_a_lost_second_trip_of_eight_venues_is_judged_at_once() -> None:
-    lost = venue(cells(**dict.fromkeys((*MAIN_CELLS, "fees"), NODE)))  # type: ignore[arg-type]
+    lost = venue(cells(**dict.fromkeys((*MAIN_CELLS, "fees"), NODE)))
     with processor_seconds(1.0):
         assert code(evidence(*[lost] * 8)) == "unproven"
 
@@ -243,12 +243,12 @@ def test_one_lost_venue_beside_seven_known_ones_is_judged_at_once() -> None:
 @pytest.mark.parametrize("name", ["hour", "day", "fees", "full"])
 def test_a_lost_sell_that_might_be_ruinous_makes_the_only_venue_unproven(name: str) -> None:
     outcomes = {name: NODE, "full_again": NODE} if name == "full" else {name: NODE}
-    assert code(evidence(venue(cells(**outcomes)))) == "unproven"  # type: ignore[arg-type]
+    assert code(evidence(venue(cells(**outcomes)))) == "unproven"
 
 
 @pytest.mark.parametrize("name", ["half", "sliver", "handed_on"])
 def test_a_lost_sell_that_no_code_reads_leaves_the_verdict_proven(name: str) -> None:
-    assert code(evidence(venue(cells(**{name: NODE})))) == "ok"  # type: ignore[arg-type]
+    assert code(evidence(venue(cells(**{name: NODE})))) == "ok"
 
 
 def test_a_lost_larger_round_trip_leaves_the_verdict_proven() -> None:
@@ -283,13 +283,13 @@ def test_a_lost_probe_buy_is_not_passed_over_for_a_smaller_one_that_filled() -> 
 
 @pytest.mark.parametrize("name", ["code_bytes", "balance_answers", "total_supply_raw"])
 def test_a_lost_fact_that_makes_it_a_token_makes_the_verdict_unproven(name: str) -> None:
-    facts = replace(TOKEN_FACTS, **{name: NODE})  # type: ignore[arg-type]
+    facts = replace(TOKEN_FACTS, **{name: NODE})
     assert code(evidence(venue(), facts=facts)) == "unproven"
 
 
 @pytest.mark.parametrize("name", ["name_data", "symbol_data", "decimals", "owner", "proxy_admin"])
 def test_a_lost_fact_that_no_code_reads_leaves_the_verdict_proven(name: str) -> None:
-    facts = replace(TOKEN_FACTS, **{name: NODE})  # type: ignore[arg-type]
+    facts = replace(TOKEN_FACTS, **{name: NODE})
     assert code(evidence(venue(), facts=facts)) == "ok"
 
 

@@ -1,0 +1,195 @@
+"""How fast a check is: cold and warm, the node's share, the trips; warm against a constant route.
+
+    python bench/check.py [--cold 300] [--warm 20000]
+
+Prints medians and 95th percentiles; take the ratios, machines are noisy. Everything runs on loopback,
+against a local chain that makes ten blocks a second.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import http.client
+import itertools
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import aiohttp
+import uvloop
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from roundtrip.assembly import application, context, contracts_from, listen, serving
+from roundtrip.chain.rpc import Meter, Node
+from roundtrip.devnet import world
+from roundtrip.devnet.node import NodeOptions
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from roundtrip.store.postgres import EmbeddedPostgres
+
+PROJECT = Path(__file__).resolve().parents[1]
+STORIES = ("plain", "usdg_pool", "two_pools", "owner_only_sell", "six_decimals")
+CONNECTIONS = 16
+
+
+def figures(times_ms: list[float]) -> str:
+    """Median and 95th percentile."""
+    ordered = sorted(times_ms)
+    return f"median {statistics.median(ordered):7.2f} ms   p95 {ordered[int(len(ordered) * 0.95)]:7.2f} ms"
+
+
+@dataclass(slots=True)
+class RecordingNode(Node):
+    """Keeps the bytes of every trip, to send them again with nothing around them."""
+
+    bodies: list[bytes] = field(default_factory=list)
+
+    async def _post(self, body: bytes, timeout_s: float) -> bytes:
+        self.bodies.append(body)
+        return await Node._post(self, body, timeout_s)
+
+
+def bare_ms(url: str, bodies: list[bytes]) -> float:
+    """The node's own time for these requests: a blocking client that reads and parses nothing."""
+    host, port = url.removeprefix("http://").split(":")
+    connection = http.client.HTTPConnection(host, int(port))
+    connection.connect()
+    started = time.perf_counter()
+    for body in bodies:
+        connection.request("POST", "/", body, {"content-type": "application/json"})
+        connection.getresponse().read()
+    spent = (time.perf_counter() - started) * 1000
+    connection.close()
+    return spent
+
+
+async def cold(ctx: Context, tokens: list[str], count: int) -> None:
+    """Checks that share nothing, one after another, each followed by its own requests sent bare."""
+    node = RecordingNode(ctx.node.url, ctx.node.session)
+    recording = replace(ctx, node=node)
+    whole, waiting, bare = [], [], []
+    trips: set[int] = set()
+    for token in itertools.islice(itertools.cycle(tokens), count):
+        node.bodies.clear()
+        started = time.perf_counter()
+        answered = await check(recording, CheckParams(token))
+        whole.append((time.perf_counter() - started) * 1000)
+        meter: Meter | None = answered.meter
+        assert meter is not None
+        waiting.append(meter.node_ms)
+        trips.add(meter.trips)
+        bare.append(bare_ms(node.url, node.bodies))
+    ratio = statistics.median(whole) / statistics.median(bare)
+    share = statistics.median(waiting) / statistics.median(whole)
+    print(f"cold check       {figures(whole)}   trips {sorted(trips)}")
+    print(f"  awaiting node  {figures(waiting)}   {share:.0%} of it")
+    print(f"  node alone     {figures(bare)}   cold is {ratio:.2f}x")
+
+
+async def load(url: str, requests: int) -> tuple[float, list[float]]:
+    """Requests a second and times, from a process of its own."""
+    script = str(Path(__file__).with_name("load.py"))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, script, url, str(requests), str(CONNECTIONS), stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    found = json.loads(output)
+    return found["per_second"], found["times_ms"]
+
+
+async def warm(base_url: str, token: str, requests: int) -> None:
+    """A shared answer against a constant route of the same server and size, in turns."""
+    rounds: dict[str, list[tuple[float, list[float]]]] = {"/constant": [], f"/v1/check/{token}": []}
+    for _ in range(3):
+        for path, found in rounds.items():
+            found.append(await load(base_url + path, requests // 3))
+    (constant, answer) = (
+        (statistics.median(rate for rate, _ in found), [t for _, times in found for t in times])
+        for found in rounds.values()
+    )
+    print(f"constant route   {figures(constant[1])}   {constant[0]:,.0f} a second")
+    print(
+        f"warm check       {figures(answer[1])}   {answer[0]:,.0f} a second, {answer[0] / constant[0]:.2f}x"
+    )
+
+
+async def at_once(base_url: str, tokens: list[str]) -> None:
+    """Every sample token at once, cold."""
+    async with aiohttp.ClientSession() as session:
+
+        async def ask(token: str) -> float:
+            started = time.perf_counter()
+            async with session.get(f"{base_url}/v1/check/{token}") as response:
+                assert response.status == 200, await response.text()
+                assert response.headers["x-cache"] == "miss"
+            return (time.perf_counter() - started) * 1000
+
+        started = time.perf_counter()
+        times = await asyncio.gather(*(ask(token) for token in tokens))
+        spent = (time.perf_counter() - started) * 1000
+    print(f"{len(tokens)} cold at once  {figures(times)}   all in {spent:.0f} ms, no error")
+
+
+@contextlib.asynccontextmanager
+async def service(ctx: Context) -> AsyncIterator[str]:
+    """The service with a constant route beside it, whose body is as long as a check's."""
+    app = application(Settings(anon_per_minute=10**9), ctx)
+    body = b"x" * 850
+
+    async def constant(request: Request) -> Response:
+        return Response(body, media_type="application/json")
+
+    app.router.routes.append(Route("/constant", constant))
+    with listen("127.0.0.1", 0, "a port") as listening:
+        server = serving(app)
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = True
+        await task
+
+
+async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_requests: int) -> None:
+    """Every figure, one after another."""
+    contracts = contracts_from(built.contracts)
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            EmbeddedPostgres(Path(folder)) as server,
+            context(Settings(), rpc_url, contracts, server.dsn) as ctx,
+            service(ctx) as base_url,
+        ):
+            tokens = [built.tokens[key] for key in STORIES]
+            await cold(ctx, tokens, 20)
+            print("--- after warming up")
+            await cold(ctx, tokens, cold_checks)
+            await at_once(base_url, list(built.tokens.values()))
+            await warm(base_url, tokens[0], warm_requests)
+
+
+def main() -> None:
+    """Builds or finds the local chain, starts it, measures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cold", type=int, default=300)
+    parser.add_argument("--warm", type=int, default=20_000)
+    asked = parser.parse_args()
+    places = world.Places(PROJECT, PROJECT / "var")
+    built = world.build(places, print)
+    options = NodeOptions(block_time_s=0.1, state=built.state)
+    loop = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    with world.started(places, built, options) as node, loop as runner:
+        runner.run(measure(node.url, built, asked.cold, asked.warm))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""A bounded load on one loopback url: so many requests over so many connections, then a JSON line.
+
+python bench/load.py http://127.0.0.1:8463/v1/health 1000 16
+"""
+
+import asyncio
+import json
+import sys
+import time
+from urllib.parse import urlsplit
+
+
+async def worker(host: str, port: int, request: bytes, count: int, times_ms: list[float]) -> None:
+    """One keep-alive connection; a status other than 200 ends the run."""
+    reader, writer = await asyncio.open_connection(host, port)
+    for _ in range(count):
+        started = time.perf_counter()
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), head
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        times_ms.append((time.perf_counter() - started) * 1000)
+    writer.close()
+
+
+async def main(url: str, requests: int, connections: int) -> None:
+    """Runs the load and prints what it came to."""
+    parts = urlsplit(url)
+    assert parts.hostname == "127.0.0.1", "loads go to loopback only"
+    assert parts.port is not None
+    request = f"GET {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n".encode()
+    times_ms: list[float] = []
+    started = time.perf_counter()
+    each = requests // connections
+    await asyncio.gather(
+        *(worker(parts.hostname, parts.port, request, each, times_ms) for _ in range(connections))
+    )
+    seconds = time.perf_counter() - started
+    print(json.dumps({"per_second": len(times_ms) / seconds, "times_ms": times_ms}))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

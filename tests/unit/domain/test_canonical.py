@@ -1,0 +1,264 @@
+"""The same evidence is the same bytes, and back; anything else is a ValueError."""
+
+import json
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain import canonical
+from roundtrip.domain.evidence import (
+    Bought,
+    Buy,
+    Cell,
+    Environment,
+    Evidence,
+    Market,
+    Missing,
+    PoolFacts,
+    Probe,
+    Refused,
+    Sold,
+    TokenFacts,
+    Venue,
+    VenueEvidence,
+)
+from roundtrip.domain.types import Address, BlockRef
+from unit.domain.builders import MARKET, NODE, evidence, sold, venue
+
+QUICK = settings(max_examples=60, deadline=None)
+
+Text = st.text(max_size=20)
+Number = st.one_of(
+    st.integers(-3, 20),
+    st.integers(-(2**256), 2**256),
+    st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, -(2**53)]),
+)
+Addresses = st.integers(0, 2**160 - 1).map(lambda n: Address(f"0x{n:040x}"))
+Gap = st.builds(Missing, st.sampled_from(["node", "token"]), Text)
+Sizes = st.sampled_from(["probe", "tenth", "hundredth", "thousandth", "large"])
+Refusal = st.builds(
+    Refused,
+    st.sampled_from(["fund", "buy", "approve", "transfer", "sell"]),
+    st.none() | Text,
+    Number,
+)
+Buys = st.builds(
+    Buy,
+    Sizes,
+    Number,
+    st.one_of(st.builds(Bought, Number, Number, Number, Number), Refusal, Gap),
+)
+Probes = st.builds(Probe, Sizes, Number, Number, Number, st.sampled_from(["buyer", "receiver"]))
+Cells = st.builds(Cell, Probes, st.one_of(st.builds(Sold, *[Number] * 7), Refusal, Gap))
+Venues = st.builds(
+    Venue,
+    st.sampled_from(["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]),
+    st.one_of(st.sampled_from(["eth", "weth", "usdg"]), Addresses),
+    Addresses,
+    Addresses,
+    Number,
+)
+Tried = st.builds(
+    VenueEvidence,
+    Venues,
+    st.one_of(st.builds(PoolFacts, st.booleans(), Number, Number, Number), Gap),
+    st.lists(Buys, max_size=3).map(tuple),
+    st.lists(Cells, max_size=3).map(tuple),
+    st.one_of(st.none(), Refusal, Gap),
+    st.one_of(st.none(), Refusal, Gap),
+)
+Facts = st.builds(
+    TokenFacts,
+    Number | Gap,
+    st.one_of(st.none(), Text, Gap),
+    st.one_of(st.none(), Text, Gap),
+    st.one_of(st.none(), Number, Gap),
+    st.one_of(st.none(), Number, Gap),
+    st.booleans() | Gap,
+    st.one_of(st.none(), Addresses, Gap),
+    st.one_of(st.none(), Addresses, Gap),
+)
+Environments = st.builds(
+    Environment, Addresses, Addresses, Addresses, Number, Addresses, Text, Number, Number, Number
+)
+Whole = st.builds(
+    Evidence,
+    Number,
+    Text,
+    Number,
+    st.builds(BlockRef, Number, Text, Number),
+    Number,
+    Addresses,
+    st.sampled_from(["token", "weth", "usdg"]),
+    Facts,
+    st.builds(Market, Number, Number | Gap, st.none() | Number, st.none() | Number),
+    st.lists(Environments, max_size=2).map(tuple),
+    st.lists(Tried, max_size=2).map(tuple),
+    st.booleans(),
+)
+
+Json = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_infinity=False), st.text(max_size=10)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+EXAMPLE = evidence(venue(told_on_buy=NODE), venue((), facts=NODE))
+
+
+def load_or_value_error(document: bytes) -> Evidence | None:
+    try:
+        return canonical.load(Evidence, document)
+    except ValueError:
+        return None
+
+
+@QUICK
+@given(Whole)
+def test_evidence_comes_back_as_it_was(found: Evidence) -> None:
+    document = canonical.dump(found)
+    assert canonical.load(Evidence, document) == found
+    assert canonical.dump(canonical.load(Evidence, document)) == document
+
+
+@QUICK
+@given(Whole)
+def test_a_document_is_plain_sorted_and_exact_in_any_reader(found: Evidence) -> None:
+    document = canonical.dump(found)
+    plain = json.loads(document)
+    assert document == json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+    def exact(node: Any) -> bool:
+        if isinstance(node, dict):
+            return all(map(exact, node.values()))
+        if isinstance(node, list):
+            return all(map(exact, node))
+        return not isinstance(node, int | float) or abs(node) < 2**53
+
+    assert exact(plain)
+
+
+def test_integers_beyond_doubles_stand_as_text() -> None:
+    assert b'"paid_raw":"100000000000000000"' in canonical.dump(sold())
+    assert canonical.load(Sold, canonical.dump(Sold(2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3))) == Sold(
+        2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3
+    )
+
+
+@pytest.mark.parametrize("value", [1.5, b"x", [1], {"a": 1}, object()])
+def test_other_values_have_no_place_in_evidence(value: object) -> None:
+    with pytest.raises(TypeError, match="no place"):
+        canonical.dump(value)
+
+
+@QUICK
+@given(Json)
+def test_arbitrary_json_is_a_value_error(junk: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever the text
+        canonical.load(Evidence, json.dumps(junk).encode())
+
+
+@QUICK
+@given(st.binary(max_size=100))
+def test_arbitrary_bytes_are_a_value_error(junk: bytes) -> None:
+    assert load_or_value_error(junk) is None
+
+
+def leaves(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, inner in items:
+        found += leaves(inner, (*path, key))
+    return found
+
+
+PATHS = leaves(json.loads(canonical.dump(EXAMPLE)))
+
+
+def changed(path: tuple[Any, ...], value: Any, drop: bool = False) -> bytes:
+    """The example with one place replaced, or gone."""
+    plain = json.loads(canonical.dump(EXAMPLE))
+    node = plain
+    for key in path[:-1]:
+        node = node[key]
+    if drop:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+    return json.dumps(plain).encode()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(PATHS), Json, st.booleans())
+def test_a_changed_document_is_evidence_or_a_value_error(
+    path: tuple[Any, ...], value: Any, drop: bool
+) -> None:
+    found = load_or_value_error(changed(path, value, drop))
+    assert found is None or isinstance(found, Evidence)
+
+
+@pytest.mark.parametrize("path", [p for p in PATHS if not isinstance(p[-1], int)], ids=str)
+def test_no_key_may_be_left_out(path: tuple[Any, ...]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        canonical.load(Evidence, changed(path, None, drop=True))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema",), "x"),
+        (("schema",), None),
+        (("schema",), []),
+        (("role",), "nft"),
+        (("role",), ["token"]),
+        (("token",), 5),
+        (("block",), None),
+        (("kind_of",), "Block"),
+        (("kind_of",), ["Evidence"]),
+        (("venues",), None),
+        (("venues",), 7),
+        (("venues", 0), "x"),
+        (("venues", 0, "facts", "kind_of"), "Sold"),
+        (("candidates_complete",), 1),
+    ],
+    ids=str,
+)
+def test_a_value_of_the_wrong_kind_is_a_value_error(path: tuple[Any, ...], value: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        canonical.load(Evidence, changed(path, value))
+
+
+@pytest.mark.xfail(strict=True, raises=OverflowError, reason="an infinite number is an OverflowError")
+@pytest.mark.parametrize("text", ["Infinity", "-Infinity", "1e999"])
+def test_an_infinite_number_is_a_value_error(text: str) -> None:
+    document = changed(("schema",), "HERE").replace(b'"HERE"', text.encode())
+    assert load_or_value_error(document) is None
+
+
+@pytest.mark.xfail(strict=True, raises=RecursionError, reason="deep nesting is a RecursionError")
+def test_a_deeply_nested_document_is_a_value_error() -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    try:
+        assert load_or_value_error(b"[" * 5000) is None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@pytest.mark.xfail(strict=True, reason="these are read as numbers and as no items")
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [(("schema",), True), (("schema",), 1.5), (("schema",), " 1_0 "), (("venues",), {}), (("venues",), "")],
+    ids=str,
+)
+def test_what_no_dump_writes_is_not_read(path: tuple[Any, ...], value: Any) -> None:
+    assert load_or_value_error(changed(path, value)) is None
+
+
+def test_the_market_is_read_by_its_own_kind_too() -> None:
+    assert canonical.load(Market, canonical.dump(MARKET)) == MARKET
+    with pytest.raises(ValueError, match="Market"):
+        canonical.load(PoolFacts, canonical.dump(MARKET))

@@ -1,0 +1,300 @@
+"""One venue's evidence read into losses, shares and a status."""
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain.evidence import Buy, BuyOutcome, CellOutcome, Missing, PoolFacts, Refused, Size, Sold
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.readings import (
+    Parts,
+    Sale,
+    filled,
+    loss_bps,
+    main_size,
+    parts,
+    pool_keep_bps,
+    read_venue,
+    sale_losses,
+    sells_whole_and_later,
+    takes_sells,
+)
+from roundtrip.domain.types import BPS
+from unit.domain.builders import (
+    ABSENT,
+    DRY,
+    LIQUID,
+    MAIN_CELLS,
+    NO_MONEY,
+    NODE,
+    bought,
+    buys,
+    cells,
+    fee_that_keeps,
+    main_cell,
+    no_trade,
+    partial_buys,
+    refused_buys,
+    refused_cells,
+    small_buy,
+    sold,
+    venue,
+)
+
+QUICK = settings(max_examples=200, deadline=None)
+NO_BUY = Refused("buy", "paused", 50_000)
+
+
+@QUICK
+@given(st.integers(1, 2**128), st.integers(0, 2**128))
+def test_a_loss_is_rounded_up(paid: int, back: int) -> None:
+    assert loss_bps(paid, back) == ceil(Fraction(paid - back, paid) * BPS)
+
+
+@pytest.mark.parametrize(
+    ("paid", "back", "loss"),
+    [(100, 100, 0), (100, 0, BPS), (10**18, 10**18 - 1, 1), (10**18, 10**18 + 1, 0), (100, 110, -1000),
+     (10_000, 8_500, 1500), (10**8, 85 * 10**6 - 1, 1501), (10**8, 85 * 10**6 + 1, 1500)],
+)  # fmt: skip
+def test_losses_by_hand(paid: int, back: int, loss: int) -> None:
+    assert loss_bps(paid, back) == loss
+
+
+@QUICK
+@given(st.integers(0, 1_000_000))
+def test_a_pool_keeps_its_fee_twice_rounded_up(fee_pips: int) -> None:
+    left = 1 - Fraction(fee_pips, 1_000_000)
+    assert pool_keep_bps(fee_pips) == ceil((1 - left * left) * BPS)
+
+
+@pytest.mark.parametrize(("fee_pips", "keep"), [(0, 0), (100, 2), (500, 10), (3000, 60), (10_000, 199)])
+def test_the_usual_fees_by_hand(fee_pips: int, keep: int) -> None:
+    assert pool_keep_bps(fee_pips) == keep
+
+
+def only(name: str, outcome: CellOutcome) -> object:
+    return getattr(read_venue(venue(cells(**{name: outcome})), POLICY), name)
+
+
+@pytest.mark.parametrize("name", ["hour", "day", "half", "sliver", "handed_on"])
+def test_every_probe_is_read_from_its_own_cell(name: str) -> None:
+    share = MAIN_CELLS[name][1]
+    assert only(name, sold(777, share)) == Sale(777, share, True)
+    assert only(name, NO_MONEY) == NO_MONEY
+    assert only(name, NODE) == NODE
+
+
+def test_a_probe_that_was_not_asked_is_none() -> None:
+    found = read_venue(venue(cells(hour=None, fees=None)), POLICY)
+    assert found.hour is None
+    assert found.fees_bps is None
+    assert found.large is None
+
+
+@pytest.mark.parametrize("at", ["full", "full_again"])
+def test_the_worse_of_two_environments_counts(at: str) -> None:
+    def read(outcome: CellOutcome) -> object:
+        return read_venue(venue(cells(100, **{at: outcome})), POLICY).full
+
+    assert read(sold(200)) == Sale(200, BPS, True)
+    assert read(sold(50)) == Sale(100, BPS, True)
+    assert read(sold(50, 9000, BPS)) == Sale(50, 9000, False)
+    assert read(NO_MONEY) == NO_MONEY
+    assert read(NODE) == NODE
+
+
+def test_a_refusal_in_one_environment_counts_more_than_an_unknown_in_the_other() -> None:
+    found = read_venue(venue(cells(full=NODE, full_again=NO_MONEY)), POLICY)
+    assert found.full == NO_MONEY
+
+
+@pytest.mark.xfail(
+    strict=True, reason="of two sells in part the one with the larger loss counts, not the smaller"
+)
+def test_of_two_sells_in_part_the_smaller_part_counts() -> None:
+    found = read_venue(
+        venue(refused_cells(full=sold(100, 1000, BPS), full_again=sold(200, 6000, BPS))), POLICY
+    )
+    assert isinstance(found.full, Sale)
+    assert found.full.share_bps == 1000
+
+
+def test_a_sell_that_moves_nothing_is_a_refusal() -> None:
+    for empty in (replace(sold(), sold_raw=0), replace(sold(), bought_raw=0), replace(sold(), sold_raw=-1)):
+        found = only("day", empty)
+        assert isinstance(found, Refused)
+        assert found.step == "sell"
+
+
+@pytest.mark.parametrize(("left", "whole"), [(0, True), (100, True), (101, False), (-5, True)])
+def test_a_sell_is_whole_when_less_than_a_ten_thousandth_is_left(left: int, whole: bool) -> None:
+    outcome = Sold(10**6, 10**6, 10**6, 10**6 - left, 10**6, 0, 0)
+    found = only("day", outcome)
+    assert isinstance(found, Sale)
+    assert found.whole is whole
+
+
+@QUICK
+@given(st.integers(1, 10**12), st.integers(1, 10**12))
+def test_a_share_is_of_what_was_bought_and_never_more_than_all(got: int, gone: int) -> None:
+    found = only("day", Sold(10**6, got, got, gone, 10**6, 0, 0))
+    assert isinstance(found, Sale)
+    assert found.share_bps == min(BPS, ceil(Fraction(gone * BPS, got)))
+
+
+def test_a_part_is_measured_against_what_that_part_cost() -> None:
+    assert only("half", sold(250, 5000)) == Sale(250, 5000, True)
+    assert only("sliver", sold(250, 100)) == Sale(250, 100, True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "all_buys", "status"),
+    [
+        (ABSENT, (), "absent"),
+        (ABSENT, refused_buys(), "absent"),
+        (ABSENT, buys(NODE, NODE, NODE, NODE), "absent"),
+        (DRY, refused_buys(), "dry"),
+        (replace(LIQUID, sqrt_price_x96=0), refused_buys(), "dry"),
+        (LIQUID, partial_buys(), "dry"),
+        (LIQUID, refused_buys(), "refused"),
+        (LIQUID, buys(), "bought"),
+        (NODE, buys(), "bought"),
+        (NODE, refused_buys(), NODE),
+        (LIQUID, buys(probe=NODE), NODE),
+        (LIQUID, buys(probe=NO_BUY, tenth=NODE), NODE),
+    ],
+)
+def test_a_status_by_state_and_buys(
+    facts: PoolFacts | Missing, all_buys: tuple[Buy, ...], status: object
+) -> None:
+    assert read_venue(no_trade(facts, all_buys), POLICY).status == status
+
+
+@pytest.mark.xfail(strict=True, reason="a smallest buy that filled makes a venue that refuses the rest dry")
+def test_a_venue_that_fills_only_the_smallest_buy_is_not_dry() -> None:
+    all_buys = buys(NO_BUY, NO_BUY, NO_BUY, small_buy())
+    assert read_venue(no_trade(LIQUID, all_buys), POLICY).status != "dry"
+
+
+@pytest.mark.xfail(strict=True, reason="a filled buy in the second environment makes a refusing venue dry")
+def test_a_venue_that_fills_for_one_wallet_and_refuses_another_is_not_dry() -> None:
+    all_buys = (*refused_buys(), Buy("probe", 1, bought()))
+    assert read_venue(no_trade(LIQUID, all_buys), POLICY).status != "dry"
+
+
+def test_a_refused_buy_is_kept() -> None:
+    assert read_venue(no_trade(LIQUID, refused_buys("why")), POLICY).buy_refusal == Refused(
+        "buy", "why", 50_000
+    )
+
+
+@pytest.mark.parametrize(
+    ("probe", "tenth", "hundredth", "size"),
+    [
+        (None, None, None, "probe"),
+        (NO_BUY, None, None, "tenth"),
+        (NO_BUY, NO_BUY, None, "hundredth"),
+        (bought(0, "probe", 5000), None, None, "tenth"),
+        (NO_BUY, NO_BUY, NO_BUY, None),
+        (NODE, None, None, NODE),
+        (NO_BUY, NODE, None, NODE),
+        (None, NODE, NODE, "probe"),
+    ],
+)
+def test_the_main_size_is_the_largest_that_filled(
+    probe: BuyOutcome | None, tenth: BuyOutcome | None, hundredth: BuyOutcome | None, size: object
+) -> None:
+    assert main_size(venue(all_buys=buys(probe, tenth, hundredth))) == size
+
+
+@pytest.mark.parametrize(("paid", "received", "full"), [(99, 1, True), (98, 1, False), (100, 0, False)])
+def test_a_buy_is_filled_when_nearly_all_was_taken_and_something_came(
+    paid: int, received: int, full: bool
+) -> None:
+    assert filled(replace(bought(), paid_raw=paid, received_raw=received, offered_raw=100)) is full
+
+
+@pytest.mark.parametrize("size", ["tenth", "hundredth"])
+def test_a_smaller_main_size_reads_its_own_cells(size: Size) -> None:
+    no = buys(NO_BUY, NO_BUY if size == "hundredth" else None)
+    all_cells = (*cells(500, size), main_cell("probe", "hour", NO_MONEY))
+    found = read_venue(venue(all_cells, all_buys=no), POLICY)
+    assert found.size == size
+    assert found.hour == Sale(500, BPS, True)
+
+
+@pytest.mark.parametrize("impact", [0, 1, 1499, 1500, 5000, 9999])
+def test_impact_is_how_much_worse_the_judged_buy_fills(impact: int) -> None:
+    assert read_venue(venue(impact_bps=impact), POLICY).impact_bps == impact
+
+
+def test_impact_is_never_below_zero_and_unknown_without_the_small_buy() -> None:
+    def read(small: BuyOutcome) -> object:
+        return read_venue(venue(all_buys=buys(thousandth=small)), POLICY).impact_bps
+
+    assert read(bought(5000, "thousandth")) == 0
+    assert read(NODE) == NODE
+    assert read(NO_BUY) is None
+    assert read(replace(small_buy(), received_raw=0)) is None
+    assert read(replace(small_buy(), paid_raw=0)) is None
+
+
+def test_fees_are_the_loss_of_the_smallest_round_trip() -> None:
+    assert read_venue(venue(cells(fees=sold(222))), POLICY).fees_bps == 222
+    assert read_venue(venue(cells(fees=NODE)), POLICY).fees_bps == NODE
+    assert read_venue(venue(cells(fees=NO_MONEY)), POLICY).fees_bps is None
+
+
+def test_the_most_gas_of_any_leg_is_kept() -> None:
+    assert read_venue(venue(cells(day=sold(60, gas=4_000_000))), POLICY).most_gas == 4_000_000
+    assert read_venue(venue(cells(fees=sold(60, gas=4_000_000))), POLICY).most_gas == 150_000
+
+
+@pytest.mark.parametrize("name", ["full", "hour", "day", "half", "handed_on"])
+@pytest.mark.parametrize(("share", "takes"), [(4999, False), (5000, True)])
+def test_half_within_a_day_by_any_probe_is_taking_the_sell(name: str, share: int, takes: bool) -> None:
+    outcomes: dict[str, CellOutcome | None] = {name: sold(60, share, BPS)}
+    if name == "full":
+        outcomes["full_again"] = sold(60, share, BPS)
+    assert takes_sells(read_venue(venue(refused_cells(**outcomes)), POLICY), POLICY) is takes
+
+
+def test_losses_count_at_once_in_an_hour_and_in_a_day() -> None:
+    found = read_venue(venue(cells(hour=sold(70), day=sold(80), half=sold(9000, 5000))), POLICY)
+    assert sorted(sale_losses(found)) == [60, 70, 80]
+
+
+def test_a_part_counts_where_the_whole_is_refused() -> None:
+    found = read_venue(venue(refused_cells(half=sold(900, 5000), handed_on=sold(60))), POLICY)
+    assert sale_losses(found) == [900]
+    assert sale_losses(read_venue(venue(refused_cells(handed_on=sold(70))), POLICY)) == [70]
+
+
+def test_parts_tell_keep_impact_and_tax_apart() -> None:
+    found = read_venue(venue(cells(60, fees=sold(400)), impact_bps=900), POLICY)
+    assert parts(found) == Parts(worst_bps=900, keep_bps=60, impact_bps=900, tax_bps=340)
+    assert parts(read_venue(venue(cells(fees=sold(20))), POLICY)).tax_bps == 0
+
+
+@pytest.mark.parametrize(
+    ("keep", "impact", "tax", "code"),
+    [(3, 2, 1, "toll_pool"), (1, 3, 2, "thin_pool"), (1, 2, 3, "high_fees"),
+     (3, 3, 1, "toll_pool"), (1, 3, 3, "thin_pool"), (3, 1, 3, "toll_pool")],
+)  # fmt: skip
+def test_the_largest_part_names_the_code(keep: int, impact: int, tax: int, code: str) -> None:
+    assert Parts(9, keep, impact, tax).largest() == code
+
+
+@pytest.mark.parametrize("name", ["full", "hour", "day"])
+@pytest.mark.parametrize("outcome", [NO_MONEY, NODE, sold(60, 9000, BPS)], ids=["refused", "missing", "part"])
+def test_whole_and_later_needs_all_three(name: str, outcome: CellOutcome) -> None:
+    assert sells_whole_and_later(read_venue(venue(), POLICY))
+    assert not sells_whole_and_later(read_venue(venue(cells(**{name: outcome})), POLICY))
+
+
+def test_the_keep_of_a_thousand_can_be_met_exactly() -> None:
+    assert [pool_keep_bps(fee_that_keeps(keep)) for keep in (999, 1000, 1001)] == [999, 1000, 1001]
