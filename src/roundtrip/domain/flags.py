@@ -7,8 +7,9 @@ from types import MappingProxyType
 from .evidence import Evidence, Missing
 from .policy import Policy
 from .price import quote_in_wei
-from .readings import VenueReading, parts, takes_sells
+from .readings import VenueReading
 from .types import BURN_ADDRESSES
+from .venue_code import parts, takes_sells
 from .verdict import Judgement
 
 
@@ -41,8 +42,8 @@ def thin_pool(seen: Judged) -> bool:
     """Another venue of the token is thin."""
     return any(
         takes_sells(reading, seen.policy)
-        and parts(reading).worst_bps >= seen.policy.warn_loss_bps
-        and parts(reading).largest() == "thin_pool"
+        and parts(reading, seen.policy).worst_bps >= seen.policy.warn_loss_bps
+        and parts(reading, seen.policy).largest() == "thin_pool"
         for reading in seen.others()
     )
 

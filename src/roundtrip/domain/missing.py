@@ -1,50 +1,48 @@
 """Which codes are still possible while pieces of the evidence are missing.
 
 A missing piece makes a verdict unproven only if some value of it would change the code. So each venue
-is read into every outcome it could still come to, with losses taken from both sides of every line of
-the policy, and the outcomes of the venues are put together: a code is possible if one venue can come to
-it while no other venue has to win. That is exact for the outcomes, and takes no product over venues.
+is read into every outcome it could still come to, with losses taken from both sides of every line that
+can tell two codes or two venues apart, and the outcomes of the venues are put together: a code is
+possible if one venue can come to it while no other venue has to win. No product over venues is taken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from .evidence import Evidence, Missing, Refused
 from .policy import Policy
-from .readings import Sale, VenueReading, fee_like_bps, split, takes_sells
+from .readings import Sale, Status, VenueReading
 from .types import BPS
-from .venue_code import code_of_parts, rank
+from .venue_code import Rank, code_of_parts, enough, fee_like_bps, rank, split, takes_sells
 
-Kind = Literal["absent", "dry", "refused", "trap", "sells"]
-Rank = tuple[int, int]
-
-_NO_RANK: Rank = (9, 0)
 _REFUSED = Refused("sell", None, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a venue may come to: ``code`` and ``rank`` only where it takes the sell."""
+    """What a venue may come to. ``rank`` and ``code`` are set where it takes the sell; a venue that
+    bought and has none is a trap."""
 
-    kind: Kind
-    rank: Rank = _NO_RANK
+    status: Status
+    rank: Rank | None = None
     code: str = ""
 
 
-def first_gap(evidence: Evidence, readings: tuple[VenueReading, ...]) -> Missing | None:
-    """The first piece that is missing and that a verdict reads."""
+def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing]:
+    """Every missing piece that a code is read from, the weightiest first."""
     facts = evidence.facts
-    gaps: list[object] = [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
+    found: list[object] = [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
     for reading in readings:
-        gaps += [reading.status, *reading.sells(), reading.fees_bps, reading.impact_bps]
-    return next((gap for gap in gaps if isinstance(gap, Missing)), None)
+        found += [reading.status, reading.full, reading.hour, reading.day]
+    for reading in readings:
+        found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half, reading.handed_on]
+    return [gap for gap in found if isinstance(gap, Missing)]
 
 
 def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> frozenset[str]:
     """Every code that some value of the missing pieces leads to."""
     facts = evidence.facts
-    codes = set()
+    codes: set[str] = set()
     if isinstance(facts.code_bytes, Missing) or facts.code_bytes == 0:
         codes.add("no_contract")
     if facts.code_bytes == 0:
@@ -56,122 +54,177 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
         return frozenset(codes)
     if evidence.role != "token":
         return frozenset(codes | {"quote_asset"})
-    lines = _lines(readings, policy)
-    outcomes = [frozenset(_outcomes(reading, lines, policy)) for reading in readings]
-    return frozenset(codes | _together(outcomes))
+    ranks = _rank_lines(readings, policy)
+    return frozenset(codes | _together([_outcomes(reading, ranks, policy) for reading in readings]))
+
+
+# --- venues together ------------------------------------------------------------------------------
 
 
 def _together(outcomes: list[frozenset[Outcome]]) -> set[str]:
+    # How badly a venue can be forced to rank: None when it need not sell at all.
+    weakest = [None if any(o.rank is None for o in own) else max(o.rank for o in own) for own in outcomes]  # type: ignore[type-var]
     codes = {
         outcome.code
         for index, own in enumerate(outcomes)
         for outcome in own
-        if outcome.kind == "sells" and _may_win(index, outcome.rank, outcomes)
+        if outcome.rank is not None
+        and all(
+            worst is None or (outcome.rank, index) < (worst, other)
+            for other, worst in enumerate(weakest)
+            if other != index
+        )
     }
-    kinds: list[set[str]] = [{o.kind for o in own if o.kind != "sells"} for own in outcomes]
-    order = (("trap", "cannot_sell"), ("refused", "cannot_buy"), ("dry", "empty_pool"))
-    for kind, code in order:
-        # This code needs some venue of this kind while every other may be of it or of a lesser one.
-        if all(kinds) and any(kind in own for own in kinds):
+    quiet = [{o.status for o in own if o.rank is None} for own in outcomes]
+    for status, code in (("bought", "cannot_sell"), ("refused", "cannot_buy"), ("dry", "empty_pool")):
+        if all(quiet) and any(status in own for own in quiet):
             codes.add(code)
-        kinds = [own - {kind} for own in kinds]
-    if all(kinds):
+        quiet = [{s for s in own if s != status} for own in quiet]
+    if all(quiet):
         codes.add("no_pool")
     return codes
 
 
-def _may_win(index: int, own: Rank, outcomes: list[frozenset[Outcome]]) -> bool:
-    """True when every other venue can come to something that does not beat ``own``."""
-    return all(
-        any(other.kind != "sells" or (own, index) < (other.rank, at) for other in others)
-        for at, others in enumerate(outcomes)
-        if at != index
-    )
-
-
-def _lines(readings: tuple[VenueReading, ...], policy: Policy) -> set[int]:
-    """Losses on each side of every line that a loss may have to be told apart by."""
-    lines = {0, policy.warn_loss_bps, policy.danger_loss_bps}
-    for reading in readings:
-        lines |= {reading.keep_bps, 2 * reading.keep_bps, fee_like_bps(reading)}
-        lines |= {s.loss_bps for s in reading.sells() if isinstance(s, Sale)}
-        if isinstance(reading.impact_bps, int):
-            lines |= {reading.impact_bps, reading.impact_bps + reading.keep_bps}
+def _around(lines: Iterable[int]) -> list[int]:
+    """Each line with its neighbours, within what a loss can be."""
     near = {line + step for line in lines for step in (-1, 0, 1)}
-    return {loss for loss in near if loss < BPS} | {BPS}
+    return sorted({loss for loss in near if loss < BPS} | {BPS})
 
 
-def _outcomes(reading: VenueReading, lines: set[int], policy: Policy) -> Iterator[Outcome]:
+def _rank_lines(readings: tuple[VenueReading, ...], policy: Policy) -> list[int]:
+    """Losses that tell which of two venues is the better one."""
+    lines = {0}
+    for reading in readings:
+        for result in (reading.full, reading.full_at_best):
+            if isinstance(result, Sale):
+                lines.add(result.loss_bps)
+        lines.add(fee_like_bps(_settled(reading), policy))
+    return _around(lines)
+
+
+# --- one venue ------------------------------------------------------------------------------------
+
+
+def _outcomes(reading: VenueReading, ranks: list[int], policy: Policy) -> frozenset[Outcome]:
     if isinstance(reading.status, Missing):
-        yield from (Outcome("absent"), Outcome("dry"), Outcome("refused"), Outcome("trap"))
-        blank = replace(reading, status="bought", fees_bps=0, impact_bps=0, size="probe")
-        unknown = reading.status
-        yield from _bought(
-            replace(blank, full=unknown, hour=unknown, impact_bps=unknown), sorted(lines), policy
-        )
-        return
-    if reading.status == "bought":
-        yield from _bought(reading, sorted(lines), policy)
-    else:
-        yield Outcome(reading.status)
+        found = {Outcome(status) for status in reading.may_be}
+        if "bought" in reading.may_be:
+            gap = reading.status
+            blank = replace(reading, status="bought", full=gap, fickle=gap, hour=gap, impact_bps=gap)
+            found |= set(_Venue(blank, ranks, policy).outcomes())
+        return frozenset(found)
+    if reading.status != "bought":
+        return frozenset({Outcome(reading.status)})
+    return frozenset(_Venue(reading, ranks, policy).outcomes())
 
 
-def _bought(reading: VenueReading, lines: list[int], policy: Policy) -> Iterator[Outcome]:
-    if not isinstance(reading.full, Missing):
-        yield from _with_full(reading, lines, policy)
-        return
-    yield from _with_full(replace(reading, full=_REFUSED), lines, policy)
-    for loss in lines:
-        yield from _with_full(replace(reading, full=Sale(loss, BPS, True)), lines, policy)
-        yield from _with_full(replace(reading, full=Sale(loss, policy.half_bps, False)), lines, policy)
+def _settled(reading: VenueReading) -> VenueReading:
+    """One completion: every missing sell refused, every missing figure zero."""
+    sells = ("full", "hour", "day", "half", "handed_on")
+    changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
+    changes |= {n: 0 for n in ("fees_bps", "impact_bps") if isinstance(getattr(reading, n), Missing)}
+    if isinstance(reading.fickle, Missing):
+        changes["fickle"] = False
+    return replace(reading, **changes)  # type: ignore[arg-type]
 
 
-def _with_full(reading: VenueReading, lines: list[int], policy: Policy) -> Iterator[Outcome]:
-    """Outcomes of a venue whose full sell is known. The other missing sells are told apart only by
-    whether one of them sells, and by the largest loss among them: nothing else of them is read."""
-    settled = _without_missing(reading)
-    others_missing = any(isinstance(s, Missing) for s in reading.sells())
-    if not takes_sells(settled, policy):
-        yield Outcome("trap")
-        if not others_missing:
+class _Venue:
+    """The outcomes of one venue that bought."""
+
+    def __init__(self, reading: VenueReading, ranks: list[int], policy: Policy) -> None:
+        self._reading = reading
+        self._policy = policy
+        keep = reading.keep_bps
+        lines = {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
+        impact = reading.impact_bps
+        self._impact_is_missing = isinstance(impact, Missing)
+        if isinstance(impact, int):
+            lines |= {impact, impact + keep}
+        settled = fee_like_bps(_settled(reading), policy)
+        lines |= {settled, settled - keep}
+        self._code_lines = _around(lines)
+        self._rank_lines = sorted({*ranks, *self._code_lines})
+        self._codes: dict[int, str | frozenset[str]] = {}
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Every outcome, some of them more than once."""
+        reading = self._reading
+        if reading.fickle is not False:
+            yield Outcome("bought")
+            if reading.fickle is True:
+                return
+        if not isinstance(reading.full, Missing):
+            yield from self._with_full(reading)
             return
-    least = fee_like_bps(settled)
-    losses = [least, *(loss for loss in lines if loss > least and _loss_may_grow(reading))]
-    impacts = lines if isinstance(reading.impact_bps, Missing) else [_int(settled.impact_bps)]
-    codes = {
-        code_of_parts(split(loss, impact, reading.keep_bps), policy)[0]
-        for loss in losses
-        for impact in impacts
-    }
-    for place in _ranks(settled, others_missing, lines):
-        yield from (Outcome("sells", place, code) for code in codes)
+        at_best = reading.full_at_best
+        if at_best is None:
+            yield from self._with_full(replace(reading, full=_REFUSED))
+            wholes, least, share = (True, False), -BPS * BPS, BPS
+        else:
+            wholes, least, share = (at_best.whole, False), at_best.loss_bps, at_best.share_bps
+        if share < self._policy.sellable_share_bps:
+            yield from self._with_full(replace(reading, full=at_best))
+            return
+        for loss in (line for line in self._rank_lines if line >= least):
+            for whole in wholes:
+                yield from self._with_full(replace(reading, full=Sale(loss, share, whole)))
+        # The environment that is unknown may have sold too small a part.
+        yield from self._with_full(replace(reading, full=Sale(max(least, 0), 1, False)))
 
+    def _with_full(self, reading: VenueReading) -> Iterator[Outcome]:
+        if not enough(reading.full, self._policy):
+            yield from self._in_part(reading)
+            return
+        settled = _settled(reading)
+        least = fee_like_bps(settled, self._policy)
+        grows = any(isinstance(s, Missing) for s in (reading.hour, reading.day, reading.fees_bps))
+        losses = [least, *(loss for loss in self._code_lines if loss > least)] if grows else [least]
+        place = rank(settled, self._policy)
+        for code in self._codes_of(losses):
+            yield Outcome("bought", place, code)
 
-def _without_missing(reading: VenueReading) -> VenueReading:
-    """The reading with every missing sell refused and every missing figure zero: one of its completions."""
-    sells = {
-        name: _REFUSED
-        for name in ("full", "hour", "day", "half", "sliver", "handed_on")
-        if isinstance(getattr(reading, name), Missing)
-    }
-    figures = {name: 0 for name in ("fees_bps", "impact_bps") if isinstance(getattr(reading, name), Missing)}
-    return replace(reading, **sells, **figures)  # type: ignore[arg-type]
+    def _in_part(self, reading: VenueReading) -> Iterator[Outcome]:
+        """Where not enough sells at once: what half of it, another wallet, or a later sell come to."""
+        for part in self._choices(reading, "half"):
+            for settled_part in self._choices(part, "handed_on"):
+                yield from self._later(settled_part)
 
+    def _choices(self, reading: VenueReading, name: str) -> Iterator[VenueReading]:
+        if not isinstance(getattr(reading, name), Missing):
+            yield reading
+            return
+        yield replace(reading, **{name: _REFUSED})  # type: ignore[arg-type]
+        if name == "handed_on" and enough(reading.half, self._policy):
+            return
+        for loss in self._rank_lines:
+            yield replace(reading, **{name: Sale(loss, self._policy.half_bps, True)})  # type: ignore[arg-type]
 
-def _loss_may_grow(reading: VenueReading) -> bool:
-    pieces: list[object] = [reading.hour, reading.day, reading.fees_bps]
-    if not isinstance(reading.full, Sale):
-        pieces += [reading.half, reading.handed_on]
-    return any(isinstance(piece, Missing) for piece in pieces)
+    def _later(self, reading: VenueReading) -> Iterator[Outcome]:
+        settled = _settled(reading)
+        least = fee_like_bps(settled, self._policy)
+        sells = takes_sells(settled, self._policy)
+        if not sells:
+            yield Outcome("bought")
+        later = any(isinstance(s, Missing) for s in (reading.hour, reading.day))
+        losses = [least] if sells or later else []
+        if later or (sells and isinstance(reading.fees_bps, Missing)):
+            losses += [loss for loss in self._rank_lines if loss > least]
+        for loss in losses:
+            for code in self._codes_of([loss]):
+                yield Outcome("bought", (2, loss), code)
 
+    def _codes_of(self, losses: list[int]) -> set[str]:
+        """Codes for these losses, whatever the price impact is."""
+        return {code for loss in losses for code in self._codes_at(loss)}
 
-def _ranks(settled: VenueReading, others_missing: bool, lines: list[int]) -> list[Rank]:
-    if isinstance(settled.full, Sale):
-        return [rank(settled)]
-    known = [s.loss_bps for s in settled.sells() if isinstance(s, Sale)]
-    ranks: list[Rank] = [(2, min(known))] if known else []
-    return ranks + [(2, loss) for loss in lines if others_missing and (not known or loss < min(known))]
-
-
-def _int(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    def _codes_at(self, loss: int) -> frozenset[str]:
+        known = self._codes.get(loss)
+        if isinstance(known, frozenset):
+            return known
+        keep, impact = self._reading.keep_bps, self._reading.impact_bps
+        impacts = [impact if isinstance(impact, int) else 0]
+        if self._impact_is_missing:
+            impacts = _around({*self._code_lines, loss, loss - keep})
+        found = frozenset(code_of_parts(split(loss, i, keep), self._policy)[0] for i in impacts if i >= 0)
+        self._codes[loss] = found
+        return found

@@ -35,7 +35,11 @@ def clean(text: str, length: int) -> str:
 
 def _is_selector(character: str) -> bool:
     """Variation selectors: marks with no shape of their own, used to smuggle text."""
-    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    return (
+        "\ufe00" <= character <= "\ufe0f"
+        or "\U000e0100" <= character <= "\U000e01ef"
+        or character in "\u180b\u180c\u180d\u180f"
+    )
 
 
 def symbol(text: str) -> str | None:

@@ -9,12 +9,15 @@ from .types import BPS
 
 PIPS = 1_000_000
 
+MAIN_SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
+"""The sizes a venue may be judged at, best first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """A sell that went through. ``share_bps`` of what was bought left the wallet; ``whole``: all that
-    the sell was asked for. ``loss_bps`` is against what that share had cost, rounded up; below zero
-    is a gain."""
+    """A sell that went through. ``share_bps`` of what was bought was sold, never more than was asked;
+    ``whole``: all that was asked. ``loss_bps`` is against what left the wallet had cost, rounded up; below
+    zero is a gain."""
 
     loss_bps: int
     share_bps: int
@@ -29,17 +32,24 @@ Status = Literal["absent", "dry", "refused", "bought"]
 
 @dataclass(frozen=True, slots=True)
 class VenueReading:
-    """What one venue showed. ``status`` Missing: it is not known whether it takes a buy.
+    """What one venue showed. ``status`` Missing: it is not known which of ``may_be`` holds.
 
     absent: no such pool. dry: a pool without liquidity that fills. refused: it will not sell us any.
+    ``full`` is the worse of its environments. Where one of them is Missing, ``full_at_best`` is what the
+    other came to. ``fickle``: it sold in one environment and was refused in the other.
+    ``refused_elsewhere``: one environment bought, and this is why the other did not.
     """
 
     status: Status | Missing
     keep_bps: int
+    may_be: frozenset[Status] = frozenset()
     size: Size | None = None
     bought: Bought | None = None
     buy_refusal: Refused | None = None
     full: SellResult = None
+    full_at_best: Sale | None = None
+    fickle: bool | Missing = False
+    refused_elsewhere: Refused | None = None
     hour: SellResult = None
     day: SellResult = None
     half: SellResult = None
@@ -67,47 +77,49 @@ def pool_keep_bps(fee_pips: int) -> int:
 
 
 def read_venue(venue: VenueEvidence, policy: Policy) -> VenueReading:
-    """The figures of one venue. Pieces that could not be found out stay Missing."""
+    """The figures of one venue. Pieces that could not be found out, or were not asked, stay Missing."""
     keep = pool_keep_bps(venue.venue.fee_pips)
-    status, size = _status(venue)
+    status, may_be, size = _status(venue)
     if status != "bought" or size is None:
         refusal = next((b.outcome for b in venue.buys if isinstance(b.outcome, Refused)), None)
-        return VenueReading(status=status, keep_bps=keep, buy_refusal=refusal)
+        return VenueReading(status=status, may_be=may_be, keep_bps=keep, buy_refusal=refusal)
 
-    def result(delay_s: int, share_bps: int, seller: str = "buyer", at: Size = size) -> SellResult:
-        return _worst(
-            [
-                _sell_result(cell.outcome, policy)
-                for cell in venue.cells
-                if (cell.probe.size, cell.probe.delay_s, cell.probe.share_bps, cell.probe.seller)
-                == (at, delay_s, share_bps, seller)
-            ]
-        )
+    def results(delay_s: int, share_bps: int, seller: str = "buyer", at: Size = size) -> list[SellResult]:
+        return [
+            _sell_result(cell.outcome, policy)
+            for cell in venue.cells
+            if (cell.probe.size, cell.probe.delay_s, cell.probe.share_bps, cell.probe.seller)
+            == (at, delay_s, share_bps, seller)
+        ]
 
-    bought = _buy(venue, size)
+    bought, small = _buy(venue, size), _buy(venue, "thousandth")
     assert isinstance(bought, Bought)
-    fees = result(policy.later_s, BPS, at="thousandth")
+    small_round_trip = results(policy.later_s, BPS, at="thousandth")
+    full, elsewhere = _where_bought(results(policy.later_s, BPS))
     return VenueReading(
         status="bought",
         keep_bps=keep,
         size=size,
         bought=bought,
-        full=result(policy.later_s, BPS),
-        hour=result(policy.hour_s, BPS),
-        day=result(policy.day_s, BPS),
-        half=result(policy.later_s, policy.half_bps),
-        sliver=result(policy.later_s, policy.sliver_bps),
-        handed_on=result(policy.later_s, BPS, seller="receiver"),
-        large=result(policy.later_s, BPS, at="large"),
-        fees_bps=fees.loss_bps if isinstance(fees, Sale) else fees if isinstance(fees, Missing) else None,
-        impact_bps=_impact(bought, _buy(venue, "thousandth")),
+        full=_worst(full) or _NOT_ASKED,
+        full_at_best=_at_best(full),
+        fickle=_fickle(full),
+        refused_elsewhere=elsewhere,
+        hour=_worst(results(policy.hour_s, BPS)) or _NOT_ASKED,
+        day=_worst(results(policy.day_s, BPS)) or _NOT_ASKED,
+        half=_worst(results(policy.later_s, policy.half_bps)),
+        sliver=_worst(results(policy.later_s, policy.sliver_bps)),
+        handed_on=_worst(results(policy.later_s, BPS, seller="receiver")),
+        large=_worst(results(policy.later_s, BPS, at="large")),
+        fees_bps=small
+        if isinstance(small, Missing)
+        else _fees(results(policy.later_s, BPS, at="thousandth")),
+        impact_bps=_impact(bought, small),
         most_gas=_most_gas(venue, size),
     )
 
 
-def buy_sizes(policy: Policy) -> tuple[tuple[Size, int], ...]:
-    """The sizes a venue is bought at, largest acceptable first, with what divides the probe."""
-    return (("probe", 1), ("tenth", policy.smaller_divisors[0]), ("hundredth", policy.smaller_divisors[1]))
+_NOT_ASKED = Missing("node", "a sell was not tried")
 
 
 def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome | None:
@@ -117,7 +129,7 @@ def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome |
 
 def main_size(venue: VenueEvidence) -> Size | Missing | None:
     """The largest size, from the probe down, that the venue filled; Missing when a larger one is unknown."""
-    for size in ("probe", "tenth", "hundredth"):
+    for size in MAIN_SIZES:
         outcome = _buy(venue, size)
         if isinstance(outcome, Missing):
             return outcome
@@ -131,20 +143,22 @@ def filled(buy: Bought) -> bool:
     return buy.received_raw > 0 and buy.paid_raw * 100 >= buy.offered_raw * 99
 
 
-def _status(venue: VenueEvidence) -> tuple[Status | Missing, Size | None]:
+def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], Size | None]:
+    """The status, what else it may be where it is Missing, and the size that was bought."""
     size = main_size(venue)
     if isinstance(size, str):
-        return "bought", size
+        return "bought", frozenset(), size
     facts = venue.facts
     if not isinstance(facts, Missing) and not facts.exists:
-        return "absent", None
+        return "absent", frozenset(), None
     if size is not None:
-        return size, None
+        return size, frozenset({"absent", "dry", "refused", "bought"}), None
+    if any(isinstance(_buy(venue, size), Bought) for size in MAIN_SIZES):
+        return "dry", frozenset(), None
     if isinstance(facts, Missing):
-        return facts, None
-    partly = any(isinstance(b.outcome, Bought) for b in venue.buys)
-    dry = facts.sqrt_price_x96 == 0 or facts.liquidity == 0 or partly
-    return ("dry" if dry else "refused"), None
+        return facts, frozenset({"absent", "dry", "refused"}), None
+    dry = facts.sqrt_price_x96 == 0 or facts.liquidity == 0
+    return ("dry" if dry else "refused"), frozenset(), None
 
 
 def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
@@ -154,22 +168,61 @@ def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
         return Refused("sell", "the sell went through and moved nothing", outcome.sell_gas)
     cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // outcome.bought_raw)
     slack_raw = outcome.planned_raw * policy.whole_tolerance_bps // BPS
+    # What a sell takes beyond what was asked is no part that could be sold: it is lost, and in the loss.
+    share_raw = min(outcome.sold_raw, outcome.planned_raw)
     return Sale(
         loss_bps=loss_bps(cost_raw, outcome.back_raw),
-        share_bps=min(BPS, -(-outcome.sold_raw * BPS // outcome.bought_raw)),
+        share_bps=min(BPS, -(-share_raw * BPS // outcome.bought_raw)),
         whole=outcome.sold_raw >= outcome.planned_raw - slack_raw,
     )
 
 
 def _worst(results: list[SellResult]) -> SellResult:
-    """The worse of several environments: refused, then unknown, then the larger loss."""
-    known = [r for r in results if r is not None]
+    """The worse of several environments: refused, then unknown, then the worst of each figure."""
     for kind in (Refused, Missing):
-        for result in known:
+        for result in results:
             if isinstance(result, kind):
                 return result
-    sales = [r for r in known if isinstance(r, Sale)]
-    return max(sales, key=lambda sale: (not sale.whole, sale.loss_bps), default=None)
+    sales = [result for result in results if isinstance(result, Sale)]
+    if not sales:
+        return None
+    return Sale(
+        loss_bps=max(sale.loss_bps for sale in sales),
+        share_bps=min(sale.share_bps for sale in sales),
+        whole=all(sale.whole for sale in sales),
+    )
+
+
+def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], Refused | None]:
+    """Results of the environments whose buy went through, and the refusal of one whose buy did not.
+
+    A refused buy says nothing of selling, as long as another environment bought.
+    """
+    elsewhere = [r for r in results if isinstance(r, Refused) and r.step in ("fund", "buy")]
+    rest = [r for r in results if r not in elsewhere]
+    return (rest, elsewhere[0]) if elsewhere and rest else (results, None)
+
+
+def _at_best(results: list[SellResult]) -> Sale | None:
+    """Where one environment is unknown: the best that the worse of them can be."""
+    found = _worst([result for result in results if isinstance(result, Sale)])
+    unknown = any(isinstance(result, Missing) for result in results)
+    return found if unknown and isinstance(found, Sale) else None
+
+
+def _fickle(results: list[SellResult]) -> bool | Missing:
+    """True when one environment sold and another refused the sell: what holds depends on the block."""
+    sold = any(isinstance(result, Sale) for result in results)
+    refused = any(isinstance(result, Refused) and result.step == "sell" for result in results)
+    unknown = next((result for result in results if isinstance(result, Missing)), None)
+    if sold and refused:
+        return True
+    return unknown if unknown is not None else False
+
+
+def _fees(results: list[SellResult]) -> int | Missing | None:
+    found = _worst(results)
+    return found.loss_bps if isinstance(found, Sale) else found if isinstance(found, Missing) else None
 
 
 def _impact(main: Bought, small: BuyOutcome | None) -> int | Missing | None:
@@ -189,53 +242,3 @@ def _most_gas(venue: VenueEvidence, size: Size) -> int:
         if cell.probe.size == size and isinstance(cell.outcome, Sold):
             legs += [cell.outcome.buy_gas, cell.outcome.sell_gas]
     return max(legs)
-
-
-def takes_sells(reading: VenueReading, policy: Policy) -> bool:
-    """True when some probe sold at least half of what was bought, within a day."""
-    return any(isinstance(s, Sale) and s.share_bps >= policy.sellable_share_bps for s in reading.sells())
-
-
-def sale_losses(reading: VenueReading) -> list[int]:
-    """The losses that count: all of it at once, after an hour, after a day; else the best part sold."""
-    losses = [s.loss_bps for s in (reading.full, reading.hour, reading.day) if isinstance(s, Sale)]
-    if not isinstance(reading.full, Sale):
-        losses += [s.loss_bps for s in (reading.half, reading.handed_on) if isinstance(s, Sale)][:1]
-    return losses
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Where a round trip's loss comes from: the pool's own keep, price impact, and the token's taxes."""
-
-    worst_bps: int
-    keep_bps: int
-    impact_bps: int
-    tax_bps: int
-
-    def largest(self) -> str:
-        """The code that the largest part names, before the line for danger."""
-        named = {"toll_pool": self.keep_bps, "thin_pool": self.impact_bps, "high_fees": self.tax_bps}
-        return max(named, key=lambda code: named[code])
-
-
-def parts(reading: VenueReading) -> Parts:
-    """The worst loss of a venue that takes the sell, and its parts."""
-    impact = reading.impact_bps if isinstance(reading.impact_bps, int) else 0
-    return split(fee_like_bps(reading), impact, reading.keep_bps)
-
-
-def fee_like_bps(reading: VenueReading) -> int:
-    """The largest loss that is not price impact: of the small round trip, and of every sell that counts."""
-    fees = reading.fees_bps if isinstance(reading.fees_bps, int) else 0
-    return max([fees, *sale_losses(reading)])
-
-
-def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:
-    """Losses told apart: of what is no price impact, the pool keeps its share and taxes are the rest."""
-    return Parts(max(fee_like, impact_bps), keep_bps, impact_bps, max(0, fee_like - keep_bps))
-
-
-def sells_whole_and_later(reading: VenueReading) -> bool:
-    """True when all of it sells in the later block, after an hour and after a day."""
-    return all(isinstance(s, Sale) and s.whole for s in (reading.full, reading.hour, reading.day))

@@ -3,8 +3,9 @@
 from . import names
 from .evidence import Evidence, Missing, Refused, VenueEvidence
 from .policy import Policy
-from .readings import Sale, VenueReading, parts
+from .readings import Sale, VenueReading
 from .types import BPS
+from .venue_code import enough, fee_like_bps, parts
 
 _STANDARD_ONLY = "Only the standard pools were looked at."
 
@@ -69,10 +70,14 @@ def _venue_sentence(
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
         return _cannot_sell(venue, reading)
-    return _costs(code, evidence, venue, reading) + _gas(reading, policy)
+    smaller = "" if reading.size == "probe" else " A smaller buy than usual was all it took."
+    return f"{_costs(code, evidence, venue, reading, policy)}{_gas(reading, policy)}.{smaller}"
 
 
 def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
+    if reading.fickle is True:
+        why = _in_quotes(sell_reason_text(venue, reading))
+        return f"It sold in one simulated block and not in another just like it{why}."
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
     if sold:
         return f"It can be bought, and within a day no more than {percent(sold)} of it can be sold."
@@ -108,38 +113,52 @@ def _in_quotes(reason: str | None) -> str:
     return f' ("{reason}")' if reason and reason != NO_REASON else ""
 
 
-def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> str:
+def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
+    """The deciding figure, without the full stop."""
+    found = parts(reading, policy)
     if code == "toll_pool":
-        return f"The pool keeps {percent(reading.keep_bps)} of a round trip for itself."
+        return f"The pool keeps {percent(reading.keep_bps)} of a round trip for itself"
     if code == "thin_pool":
-        impact = percent(parts(reading).impact_bps)
-        return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one."
+        impact = percent(found.impact_bps)
+        return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one"
     if code in ("high_fees", "heavy_fees"):
-        return f"Fees and taxes take {percent(parts(reading).worst_bps)} of a round trip."
-    return _holds(evidence, venue, reading)
-
-
-def _holds(evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> str:
-    """For code ok: what was shown to hold, and what was not."""
-    smaller = (
-        "" if reading.size == "probe" else " A buy of the usual size is refused; a smaller one was tried."
-    )
-    if isinstance(reading.full, Sale):
-        loss = percent(reading.full.loss_bps)
-        if not reading.full.whole:
-            share = percent(reading.full.share_bps)
-            return f"It was bought and {share} of it sold straight back, no more.{smaller}"
+        worst = fee_like_bps(reading, policy)
         for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
-            if not (isinstance(later, Sale) and later.whole):
-                return f"It sells at once for a loss of {loss}, and no longer {when}.{smaller}"
-        return f"It was bought and sold straight back for a loss of {loss}.{smaller}"
+            at_once = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
+            if isinstance(later, Sale) and later.loss_bps == worst > max(at_once, _known(reading.fees_bps)):
+                return f"Sold {when}, fees and taxes take {percent(worst)} of a round trip"
+        return f"Fees and taxes take {percent(worst)} of a round trip"
+    return _holds(evidence, venue, reading, policy)
+
+
+def _known(figure: object) -> int:
+    return figure if isinstance(figure, int) else 0
+
+
+def _holds(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
+    """For code ok: what was shown to hold, and what was not."""
+    if isinstance(reading.full, Sale) and enough(reading.full, policy):
+        return _holds_at_once(reading.full, reading)
     why = _in_quotes(sell_reason_text(venue, reading))
-    if isinstance(reading.half, Sale):
-        return f"Not all of it sells at once{why}; up to {_supply_share(evidence, reading)} does.{smaller}"
+    if enough(reading.half, policy):
+        return f"Not all of it sells at once{why}; up to {_supply_share(evidence, reading)} does"
     for when, later in (("an hour", reading.hour), ("a day", reading.day)):
-        if isinstance(later, Sale):
-            return f"It does not sell at once{why}; it sells after {when}.{smaller}"
-    return f"It does not sell from the wallet that bought it{why}; it sells once handed on.{smaller}"
+        if enough(later, policy):
+            return f"It does not sell at once{why}; it sells after {when}"
+    return f"It does not sell from the wallet that bought it{why}; it sells once handed on"
+
+
+def _holds_at_once(full: Sale, reading: VenueReading) -> str:
+    loss = percent(full.loss_bps)
+    if reading.refused_elsewhere is not None:
+        why = _in_quotes(names.reason(reading.refused_elsewhere.reason or ""))
+        return f"One wallet bought and sold it for a loss of {loss}; another was refused the buy{why}"
+    if not full.whole:
+        return f"It was bought and {percent(full.share_bps)} of it sold straight back, no more"
+    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+        if not (isinstance(later, Sale) and later.whole):
+            return f"It sells at once for a loss of {loss}, and no longer {when}"
+    return f"It was bought and sold straight back for a loss of {loss}"
 
 
 def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
@@ -153,4 +172,4 @@ def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
 def _gas(reading: VenueReading, policy: Policy) -> str:
     if reading.most_gas <= policy.named_gas:
         return ""
-    return f" One leg burns {reading.most_gas:,} gas."
+    return f"; one leg burns {reading.most_gas:,} gas"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from . import sentences
 from .evidence import Evidence, Missing
-from .missing import first_gap, possible_codes
+from .missing import gaps, possible_codes
 from .policy import Policy
-from .readings import VenueReading, read_venue, takes_sells
-from .venue_code import Level, code_of, rank
+from .readings import VenueReading, read_venue
+from .venue_code import Level, code_of, rank, takes_sells
 
 CODES = (
     "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees", "no_pool",
@@ -54,10 +54,10 @@ class _Finding:
 def judge(evidence: Evidence, policy: Policy) -> Judgement:
     """The verdict that ``evidence`` proves under ``policy``."""
     readings = tuple(read_venue(venue, policy) for venue in evidence.venues)
-    missing = first_gap(evidence, readings)
-    if missing is not None and len(possible_codes(evidence, readings, policy)) > 1:
-        verdict = Verdict("unproven", "unknown", sentences.unproven(missing))
-        return Judgement(verdict, readings, _best(readings, policy), missing)
+    missing = gaps(evidence, readings)
+    if missing and len(possible_codes(evidence, readings, policy)) > 1:
+        verdict = Verdict("unproven", "unknown", sentences.unproven(missing[0]))
+        return Judgement(verdict, readings, _best(readings, policy), missing[0])
     finding = _find(evidence, readings, policy)
     text = sentences.sentence(finding.code, finding.venue, evidence, readings, policy)
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
@@ -90,4 +90,4 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 def _best(readings: tuple[VenueReading, ...], policy: Policy) -> int | None:
     """The venue with the smallest round-trip loss among those that take the sell."""
     selling = [i for i, r in enumerate(readings) if r.status == "bought" and takes_sells(r, policy)]
-    return min(selling, key=lambda i: rank(readings[i]), default=None)
+    return min(selling, key=lambda i: rank(readings[i], policy), default=None)
