@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -59,8 +60,16 @@ def rpc(chain_url: str) -> Iterator[SyncRpc]:
 
 
 @pytest.fixture(scope="session")
-async def database_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    async with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), durable=False) as server:
+def open_folder() -> Iterator[Path]:
+    """A folder that the database's own user can reach; pytest's lie below a closed one."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+async def database_url(open_folder: Path) -> AsyncIterator[str]:
+    async with EmbeddedPostgres(open_folder / "postgres", durable=False) as server:
         connection = await asyncpg.connect(server.dsn)
         await migrate(connection)
         await connection.close()

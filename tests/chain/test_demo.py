@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -64,8 +65,10 @@ class Demo:
 
 
 @pytest.fixture
-def demo(built: Built, places: Places, tmp_path: Path) -> Demo:
-    var = tmp_path / "var"
+def demo(built: Built, places: Places, open_folder: Path) -> Demo:
+    # Short: a socket lies below it, and its path has little room.
+    var = Path(tempfile.mkdtemp(dir=open_folder))
+    var.chmod(0o711)
     shutil.copytree(places.var / "devnet", var / "devnet")
     return Demo(var)
 

@@ -111,9 +111,7 @@ def read_venue(venue: VenueEvidence, policy: Policy) -> VenueReading:
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
         handed_on=_worst(results(policy.later_s, BPS, seller="receiver")),
         large=_worst(results(policy.later_s, BPS, at="large")),
-        fees_bps=small
-        if isinstance(small, Missing)
-        else _fees(results(policy.later_s, BPS, at="thousandth")),
+        fees_bps=small if isinstance(small, Missing) else _fees(small_round_trip),
         impact_bps=_impact(bought, small),
         most_gas=_most_gas(venue, size),
     )

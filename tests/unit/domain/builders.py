@@ -1,5 +1,6 @@
 """Evidence for tests: a sound venue by default, every piece replaceable by name."""
 
+from bisect import bisect_right
 from dataclasses import replace
 
 from roundtrip.domain.evidence import (
@@ -97,7 +98,7 @@ def planned_share(name: str) -> int:
 
 
 def cells(loss_bps: int = 60, size: Size = "probe", /, **outcomes: CellOutcome | None) -> tuple[Cell, ...]:
-    """Every probe of a venue, and ``fees``, sold at ``loss_bps``, but for the named ones. None: no such cell."""
+    """Every probe of a venue, and ``fees``, sold at ``loss_bps`` but for the named ones. None: not asked."""
     found = []
     for name in MAIN_CELLS:
         outcome = outcomes.pop(name, sold(loss_bps, planned_share(name)))
@@ -210,4 +211,4 @@ def keep_of(fee_pips: int) -> int:
 
 def fee_that_keeps(keep_bps: int) -> int:
     """The largest fee, in pips, of which a round trip keeps exactly this, rounded up."""
-    return max(fee for fee in range(1_000_000) if pool_keep_bps(fee) == keep_bps)
+    return bisect_right(range(1_000_000), keep_bps, key=pool_keep_bps) - 1

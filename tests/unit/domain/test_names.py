@@ -85,9 +85,6 @@ def test_known_tricks_are_taken_out(text: str, shown: str) -> None:
     assert names.clean(text, 32) == shown
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the Mongolian free variation selectors are kept though they show nothing"
-)
 @pytest.mark.parametrize("selector", MONGOLIAN_SELECTORS)
 def test_mongolian_selectors_are_invisible_too(selector: str) -> None:
     assert names.clean(f"US{selector}DC", 32) == "USDC"

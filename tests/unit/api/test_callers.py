@@ -1,0 +1,93 @@
+"""Who asks: addresses, proxies that may speak for others, and keys."""
+
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+import pytest
+
+from roundtrip.api.callers import Callers
+from roundtrip.domain.errors import CallerFault
+
+PROXIES: tuple[IPv4Network | IPv6Network, ...] = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
+CALLERS = Callers(10, PROXIES)
+
+
+def name(client: str | None, *forwarded: str, callers: Callers = CALLERS) -> str:
+    headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in forwarded]
+    return callers.identify(headers, None if client is None else (client, 5000)).name
+
+
+def test_a_caller_is_its_address_and_has_the_anonymous_limit() -> None:
+    caller = CALLERS.identify([(b"accept", b"*/*")], ("203.0.113.7", 5000))
+    assert (caller.name, caller.per_minute) == ("address:203.0.113.7", 10)
+
+
+def test_a_request_without_an_address_is_somebody() -> None:
+    assert name(None) == "address:unknown"
+    assert name(None, "203.0.113.7") == "address:unknown"
+
+
+@pytest.mark.parametrize("client", ["203.0.113.7", "11.0.0.1", "fe00::1", "testclient", ""])
+def test_a_stranger_speaks_for_nobody_else(client: str) -> None:
+    assert name(client, "198.51.100.1") == name(client)
+
+
+def test_nobody_is_believed_where_no_proxy_is_named() -> None:
+    assert name("10.0.0.1", "198.51.100.1", callers=Callers(10)) == "address:10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("client", "forwarded", "found"),
+    [
+        ("10.0.0.1", "198.51.100.1", "address:198.51.100.1"),
+        ("10.255.255.255", "  198.51.100.1 ", "address:198.51.100.1"),
+        ("fd00::7", "198.51.100.1", "address:198.51.100.1"),
+        ("10.0.0.1", "198.51.100.1, 10.0.0.2", "address:198.51.100.1"),
+        ("10.0.0.1", "198.51.100.1,10.0.0.2,fd00::9", "address:198.51.100.1"),
+        ("10.0.0.1", "1.2.3.4, 198.51.100.1", "address:198.51.100.1"),
+        ("10.0.0.1", "1.2.3.4, 10.0.0.9, 198.51.100.1, 10.0.0.2", "address:198.51.100.1"),
+        ("10.0.0.1", "10.0.0.3, 10.0.0.2", "address:10.0.0.3"),
+        ("10.0.0.1", "2001:db8:1:2::1", "address:20010db800010002/64"),
+        ("10.0.0.1", "nonsense", "address:nonsense"),
+        ("10.0.0.1", "1.2.3.4, \xff", "address:\xff"),
+        ("10.0.0.1", "", "address:10.0.0.1"),
+    ],
+    ids=[
+        "one hop", "blanks", "a proxy of six", "two hops", "three hops", "one written by the sender",
+        "proxies' names written by the sender", "only proxies", "an address of six", "no address",
+        "no text", "nothing",
+    ],
+)  # fmt: skip
+def test_a_proxy_speaks_for_the_nearest_hop_that_is_none(client: str, forwarded: str, found: str) -> None:
+    assert name(client, forwarded) == found
+
+
+def test_of_several_such_headers_the_senders_own_is_not_believed() -> None:
+    assert name("10.0.0.1", "1.2.3.4", "198.51.100.1") == "address:198.51.100.1"
+
+
+@pytest.mark.xfail(strict=True, reason="an IPv4 proxy that comes over an IPv6 socket is not known again")
+def test_a_proxy_that_is_written_as_mapped_ipv6_is_the_proxy() -> None:
+    assert name("::ffff:10.0.0.1", "198.51.100.1") == "address:198.51.100.1"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (b"x-api-key", b"rt_x"),
+        (b"x-api-key", b""),
+        (b"authorization", b"Bearer rt_x"),
+        (b"authorization", b"bearer rt_x"),
+        (b"authorization", b"BEARER "),
+    ],
+)
+@pytest.mark.parametrize("client", ["203.0.113.7", "10.0.0.1"])
+def test_a_key_is_refused_while_no_key_is_live(header: tuple[bytes, bytes], client: str) -> None:
+    with pytest.raises(CallerFault) as caught:
+        CALLERS.identify([(b"accept", b"*/*"), header, (b"host", b"x")], (client, 1))
+    assert (caught.value.code, caught.value.status) == ("bad_key", 401)
+    assert "rt_x" not in caught.value.message
+
+
+@pytest.mark.parametrize("value", [b"Basic dXNlcjpwYXNz", b"", b"Bearer"])
+def test_credentials_of_another_kind_are_not_keys(value: bytes) -> None:
+    assert CALLERS.identify([(b"authorization", value)], ("203.0.113.7", 1)).name == "address:203.0.113.7"

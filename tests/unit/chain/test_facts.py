@@ -1,0 +1,248 @@
+"""What a token and its pools tell of themselves, from hand-made answers."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from roundtrip.chain.facts import (
+    PROXY_ADMIN_SLOT,
+    admin_call,
+    code_call,
+    facts_plan,
+    read_pool_facts,
+    read_token_facts,
+)
+from roundtrip.chain.probes import Place
+from roundtrip.chain.rpc import RpcError
+from roundtrip.chain.simulate import Results, StepResult
+from roundtrip.domain.evidence import Missing, PoolFacts, TokenFacts
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.venues import abi, amm_v3
+from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
+from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
+
+TOKEN = BELOW
+PLACES = tuple(Place(venue, amm_v3) for venue in amm_v3.candidates(TOKEN, CONTRACTS)[:2])
+OWNER, OTHER_OWNER, ADMIN = address(0x0E), address(0x0F), address(0xAD)
+
+CODE = raw("0x6001")
+NO_ADMIN = raw("0x" + "00" * 32)
+GAP = Missing("node", "the simulation was not run")
+
+NAME = word(32) + word(5) + b"Plain".ljust(32, b"\0")
+GOOD: Results = {
+    "name": did(NAME),
+    "symbol": did(b"PLN".ljust(32, b"\0")),
+    "decimals": did(18),
+    "totalSupply": did(10**27),
+    "owner": did(int(OWNER, 16)),
+    "getOwner": refused(),
+    "balanceOf": did(0),
+}
+FACTS = TokenFacts(
+    code_bytes=2,
+    name_data="0x" + NAME.hex(),
+    symbol_data="0x" + b"PLN".ljust(32, b"\0").hex(),
+    decimals=18,
+    total_supply_raw=10**27,
+    balance_answers=True,
+    owner=OWNER,
+    proxy_admin=None,
+)
+
+
+def told(
+    results: Results | Missing | None = None,
+    code: msgspec.Raw | RpcError = CODE,
+    admin: msgspec.Raw | RpcError = NO_ADMIN,
+    **changes: StepResult,
+) -> TokenFacts:
+    return read_token_facts(GOOD | changes if results is None else results, code, admin)
+
+
+# --- what is asked ---------------------------------------------------------------------------------
+
+
+def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
+    plan = facts_plan(TOKEN, PLACES, CONTRACTS, ENVIRONMENT, POLICY)
+    (block,) = plan.blocks
+    assert [step.label for step in block.steps] == [
+        "name", "symbol", "decimals", "totalSupply", "owner", "getOwner", "balanceOf",
+        "venue-0-0", "venue-0-1", "venue-0-2", "venue-1-0", "venue-1-1", "venue-1-2",
+    ]  # fmt: skip
+    assert {(step.sender, step.gas_limit, step.call.value_wei) for step in block.steps} == {
+        (ENVIRONMENT.reader, POLICY.read_gas_limit, 0)
+    }
+    assert {step.call.to for step in block.steps[:7]} == {TOKEN}
+    assert block.steps[6].call.data == abi.call(amm_v3.BALANCE_OF, ENVIRONMENT.reader)
+    expected = [call for place in PLACES for call in amm_v3.fact_calls(place.venue, CONTRACTS)]
+    assert [step.call for step in block.steps[7:]] == expected
+    assert dict(block.balances).keys() == {ENVIRONMENT.reader}
+
+
+def test_code_and_admin_are_read_at_the_pinned_block() -> None:
+    pinned = {"blockHash": PINNED.hash}
+    code, admin = code_call(TOKEN, PINNED), admin_call(TOKEN, PINNED)
+    assert (code.method, code.params) == ("eth_getCode", [TOKEN, pinned])
+    assert (admin.method, admin.params) == ("eth_getStorageAt", [TOKEN, PROXY_ADMIN_SLOT, pinned])
+
+
+# --- the token -------------------------------------------------------------------------------------
+
+
+def test_a_token_that_tells_everything() -> None:
+    assert told() == FACTS
+
+
+@pytest.mark.parametrize(
+    ("view", "field"),
+    [
+        ("name", "name_data"),
+        ("symbol", "symbol_data"),
+        ("decimals", "decimals"),
+        ("totalSupply", "total_supply_raw"),
+        ("owner", "owner"),
+    ],
+)
+@pytest.mark.parametrize("answer", [refused(), refused(NAME), refused(out_of_gas=True), did(b"")])
+def test_what_a_token_does_not_tell_is_none(view: str, field: str, answer: StepResult) -> None:
+    facts = told(GOOD | {view: answer})
+    assert getattr(facts, field) is None
+    assert sum(getattr(facts, f) != getattr(FACTS, f) for f in FACTS.__slots__) == 1
+
+
+@pytest.mark.parametrize("view", ["decimals", "totalSupply"])
+def test_less_than_a_word_is_no_number(view: str) -> None:
+    facts = told(GOOD | {view: did(bytes(31))})
+    assert None in (facts.decimals, facts.total_supply_raw)
+
+
+@pytest.mark.parametrize(("answer", "decimals"), [(0, 0), (255, 255), (256, None), (2**255, None)])
+def test_decimals_are_a_byte(answer: int, decimals: int | None) -> None:
+    assert told(decimals=did(answer)).decimals == decimals
+
+
+@pytest.mark.parametrize("answer", [refused(), refused(out_of_gas=True), did(b""), did(bytes(31))])
+def test_a_balance_that_does_not_answer_is_known_not_to(answer: StepResult) -> None:
+    assert told(balanceOf=answer).balance_answers is False
+
+
+def test_a_long_name_is_kept_cut() -> None:
+    facts = told(name=did(b"\xaa" * 370_000))
+    assert facts.name_data == "0x" + "aa" * 512
+
+
+@pytest.mark.parametrize(
+    ("owner", "get_owner", "found"),
+    [
+        (did(int(OWNER, 16)), did(int(OTHER_OWNER, 16)), OWNER),
+        (refused(), did(int(OTHER_OWNER, 16)), OTHER_OWNER),
+        (did(2**200), did(int(OTHER_OWNER, 16)), OTHER_OWNER),
+        (did(b""), did(int(OTHER_OWNER, 16)), OTHER_OWNER),
+        (did(0), did(int(OTHER_OWNER, 16)), ZERO_ADDRESS),
+        (did(0), refused(), ZERO_ADDRESS),
+        (refused(), refused(), None),
+        (did(2**160), did(2**160), None),
+    ],
+    ids=["both", "only getOwner", "no address", "nothing", "given up", "given up alone", "none", "junk"],
+)
+def test_the_owner_is_whom_the_token_names_first(
+    owner: StepResult, get_owner: StepResult, found: Address | None
+) -> None:
+    assert told(owner=owner, getOwner=get_owner).owner == found
+
+
+# --- code and admin --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("code", "size"), [("0x", 0), ("0x00", 1), ("0x" + "ab" * 24_576, 24_576)])
+def test_code_is_counted_in_bytes(code: str, size: int) -> None:
+    assert told(code=raw(code)).code_bytes == size
+
+
+BAD_ANSWERS = pytest.mark.parametrize(
+    "answer", [RpcError(-32000, "header not found"), RpcError(), raw(5), raw("0xzz"), raw("0x1"), raw([])]
+)
+
+
+@BAD_ANSWERS
+def test_code_that_the_node_does_not_tell_is_missing_by_its_fault(answer: msgspec.Raw | RpcError) -> None:
+    facts = told(code=answer)
+    assert isinstance(facts.code_bytes, Missing)
+    assert facts.code_bytes.fault == "node"
+    assert facts.proxy_admin is None
+    assert facts.name_data == FACTS.name_data
+
+
+@BAD_ANSWERS
+def test_an_admin_that_the_node_does_not_tell_is_missing_by_its_fault(
+    answer: msgspec.Raw | RpcError,
+) -> None:
+    facts = told(admin=answer)
+    assert isinstance(facts.proxy_admin, Missing)
+    assert facts.proxy_admin.fault == "node"
+    assert facts.code_bytes == 2
+
+
+@pytest.mark.parametrize(
+    ("slot", "admin"),
+    [
+        ("0x" + word(int(ADMIN, 16)).hex(), ADMIN),
+        ("0x" + "00" * 32, None),
+        ("0x" + "ff" * 32, None),
+        ("0x", None),
+        ("0x00", None),
+    ],
+    ids=["an admin", "zero", "no address", "nothing", "one byte"],
+)
+def test_a_proxys_admin_is_an_address_and_not_zero(slot: str, admin: Address | None) -> None:
+    assert told(admin=raw(slot)).proxy_admin == admin
+
+
+def test_a_simulation_that_was_not_run_leaves_the_views_missing_and_the_rest_known() -> None:
+    facts = told(GAP, admin=raw("0x" + word(int(ADMIN, 16)).hex()))
+    assert facts == TokenFacts(2, GAP, GAP, GAP, GAP, GAP, GAP, ADMIN)
+
+
+# --- the pools -------------------------------------------------------------------------------------
+
+POOL = PoolFacts(True, 2**96, 10**18, 5)
+
+
+def pools(number: int) -> Results:
+    return {
+        f"venue-{number}-0": did(word(2**96) + bytes(192)),
+        f"venue-{number}-1": did(10**18),
+        f"venue-{number}-2": did(5),
+    }
+
+
+NOBODY: Results = {f"venue-{v}-{n}": did(b"") for v in range(2) for n in range(3)}
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_pools_state_is_read_under_its_own_number(number: int) -> None:
+    results = NOBODY | pools(number)
+    found = [read_pool_facts(results, n, PLACES[n], CONTRACTS) for n in range(2)]
+    assert found[number] == POOL
+    assert found[1 - number] == PoolFacts(False, 0, 0, 0)
+
+
+def test_what_a_reverted_call_returned_is_no_state() -> None:
+    results = NOBODY | {"venue-0-0": refused(word(2**96))}
+    assert read_pool_facts(results, 0, PLACES[0], CONTRACTS) == PoolFacts(False, 0, 0, 0)
+
+
+def test_a_pool_in_a_simulation_that_was_not_run_is_missing() -> None:
+    assert read_pool_facts(GAP, 0, PLACES[0], CONTRACTS) is GAP
+
+
+@pytest.mark.parametrize("make", [lambda token: ABOVE, lambda token: CONTRACTS.weth])
+def test_the_plan_has_three_reads_for_each_candidate(make: Callable[[Address], Address]) -> None:
+    token = make(TOKEN)
+    places = tuple(Place(venue, amm_v3) for venue in amm_v3.candidates(token, CONTRACTS))
+    steps = facts_plan(token, places, CONTRACTS, ENVIRONMENT, POLICY).blocks[0].steps
+    assert len(steps) == 7 + 3 * len(places)
+    assert len({step.label for step in steps}) == len(steps)

@@ -1,0 +1,343 @@
+"""The newest block and what an eth is worth there, from a node that says what the test wants."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isqrt
+from typing import Any, cast
+
+import msgspec
+import pytest
+from eth_abi.abi import encode
+
+from roundtrip.chain.heads import Head, Heads, market_calls, read_market
+from roundtrip.chain.rpc import Node, RpcCall, RpcError
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import Market, Missing
+from roundtrip.domain.types import BlockRef
+from roundtrip.venues import amm_v3
+from roundtrip.venues.base import Contracts
+from unit.chain.samples import PINNED, methods, raw
+from unit.venues.network import CONTRACTS, SWAPPED
+
+CHAIN_ID = 4663
+NO_FEED = replace(CONTRACTS, eth_usd_feed=None)
+
+Answer = msgspec.Raw | RpcError
+
+
+def header(at: int = 1_000, **changes: Any) -> dict[str, Any]:
+    found = {
+        "number": hex(at),
+        "hash": f"0x{at:064x}",
+        "timestamp": hex(1_760_000_000 + at),
+        "miner": "0x" + "AB" * 20,
+        "mixHash": "0x" + "cd" * 32,
+        "baseFeePerGas": "0x64",
+        "transactions": [],
+    } | changes
+    return {name: value for name, value in found.items() if value != "left out"}
+
+
+def slot0(sqrt_price: int) -> Answer:
+    return raw("0x" + encode(["uint256"] * 7, [sqrt_price, 0, 0, 0, 0, 0, 1]).hex())
+
+
+def uint(value: int) -> Answer:
+    return raw("0x" + encode(["uint256"], [value]).hex())
+
+
+def sqrt_of(usdg_per_eth: int, contracts: Contracts) -> int:
+    """The sqrtPriceX96 of a pool where an eth costs so many dollars, six decimals against eighteen."""
+    dollars = usdg_per_eth * 10**6
+    if contracts.weth < contracts.usdg:
+        return isqrt((dollars << 192) // 10**18)
+    return isqrt((10**18 << 192) // dollars)
+
+
+def feed(usd_e8: int) -> Answer:
+    return raw(
+        "0x" + encode(["uint80", "int256", "uint256", "uint256", "uint80"], [9, usd_e8, 1, 1, 9]).hex()
+    )
+
+
+NO_POOL = raw("0x")
+MARKET: list[Answer] = [
+    NO_POOL, uint(0),
+    slot0(sqrt_of(3500, CONTRACTS)), uint(500 * 10**18),
+    slot0(sqrt_of(3000, CONTRACTS)), uint(20 * 10**18),
+    NO_POOL, uint(0),
+    feed(351_000_000_000),
+]  # fmt: skip
+
+
+class FakeNode:
+    """Says ``chain`` and ``latest`` to the one batch, ``market`` to the other; a fault is raised."""
+
+    def __init__(self) -> None:
+        self.chain: Answer = raw(hex(CHAIN_ID))
+        self.latest: Answer = raw(header())
+        self.market: list[Answer] | NodeFault = MARKET
+        self.fault: NodeFault | None = None
+        self.asked: list[list[str]] = []
+
+    async def batch(self, calls: Sequence[RpcCall]) -> list[Answer]:
+        self.asked.append(methods(list(calls)))
+        if self.fault is not None:
+            raise self.fault
+        if calls[0].method == "eth_chainId":
+            return [self.chain, self.latest]
+        if isinstance(self.market, NodeFault):
+            raise self.market
+        return self.market
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Followed:
+    """A node, a clock, and the heads that watch them."""
+
+    def __init__(self, **options: Any) -> None:
+        self.node, self.clock = FakeNode(), Clock()
+        self.heads = Heads(cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=self.clock, **options)
+
+    async def see(self, **changes: Any) -> Head:
+        self.node.latest = raw(header(**changes))
+        return await self.heads.refresh()
+
+
+@pytest.fixture
+def followed() -> Followed:
+    return Followed()
+
+
+# --- the head --------------------------------------------------------------------------------------
+
+
+async def test_a_head_is_read_from_the_header(followed: Followed) -> None:
+    head = await followed.heads.refresh()
+    assert head == Head(
+        block=BlockRef(1_000, f"0x{1000:064x}", 1_760_001_000),
+        base_fee_wei=100,
+        coinbase=head.coinbase,
+        prev_randao="0x" + "cd" * 32,
+        market=head.market,
+        heard_s=1_000.0,
+    )
+    assert head.coinbase == "0x" + "ab" * 20
+    assert followed.heads.current() is head
+    assert followed.heads.last_number() == 1_000
+
+
+def test_before_the_first_answer_there_is_no_head(followed: Followed) -> None:
+    with pytest.raises(NodeFault, match="no block was heard of yet"):
+        followed.heads.current()
+    assert followed.heads.last_number() == 0
+
+
+async def test_asking_costs_one_trip_while_the_block_is_the_same(followed: Followed) -> None:
+    first = await followed.heads.refresh()
+    assert await followed.heads.refresh() is first
+    assert [asked[:2] for asked in followed.node.asked] == [
+        ["eth_chainId", "eth_getBlockByNumber"],
+        ["eth_call", "eth_call"],
+        ["eth_chainId", "eth_getBlockByNumber"],
+    ]
+
+
+async def test_a_block_of_the_same_number_and_another_hash_is_another_head(followed: Followed) -> None:
+    await followed.see(at=5)
+    assert (await followed.see(at=5, hash="0x" + "ee" * 32)).block.hash == "0x" + "ee" * 32
+
+
+@pytest.mark.parametrize(
+    "chain", [raw("0x1"), raw(CHAIN_ID), RpcError(-32601, "no such method"), raw("0xzz")]
+)
+async def test_a_node_of_another_chain_gives_no_head(followed: Followed, chain: Answer) -> None:
+    followed.node.chain = chain
+    with pytest.raises(NodeFault):
+        await followed.heads.refresh()
+    with pytest.raises(NodeFault):
+        followed.heads.current()
+    assert followed.heads.last_number() == 0
+
+
+async def test_a_node_that_moves_to_another_chain_loses_its_head_at_once(followed: Followed) -> None:
+    await followed.heads.refresh()
+    followed.node.chain = raw("0x1")
+    with pytest.raises(NodeFault):
+        await followed.heads.refresh()
+    with pytest.raises(NodeFault, match="of chain 1, not 4663"):
+        followed.heads.current()
+    assert followed.heads.last_number() == 1_000
+
+
+async def test_a_silent_node_keeps_its_head_for_a_while_and_then_says_why(followed: Followed) -> None:
+    head = await followed.heads.refresh()
+    followed.node.fault = NodeFault("it took too long")
+    with pytest.raises(NodeFault):
+        await followed.heads.refresh()
+    followed.clock.now += 15.0
+    assert followed.heads.current() is head
+    followed.clock.now += 0.001
+    with pytest.raises(NodeFault, match="it took too long"):
+        followed.heads.current()
+    assert followed.heads.last_number() == 1_000
+
+
+async def test_a_node_that_answers_with_the_same_block_is_not_silent(followed: Followed) -> None:
+    head = await followed.heads.refresh()
+    for _ in range(5):
+        followed.clock.now += 10
+        assert await followed.heads.refresh() is head
+    assert followed.heads.current() is head
+
+
+async def test_a_node_that_comes_back_is_believed_again(followed: Followed) -> None:
+    followed.node.fault = NodeFault("the connection failed")
+    with pytest.raises(NodeFault):
+        await followed.heads.refresh()
+    followed.node.fault = None
+    assert await followed.heads.refresh() is followed.heads.current()
+
+
+@pytest.mark.parametrize("field", ["number", "hash", "timestamp", "miner", "mixHash", "baseFeePerGas"])
+@pytest.mark.parametrize("junk", ["left out", None, 5, ["0x1"]], ids=["left out", "null", "number", "list"])
+async def test_a_header_without_a_field_is_the_nodes_fault(followed: Followed, field: str, junk: Any) -> None:
+    with pytest.raises(NodeFault, match="no header that can be read"):
+        await followed.see(**{field: junk})
+
+
+@pytest.mark.parametrize("field", ["number", "timestamp", "baseFeePerGas"])
+@pytest.mark.parametrize("junk", ["", "0x", "latest", "0xzz", "ten"])
+async def test_a_header_whose_numbers_are_none_is_the_nodes_fault(
+    followed: Followed, field: str, junk: str
+) -> None:
+    first = await followed.heads.refresh()
+    changes = {"hash": "0x" + "77" * 32, field: junk}
+    with pytest.raises(NodeFault):
+        await followed.see(**changes)
+    assert followed.heads.current() is first
+
+
+@pytest.mark.parametrize("latest", [raw("0x1"), raw([]), raw(7), RpcError(-1, "x" * 300), RpcError()])
+async def test_an_answer_that_is_no_header_is_the_nodes_fault(followed: Followed, latest: Answer) -> None:
+    followed.node.latest = latest
+    with pytest.raises(NodeFault) as caught:
+        await followed.heads.refresh()
+    assert len(caught.value.message) < 150
+
+
+async def test_following_polls_until_it_ends_and_outlives_faults() -> None:
+    followed = Followed(poll_ms=0)
+    followed.node.fault = NodeFault("not yet")
+    async with followed.heads.following() as heads:
+        with pytest.raises(NodeFault, match="not yet"):
+            heads.current()
+        followed.node.fault = None
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert heads.current().block.number == 1_000
+    asked = len(followed.node.asked)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(followed.node.asked) == asked
+
+
+# --- the market ------------------------------------------------------------------------------------
+
+
+async def test_the_market_is_asked_at_the_block_of_the_head(followed: Followed) -> None:
+    head = await followed.heads.refresh()
+    assert head.market.block_number == 1_000
+    calls = market_calls(CONTRACTS, PINNED)
+    assert len(calls) == 9
+    assert {call.method for call in calls} == {"eth_call"}
+    assert all(call.params[1] == {"blockHash": PINNED.hash} for call in calls)
+    asked = [cast(dict[str, str], call.params[0]) for call in calls]
+    pools = [
+        amm_v3.pool_address(CONTRACTS.v3_factory, CONTRACTS.usdg, CONTRACTS.weth, fee)
+        for fee in (100, 500, 3000, 10_000)
+    ]
+    assert [call["to"] for call in asked[0:8:2]] == pools
+    assert {call["to"] for call in asked[1:8:2]} == {CONTRACTS.weth}
+    for pool, call in zip(pools, asked[1:8:2], strict=True):
+        assert call["data"].endswith(pool[2:])
+    assert asked[8] == {"to": CONTRACTS.eth_usd_feed, "data": "0xfeaf968c"}
+
+
+def test_without_a_feed_none_is_asked() -> None:
+    assert len(market_calls(NO_FEED, PINNED)) == 8
+    assert read_market(MARKET[:8], NO_FEED, PINNED).feed_usd_e8 is None
+
+
+@pytest.mark.parametrize("contracts", [CONTRACTS, SWAPPED], ids=["weth first", "usdg first"])
+def test_an_eth_is_worth_what_the_pool_with_most_weth_says(contracts: Contracts) -> None:
+    answers = [
+        slot0(sqrt_of(9999, contracts)), uint(10**18 - 1),
+        slot0(sqrt_of(3500, contracts)), uint(10**18),
+        slot0(sqrt_of(1, contracts)), uint(1),
+        slot0(sqrt_of(2, contracts)), uint(0),
+        feed(5),
+    ]  # fmt: skip
+    market = read_market(answers, contracts, PINNED)
+    assert isinstance(market.usdg_per_eth_raw, int)
+    assert market.usdg_per_eth_raw == pytest.approx(3_500_000_000, abs=1)
+    assert (market.block_number, market.pool_fee_pips, market.feed_usd_e8) == (PINNED.number, 500, 5)
+
+
+def test_a_square_price_gives_the_dollars_to_the_unit() -> None:
+    answers = [*[NO_POOL, uint(0)] * 3, slot0(2**96 // 2**14), uint(1)]
+    assert read_market(answers, NO_FEED, PINNED) == Market(PINNED.number, 10**18 // 2**28, 10_000, None)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [NO_POOL, uint(0)] * 4,
+        [NO_POOL, uint(10**18)] * 4,
+        [slot0(2**96), uint(0)] * 4,
+        [slot0(0), uint(10**18)] * 4,
+        [RpcError(3, "execution reverted"), uint(10**18)] * 4,
+        [slot0(2**96), RpcError(-1)] * 4,
+        [raw(5), raw("0xzz")] * 4,
+    ],
+    ids=["no pool", "weth sent to no pool", "empty", "not initialised", "reverts", "no reserve", "junk"],
+)
+def test_without_a_pool_the_market_is_missing(answers: list[Answer]) -> None:
+    market = read_market([*answers, feed(350)], CONTRACTS, PINNED)
+    assert isinstance(market.usdg_per_eth_raw, Missing)
+    assert market.usdg_per_eth_raw.fault == "node"
+    assert (market.pool_fee_pips, market.feed_usd_e8) == (None, 350)
+
+
+@pytest.mark.parametrize("answer", [NO_POOL, RpcError(3), uint(7), raw(None)])
+def test_a_feed_that_does_not_answer_is_none(answer: Answer) -> None:
+    assert read_market([*MARKET[:8], answer], CONTRACTS, PINNED).feed_usd_e8 is None
+
+
+async def test_a_market_that_cannot_be_asked_is_missing_and_the_head_is_there(followed: Followed) -> None:
+    followed.node.market = NodeFault("it took too long")
+    head = await followed.heads.refresh()
+    assert isinstance(head.market.usdg_per_eth_raw, Missing)
+    assert "it took too long" in head.market.usdg_per_eth_raw.why
+    assert followed.heads.current() is head
+
+
+async def test_a_market_is_asked_anew_once_it_is_old(followed: Followed) -> None:
+    first = await followed.see(at=1)
+    followed.clock.now += 1.999
+    second = await followed.see(at=2)
+    assert second.market is first.market
+    followed.clock.now += 0.001
+    third = await followed.see(at=3)
+    assert third.market.block_number == 3
+    assert sum(asked[0] == "eth_call" for asked in followed.node.asked) == 2

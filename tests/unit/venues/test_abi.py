@@ -1,0 +1,132 @@
+"""Words and selectors, against eth_abi and eth_utils, which know nothing of this package."""
+
+import re
+from types import ModuleType
+
+import pytest
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak as other_keccak
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundtrip.chain import facts, heads, probes
+from roundtrip.domain.types import Address
+from roundtrip.venues import abi, amm_v3
+
+SIGNATURES: dict[str, tuple[ModuleType, str]] = {
+    "approve(address,uint256)": (amm_v3, "APPROVE"),
+    "transfer(address,uint256)": (amm_v3, "TRANSFER"),
+    "transferFrom(address,address,uint256)": (amm_v3, "TRANSFER_FROM"),
+    "balanceOf(address)": (amm_v3, "BALANCE_OF"),
+    "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))": (
+        amm_v3,
+        "EXACT_INPUT_SINGLE",
+    ),
+    "exactOutputSingle((address,address,uint24,address,uint256,uint256,uint160))": (
+        amm_v3,
+        "EXACT_OUTPUT_SINGLE",
+    ),
+    "multicall(bytes[])": (amm_v3, "MULTICALL"),
+    "refundETH()": (amm_v3, "REFUND_ETH"),
+    "unwrapWETH9(uint256,address)": (amm_v3, "UNWRAP_WETH9"),
+    "slot0()": (amm_v3, "SLOT0"),
+    "liquidity()": (amm_v3, "LIQUIDITY"),
+    "getPool(address,address,uint24)": (amm_v3, "GET_POOL"),
+    "latestRoundData()": (heads, "LATEST_ROUND_DATA"),
+    "getEthBalance(address)": (probes, "GET_ETH_BALANCE"),
+}
+"""Signatures as the contracts declare them, and the constant each stands in."""
+
+VIEWS = ("name()", "symbol()", "decimals()", "totalSupply()", "owner()", "getOwner()")
+
+words = st.integers(0, 2**256 - 1)
+addresses = st.integers(0, 2**160 - 1).map(lambda n: Address(f"0x{n:040x}"))
+
+
+def selector_of(signature: str) -> str:
+    return "0x" + other_keccak(text=signature)[:4].hex()
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_selector_constant_is_the_hash_of_its_signature(signature: str) -> None:
+    module, name = SIGNATURES[signature]
+    assert getattr(module, name) == selector_of(signature)
+    assert abi.selector(signature) == selector_of(signature)
+
+
+def test_a_second_copy_of_a_selector_is_the_first() -> None:
+    assert probes.TRANSFER == amm_v3.TRANSFER
+
+
+def test_the_tokens_views_are_asked_by_the_hash_of_their_names() -> None:
+    assert [f"{name}()" for name, _ in facts._VIEWS] == list(VIEWS)
+    assert [head for _, head in facts._VIEWS] == [selector_of(signature) for signature in VIEWS]
+
+
+@pytest.mark.parametrize("module", [amm_v3, facts, heads, probes], ids=lambda m: m.__name__)
+def test_every_selector_constant_has_its_signature_here(module: ModuleType) -> None:
+    found = {
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, str) and re.fullmatch("0x[0-9a-f]{8}", value)
+    }
+    known = {name for of, name in SIGNATURES.values() if of is module}
+    assert found - known <= ({"TRANSFER"} if module is probes else set())
+
+
+def test_the_proxy_admin_slot_is_the_one_of_eip_1967() -> None:
+    slot = int.from_bytes(other_keccak(text="eip1967.proxy.admin"), "big") - 1
+    assert f"0x{slot:064x}" == facts.PROXY_ADMIN_SLOT
+
+
+@pytest.mark.parametrize(
+    ("data", "digest"),
+    [
+        (b"", "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"),
+        (b"abc", "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45"),
+        (b"hello", "1c8aff950685c2ed4bc3174f3472287b56d9517b9c948127319a09a7a36deac8"),
+    ],
+)
+def test_keccak_is_ethereums_and_not_the_one_of_nist(data: bytes, digest: str) -> None:
+    assert abi.keccak(data).hex() == digest
+
+
+@given(st.binary(max_size=300))
+def test_keccak_agrees_with_another_implementation(data: bytes) -> None:
+    assert abi.keccak(data) == other_keccak(data)
+
+
+@given(addresses, words, st.integers(-(2**255), 2**255 - 1), st.booleans())
+def test_a_call_is_encoded_as_eth_abi_does(to: Address, amount: int, signed: int, flag: bool) -> None:
+    expected = encode(["address", "uint256", "int256", "bool"], [to, amount, signed, flag])
+    assert abi.call("0x12345678", to, amount, signed, flag) == "0x12345678" + expected.hex()
+
+
+@given(addresses)
+def test_an_address_in_capitals_is_the_same_argument(to: Address) -> None:
+    assert abi.call("0x", "0x" + to[2:].upper()) == abi.call("0x", to)
+
+
+@given(st.lists(st.binary(max_size=100), max_size=6))
+def test_an_array_of_bytes_is_encoded_as_eth_abi_does(items: list[bytes]) -> None:
+    found = abi.word(32) + abi.bytes_array(["0x" + item.hex() for item in items])
+    assert found == encode(["bytes[]"], [items]).hex()
+
+
+@given(st.lists(words, max_size=5), st.binary(max_size=31), st.integers(0, 7))
+def test_an_integer_is_read_only_from_a_whole_word(values: list[int], rest: bytes, index: int) -> None:
+    data = encode(["uint256"] * len(values), values) + rest
+    assert abi.uint_at(data, index) == (values[index] if index < len(values) else None)
+
+
+@given(words, words)
+def test_an_address_is_read_only_where_nothing_else_stands(value: int, other: int) -> None:
+    data = encode(["uint256", "uint256"], [other, value])
+    assert abi.address_at(data, 1) == (f"0x{value:040x}" if value < 2**160 else None)
+    assert abi.address_at(data, 2) is None
+
+
+@given(addresses)
+def test_an_address_comes_back_as_it_went(of: Address) -> None:
+    assert abi.address_at(encode(["address"], [of]), 0) == of
+    assert abi.address_at(encode(["address"], [of])[:31], 0) is None
