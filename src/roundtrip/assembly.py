@@ -34,6 +34,7 @@ from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
 _POOL_CONNECTIONS = 10
+_RECURSION_LIMIT = 1000
 
 # Without its native backend a signature costs 4.7 ms, and nothing says so.
 assert coincurve.PublicKey is not None
@@ -117,6 +118,9 @@ async def context(
 
 def application(settings: Settings, ctx: Context) -> Starlette:
     """The service's ASGI application over an open context."""
+    # A library of signatures raises the limit to 100,000, and then a body of nested brackets would end the
+    # process instead of raising.
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     dispatch = Dispatch(
         ctx=ctx,
         limits=MinuteLimits(time.monotonic),

@@ -87,6 +87,18 @@ async def test_bad_json_is_an_error_of_the_protocol(base_url: str, session: aioh
         assert (await response.json())["error"]["code"] == -32700
 
 
+@pytest.mark.parametrize("body", [b"[" * 60_000, b'{"a":' * 12_000, b"\xff" * 100, b"", b"null", b"7"])
+async def test_a_body_that_is_no_request_ends_nothing(
+    base_url: str, built: Built, session: aiohttp.ClientSession, body: bytes
+) -> None:
+    headers = {"content-type": "application/json"}
+    async with session.post(f"{base_url}/mcp", data=body, headers=headers) as response:
+        assert response.status == 400
+    request = call("check_token", {"address": built.tokens["plain"]})
+    async with session.post(f"{base_url}/mcp", json=request) as response:
+        assert (await response.json())["result"]["isError"] is False
+
+
 @pytest.mark.parametrize("size", [64 * 1024 + 1, 5_000_000])
 async def test_an_oversize_body_is_refused(base_url: str, session: aiohttp.ClientSession, size: int) -> None:
     body = json.dumps(call("check_token", {"address": "0x" + "1" * size}))

@@ -24,11 +24,15 @@ def dump(value: object) -> bytes:
 def load(kind: type[T], document: bytes) -> T:
     """The dataclass tree of canonical bytes. Raises ValueError when they do not fit ``kind``."""
     try:
-        result = _build(kind, json.loads(document))
-    except (KeyError, TypeError) as error:
+        result = _build(kind, json.loads(document, parse_constant=_refuse, parse_float=_refuse))
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a canonical {kind.__name__}: {error}") from error
     assert isinstance(result, kind)
     return result
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(f"{text} has no place in evidence")
 
 
 def _plain(value: object) -> Any:
@@ -61,16 +65,31 @@ def _build(kind: Any, plain: Any) -> Any:
             raise ValueError(f"{plain!r} is none of {get_args(kind)}")
         return plain
     if origin is tuple:
+        if not isinstance(plain, list):
+            raise ValueError(f"{plain!r} is no list")
         return tuple(_build(get_args(kind)[0], item) for item in plain)
     if dataclasses.is_dataclass(kind):
         if plain[_TAG] != kind.__name__:  # type: ignore[union-attr]
             raise ValueError(f"{plain[_TAG]} stands where {kind} belongs")
-        return kind(**{name: _build(hint, plain[name]) for name, hint in _fields(kind).items()})  # type: ignore[operator, arg-type]
-    if kind is int and not isinstance(plain, bool):
-        return int(plain)
+        fields = _fields(kind)  # type: ignore[arg-type]
+        if plain.keys() != {_TAG, *fields}:
+            raise ValueError(f"{kind} has other fields")
+        return kind(**{name: _build(hint, plain[name]) for name, hint in fields.items()})  # type: ignore[operator]
+    if kind is int:
+        return _int(plain)
     if isinstance(plain, kind):
         return plain
     raise ValueError(f"{plain!r} is no {kind}")
+
+
+def _int(plain: Any) -> int:
+    """An integer as dump writes it: a number below 2**53, else its decimal digits."""
+    if isinstance(plain, bool) or not isinstance(plain, int | str):
+        raise ValueError(f"{plain!r} is no integer")
+    value = int(plain)
+    if _plain(value) != plain:
+        raise ValueError(f"{plain!r} is not how an integer is written")
+    return value
 
 
 def _build_union(members: tuple[Any, ...], plain: Any) -> Any:

@@ -28,7 +28,7 @@ def unproven(missing: Missing) -> str:
         if missing.fault == "node"
         else "The token keeps it from being told"
     )
-    return f"{whose}: {names.reason(missing.why)}. This is not a pass."
+    return f"{whose}: {names.reason(missing.why).rstrip('.')}. This is not a pass."
 
 
 def sentence(

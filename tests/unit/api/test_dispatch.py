@@ -1,0 +1,414 @@
+"""What becomes of a request, with operations made up for the purpose; and bodies at the HTTP door."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from roundtrip.api.callers import Callers
+from roundtrip.api.catalog import Operation
+from roundtrip.api.dispatch import Caller, Dispatch, Reply
+from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
+from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.domain.errors import (
+    STATUS_BY_CODE,
+    CallerFault,
+    LimitReached,
+    NodeFault,
+    RoundtripError,
+    ServiceFull,
+)
+from roundtrip.services.context import Answered, Context
+
+SECRET = "postgresql:///roundtrip?user=hidden"
+CALLER = Caller("address:203.0.113.7", 3)
+CONTEXT = cast(Context, object())
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Made up."""
+
+    address: str
+    times: int = 1
+
+
+class Doubled(msgspec.Struct, frozen=True):
+    """Made up."""
+
+    text: str
+    number: int
+
+
+Handler = Callable[[Context, Any], Awaitable[Answered[Any]]]
+
+
+async def double(ctx: Context, params: Params) -> Answered[Doubled]:
+    assert ctx is CONTEXT
+    return Answered(Doubled(params.address * 2, params.times), ttl_ms=1_000)
+
+
+def failing(error: BaseException) -> Handler:
+    async def handler(ctx: Context, params: Params) -> Answered[Doubled]:
+        raise error
+
+    return handler
+
+
+def answering(answered: Answered[Any]) -> Handler:
+    async def handler(ctx: Context, params: Params) -> Answered[Any]:
+        return answered
+
+    return handler
+
+
+PLAIN = Operation("double", "Double", "Doubles.", Params, Doubled, double)
+SHARED = replace(PLAIN, shared_by=lambda params: params.address)
+POSTED = replace(PLAIN, method="POST", path="/v1/double/{address}")
+
+
+@dataclass
+class Clock:
+    now: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class House:
+    """A dispatch over nothing."""
+
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.dispatch = Dispatch(CONTEXT, MinuteLimits(self.clock), SharedAnswers(self.clock))
+
+    async def ask(self, operation: Operation = PLAIN, **raw: object) -> Reply:
+        return await self.dispatch.run(operation, raw or {"address": "x"}, CALLER)
+
+    async def fails(self, error: BaseException, operation: Operation = PLAIN) -> Reply:
+        return await self.ask(replace(operation, handler=failing(error)))
+
+    async def left(self) -> int:
+        """What one more call would leave."""
+        return int((await self.ask()).headers["x-ratelimit-remaining"])
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def error_in(body: bytes) -> tuple[str, str]:
+    decoded = msgspec.json.decode(body)
+    assert decoded.keys() == {"error"}
+    assert decoded["error"].keys() == {"code", "message"}
+    return decoded["error"]["code"], decoded["error"]["message"]
+
+
+# --- answers ---------------------------------------------------------------------------------------
+
+
+async def test_an_answer_is_written_as_json_with_what_is_left(house: House) -> None:
+    reply = await house.ask(address="ab", times=7)
+    assert msgspec.json.decode(reply.body) == {"text": "abab", "number": 7}
+    assert (reply.status, reply.error) == (200, None)
+    assert reply.headers == {"x-ratelimit-limit": "3", "x-ratelimit-remaining": "2"}
+
+
+async def test_a_shared_answer_says_whether_it_was_there(house: House) -> None:
+    asked = [await house.ask(SHARED, address=a, times=t) for a, t in (("a", 1), ("a", 2), ("b", 3))]
+    assert [reply.headers["x-cache"] for reply in asked] == ["miss", "hit", "miss"]
+    assert asked[0].body == asked[1].body
+    assert [reply.headers["x-ratelimit-remaining"] for reply in asked] == ["2", "1", "0"]
+
+
+async def test_a_shared_answer_grows_old(house: House) -> None:
+    await house.ask(SHARED)
+    house.clock.now += 1.0
+    assert (await house.ask(SHARED)).headers["x-cache"] == "miss"
+
+
+async def test_two_operations_share_nothing_with_each_other(house: House) -> None:
+    await house.ask(SHARED)
+    other = replace(SHARED, name="other", handler=answering(Answered(Doubled("other", 0))))
+    reply = await house.ask(other)
+    assert reply.headers["x-cache"] == "miss"
+    assert msgspec.json.decode(reply.body)["text"] == "other"
+
+
+async def test_an_answer_that_is_not_shared_says_nothing_of_it(house: House) -> None:
+    assert "x-cache" not in (await house.ask()).headers
+
+
+async def test_an_operation_that_is_not_counted_neither_counts_nor_says_so(house: House) -> None:
+    free = replace(PLAIN, counted=False)
+    for _ in range(10):
+        assert (await house.ask(free)).headers == {}
+    assert await house.left() == 2
+
+
+async def test_an_answer_that_does_not_count_hands_the_call_back(house: House) -> None:
+    spoiled = replace(SHARED, handler=answering(Answered(Doubled("x", 1), ttl_ms=1_000, counted=False)))
+    replies = [await house.ask(spoiled) for _ in range(5)]
+    assert [reply.headers["x-cache"] for reply in replies] == ["miss", "hit", "hit", "hit", "hit"]
+    assert [reply.headers["x-ratelimit-remaining"] for reply in replies] == ["3"] * 5
+    assert await house.left() == 2
+
+
+# --- failures --------------------------------------------------------------------------------------
+
+EXPECTED: list[RoundtripError] = [
+    CallerFault("bad_input", "No."),
+    CallerFault("not_found", "Not here."),
+    NodeFault("it took too long"),
+    ServiceFull("busy", "Later.", 1),
+    ServiceFull("budget_spent", "Tomorrow.", 40_000),
+]
+
+
+@pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.code)
+@pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
+async def test_an_error_of_ours_keeps_its_code_and_its_words(
+    house: House, operation: Operation, error: RoundtripError
+) -> None:
+    reply = await house.fails(error, operation)
+    assert reply.error is error
+    assert reply.status == STATUS_BY_CODE[error.code]
+    assert error_in(reply.body) == (error.code, error.message)
+    assert reply.headers.get("retry-after") == (str(error.retry_after_s) if error.retry_after_s else None)
+    assert "x-cache" not in reply.headers
+
+
+@pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.code)
+async def test_failures_of_the_caller_count_and_ours_do_not(house: House, error: RoundtripError) -> None:
+    counts = error.status < 500
+    reply = await house.fails(error)
+    assert reply.headers["x-ratelimit-limit"] == "3"
+    assert reply.headers["x-ratelimit-remaining"] == ("2" if counts else "3")
+    assert await house.left() == (1 if counts else 2)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError(SECRET), KeyError(SECRET), RecursionError(SECRET), AssertionError(SECRET)]
+)
+@pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
+async def test_an_unknown_failure_tells_nothing_but_a_request_id(
+    house: House, operation: Operation, error: Exception
+) -> None:
+    with capture_logs() as logged:
+        reply = await house.fails(error, operation)
+    code, message = error_in(reply.body)
+    assert (reply.status, code) == (500, "internal")
+    assert SECRET not in reply.body.decode() + str(reply.headers)
+    (event,) = logged
+    assert message == f"Something failed on our side. Request {event['request']}."
+    assert (event["operation"], event["log_level"]) == ("double", "error")
+    assert len(event["request"]) == 12
+    assert await house.left() == 2
+
+
+async def test_every_unknown_failure_has_its_own_request_id(house: House) -> None:
+    with capture_logs():
+        bodies = {(await house.fails(ValueError())).body for _ in range(3)}
+    assert len(bodies) == 3
+
+
+WRONG_ANSWERS: list[Any] = [Params("x"), None, {"text": "x"}, {"text": 5, "number": 1}, Doubled("x", "1")]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", WRONG_ANSWERS, ids=str)
+@pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
+async def test_an_answer_of_another_shape_does_not_go_out(
+    house: House, operation: Operation, answer: Any
+) -> None:
+    broken = replace(operation, handler=answering(Answered(answer, ttl_ms=1_000)))
+    with capture_logs():
+        replies = [await house.ask(broken) for _ in range(2)]
+    assert [error_in(reply.body)[0] for reply in replies] == ["internal", "internal"]
+    assert await house.left() == 2
+
+
+async def test_past_the_limit_nothing_runs(house: House) -> None:
+    ran = []
+
+    async def noting(ctx: Context, params: Params) -> Answered[Doubled]:
+        ran.append(params)
+        return Answered(Doubled("", 0))
+
+    counting = replace(PLAIN, handler=noting)
+    for _ in range(3):
+        await house.ask(counting)
+    reply = await house.ask(counting)
+    assert len(ran) == 3
+    assert (reply.status, error_in(reply.body)[0]) == (429, "rate_limited")
+    assert isinstance(reply.error, LimitReached)
+    assert reply.headers == {
+        "x-ratelimit-limit": "3",
+        "x-ratelimit-remaining": "0",
+        "retry-after": "61",
+    }
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"times": 1},
+        {"address": 5},
+        {"address": None},
+        {"address": "x", "times": "1"},
+        {"address": "x", "more": 1},
+    ],
+)
+@pytest.mark.parametrize("code", ["bad_input", "bad_address"])
+async def test_parameters_that_do_not_fit_have_the_operations_code(
+    house: House, raw: dict[str, object], code: str
+) -> None:
+    reply = await house.ask(replace(SHARED, bad_params=code), **raw)
+    assert (reply.status, error_in(reply.body)[0]) == (400, code)
+    assert reply.headers["x-ratelimit-remaining"] == "2"
+
+
+async def test_the_message_names_the_field_that_does_not_fit(house: House) -> None:
+    reply = await house.ask(address="x", times="many")
+    assert "times" in error_in(reply.body)[1]
+
+
+@pytest.mark.xfail(strict=True, reason="any other misfit beside an address is told as a bad address")
+async def test_a_good_address_is_not_blamed_for_another_field(house: House) -> None:
+    reply = await house.ask(replace(PLAIN, bad_params="bad_address"), address="x", more=1)
+    assert "more" in error_in(reply.body)[1]
+
+
+# --- bodies at the HTTP door -----------------------------------------------------------------------
+
+
+@dataclass
+class Door:
+    """One endpoint, driven as a server would."""
+
+    operation: Operation = POSTED
+    house: House = field(default_factory=House)
+
+    async def ask(
+        self,
+        *parts: bytes,
+        address: str = "ab",
+        headers: list[tuple[bytes, bytes]] | None = None,
+        cut: bool = False,
+    ) -> tuple[int, dict[bytes, bytes], bytes]:
+        """Sends ``parts`` as the body; ``cut``: the client goes away after them."""
+        messages: list[dict[str, Any]] = [
+            {"type": "http.request", "body": part, "more_body": cut or n < len(parts)}
+            for n, part in enumerate(parts, 1)
+        ]
+        messages.append({"type": "http.disconnect"})
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "headers": headers or [],
+            "client": ("203.0.113.7", 1),
+            "path_params": {"address": address},
+        }
+        await Endpoint(self.operation, self.house.dispatch, Callers(3))(scope, receive, send)
+        start, body = sent
+        assert (start["type"], body["type"]) == ("http.response.start", "http.response.body")
+        assert dict(start["headers"])[b"content-length"] == b"%d" % len(body["body"])
+        return start["status"], dict(start["headers"]), body["body"]
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+async def test_a_body_is_put_together_from_its_pieces(door: Door) -> None:
+    status, headers, body = await door.ask(b'{"ti', b"", b'mes": 7}')
+    assert (status, msgspec.json.decode(body)) == (200, {"text": "abab", "number": 7})
+    assert headers[b"content-type"] == b"application/json"
+    assert headers[b"x-ratelimit-remaining"] == b"2"
+
+
+async def test_the_path_comes_before_the_body(door: Door) -> None:
+    _, _, body = await door.ask(b'{"address": "other"}', address="cd")
+    assert msgspec.json.decode(body)["text"] == "cdcd"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "bad_json"),
+        (b"{", "bad_json"),
+        (b"{'times': 1}", "bad_json"),
+        (b"\xff\xfe", "bad_json"),
+        (b'{"times": "\xff"}', "bad_json"),
+        (b"times=1", "bad_json"),
+        (b'{"times": 1} {"times": 1}', "bad_json"),
+        (b'{"times": NaN}', "bad_json"),
+        (b'{"times": ' + b"9" * 5_000 + b"}", "bad_json"),
+        (b"[" * 60_000, "bad_json"),
+        (b"[" * 30_000 + b"]" * 30_000, "bad_json"),
+        (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, "bad_json"),
+        (b"[]", "bad_input"),
+        (b"null", "bad_input"),
+        (b"7", "bad_input"),
+        (b'"times"', "bad_input"),
+        (b'{"times": "1"}', "bad_input"),
+        (b'{"more": 1}', "bad_input"),
+    ],
+    ids=lambda value: value[:16].decode("latin-1") + f" {len(value)}" if isinstance(value, bytes) else value,
+)
+async def test_a_body_that_cannot_be_read_has_its_code(door: Door, body: bytes, code: str) -> None:
+    status, headers, answer = await door.ask(body)
+    assert (status, error_in(answer)[0]) == (400, code)
+    assert headers[b"content-type"] == b"application/json"
+
+
+async def test_a_body_is_read_up_to_its_limit_and_no_further(door: Door) -> None:
+    small = b'{"times": 7}'
+    fits = small.ljust(MOST_BODY_BYTES)
+    assert (await door.ask(fits))[0] == 200
+    assert (await door.ask(fits[:100], fits[100:]))[0] == 200
+    for parts in ([fits + b" "], [fits, b" "], [b" " * 1_000] * 66):
+        status, _, answer = await door.ask(*parts)
+        assert (status, error_in(answer)) == (400, ("bad_input", "The body is over 64 KiB."))
+
+
+@pytest.mark.parametrize("parts", [[], [b""], [b'{"times": 7}']])
+async def test_a_client_that_goes_away_within_the_body_runs_nothing(door: Door, parts: list[bytes]) -> None:
+    status, _, answer = await door.ask(*parts, cut=True)
+    assert (status, error_in(answer)[0]) == (400, "bad_input")
+    assert await door.house.left() == 2
+
+
+async def test_a_dead_key_is_refused_before_the_body_is_read(door: Door) -> None:
+    status, _, answer = await door.ask(b"{", headers=[(b"x-api-key", b"rt_x")])
+    assert (status, error_in(answer)[0]) == (401, "bad_key")
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [({"method": "GET"}, True), ({"method": "POST"}, False), ({"method": "GET", "key": True}, False)],
+)
+@pytest.mark.parametrize("key", [[], [(b"x-api-key", b"rt_x")]], ids=["answer", "error"])
+async def test_only_reading_without_a_key_is_open_to_every_page(
+    changes: dict[str, Any], shown: bool, key: list[tuple[bytes, bytes]]
+) -> None:
+    _, headers, _ = await Door(replace(POSTED, **changes)).ask(b"{}", headers=key)
+    assert (headers.get(b"access-control-allow-origin") == b"*") is shown
+
+
+async def test_a_get_takes_only_its_path(door: Door) -> None:
+    door.operation = replace(POSTED, method="GET")
+    status, _, body = await door.ask(b'{"times": 7}')
+    assert (status, msgspec.json.decode(body)["number"]) == (200, 1)

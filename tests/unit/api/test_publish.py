@@ -1,0 +1,119 @@
+"""What the table says to readers, and the files that are written from it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from roundtrip import cli
+from roundtrip.api.catalog import OPERATIONS, Operation, tools
+from roundtrip.api.publish import answer_schema, api_markdown, params_schema, tools_json
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
+
+
+def schemas(row: Operation) -> list[dict[str, Any]]:
+    return [params_schema(row), answer_schema(row)]
+
+
+def pairs(schema: object) -> Iterator[tuple[str, Any]]:
+    """Every key of every object in it, with its value."""
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            yield key, value
+            yield from pairs(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from pairs(value)
+
+
+def test_the_tool_table_has_the_specifications_shape() -> None:
+    table = tools_json()
+    assert list(table) == ["about", "tools"]
+    assert isinstance(table["about"], str)
+    for tool, row in zip(table["tools"], tools(), strict=True):
+        assert list(tool) == ["type", "function", "needsKey", "writes"]
+        assert list(tool["function"]) == ["name", "description", "parameters"]
+        assert (tool["type"], tool["function"]["name"]) == ("function", row.name)
+        assert tool["function"]["description"] == row.description
+        assert tool["function"]["parameters"] == params_schema(row)
+        assert (tool["needsKey"], tool["writes"]) == (row.key, row.writes)
+
+
+def test_only_tools_are_in_the_tool_table() -> None:
+    names = [tool["function"]["name"] for tool in tools_json()["tools"]]
+    assert names == [row.name for row in OPERATIONS if row.on_mcp]
+    assert "health" not in names
+
+
+def test_the_reader_is_told_that_names_are_strangers_text() -> None:
+    assert "written by strangers" in tools_json()["about"]
+
+
+@ROWS
+def test_a_schema_stands_alone(row: Operation) -> None:
+    for schema in schemas(row):
+        assert schema["type"] == "object"
+        assert isinstance(schema["properties"], dict)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        found = {value for key, value in pairs(schema) if key == "$ref"}
+        assert found == {f"#/$defs/{name}" for name in schema.get("$defs", {})}
+
+
+@ROWS
+def test_asking_twice_gives_a_schema_of_its_own(row: Operation) -> None:
+    first = params_schema(row)
+    first["properties"]["intruder"] = {}
+    assert "intruder" not in params_schema(row)["properties"]
+
+
+@ROWS
+def test_parameters_are_closed_and_answers_are_complete(row: Operation) -> None:
+    assert params_schema(row)["additionalProperties"] is False
+    answer = answer_schema(row)
+    for part in (answer, *answer.get("$defs", {}).values()):
+        if part.get("type") == "object":
+            assert set(part["required"]) == set(part["properties"])
+
+
+def test_the_checks_parameter_is_the_specifications_address() -> None:
+    (row,) = [row for row in OPERATIONS if row.name == "check_token"]
+    schema = params_schema(row)
+    assert schema["required"] == ["address"]
+    assert schema["properties"]["address"]["pattern"] == "^0x[0-9a-fA-F]{40}$"
+
+
+def test_names_and_paths_are_unique() -> None:
+    assert len({row.name for row in OPERATIONS}) == len(OPERATIONS)
+    paths = [(row.method, row.path) for row in OPERATIONS if row.path]
+    assert len(set(paths)) == len(paths)
+
+
+@ROWS
+def test_the_manual_has_every_operation(row: Operation) -> None:
+    manual = api_markdown()
+    assert manual.count(f"## {row.title}\n") == 1
+    assert row.description in manual
+    assert f"`{row.method} {row.path}`" in manual
+    assert (f"- Tool: `{row.name}`" in manual) is row.on_mcp
+
+
+def test_every_schema_in_the_manual_is_json() -> None:
+    blocks = api_markdown().split("```json\n")[1:]
+    assert len(blocks) == 2 * len(OPERATIONS)
+    for block in blocks:
+        assert msgspec.json.decode(block.split("\n```")[0])["type"] == "object"
+
+
+def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) -> None:
+    cli.publish(tmp_path)
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert written.keys() == {"api.md", "tools.json"}
+    assert msgspec.json.decode(written["tools.json"]) == tools_json()
+    assert written["api.md"].decode() == api_markdown()
+    kept = {name: (DOCS / name).read_bytes() for name in written if (DOCS / name).exists()}
+    assert kept == {name: written[name] for name in kept}, "run: roundtrip publish"
