@@ -40,6 +40,12 @@ _RECURSION_LIMIT = 1000
 assert coincurve.PublicKey is not None
 
 
+def bound_recursion() -> None:
+    """Puts the interpreter's limit back: a library of signatures raises it to 100,000, and then a body of
+    nested brackets would end the process instead of raising."""
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+
+
 class PortTaken(Exception):
     """Somebody else listens where this service was to listen."""
 
@@ -118,9 +124,7 @@ async def context(
 
 def application(settings: Settings, ctx: Context) -> Starlette:
     """The service's ASGI application over an open context."""
-    # A library of signatures raises the limit to 100,000, and then a body of nested brackets would end the
-    # process instead of raising.
-    sys.setrecursionlimit(_RECURSION_LIMIT)
+    bound_recursion()
     dispatch = Dispatch(
         ctx=ctx,
         limits=MinuteLimits(time.monotonic),

@@ -26,6 +26,8 @@ from roundtrip.settings import Settings
 from roundtrip.store.migrate import migrate as run_migrations
 from roundtrip.store.postgres import EmbeddedPostgresError
 
+assembly.bound_recursion()
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 console = Console(highlight=False, soft_wrap=True)
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network
 
 from roundtrip.domain.errors import CallerFault
 
 from .dispatch import Caller
-from .limits import anonymous
+from .limits import anonymous, parsed
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -33,11 +33,8 @@ class Callers:
         return Caller(anonymous(host), self.anonymous_per_minute)
 
     def _trusted(self, host: str | None) -> bool:
-        try:
-            address = ip_address(host or "")
-        except ValueError:
-            return False
-        return any(address in network for network in self.trusted_proxies)
+        address = parsed(host)
+        return address is not None and any(address in network for network in self.trusted_proxies)
 
     def _first_untrusted(self, hops: list[str]) -> str | None:
         """The nearest hop that is no proxy of ours: what stands further left, its sender could write."""

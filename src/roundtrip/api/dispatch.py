@@ -116,11 +116,9 @@ def read_params(operation: Operation, raw: Mapping[str, object]) -> msgspec.Stru
     try:
         params: Any = msgspec.convert(raw, type=operation.params)
     except msgspec.ValidationError as error:
-        if operation.bad_params == "bad_address" and "address" in raw:
-            message = "That is not a token address: 0x and 40 hex digits."
-        else:
-            message = f"The request does not fit: {error}."
-        raise CallerFault(operation.bad_params, message) from None
+        if operation.bad_params == "bad_address" and "$.address" in str(error):
+            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+        raise CallerFault(operation.bad_params, f"The request does not fit: {error}.") from None
     assert isinstance(params, msgspec.Struct)
     return params
 

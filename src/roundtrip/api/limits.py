@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from roundtrip.domain.errors import LimitReached, ServiceFull
 
@@ -58,16 +58,22 @@ class MinuteLimits:
         return Ticket(ticket.caller, ticket.taken_s, ticket.limit, ticket.remaining + 1)
 
 
-def anonymous(host: str | None) -> str:
-    """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
+def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
+    """An address as text, a v4-mapped one as the IPv4 it is; None when it is none."""
     try:
         address = ip_address(host or "")
     except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+def anonymous(host: str | None) -> str:
+    """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
+    address = parsed(host)
+    if address is None:
         return f"address:{host or 'unknown'}"
     if isinstance(address, IPv4Address):
         return f"address:{address}"
-    if address.ipv4_mapped is not None:
-        return f"address:{address.ipv4_mapped}"
     return f"address:{int(address) >> 64:x}/64"
 
 

@@ -150,7 +150,7 @@ def _header(answer: msgspec.Raw | RpcError) -> _Header:
         header = msgspec.json.decode(answer, type=_Header)
         for number in (header.number, header.timestamp, header.base_fee_per_gas):
             int(number, 16)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("its newest block has no header that can be read") from error
     return header
 

@@ -262,7 +262,7 @@ def read_sell(
     sells = [(label, result) for label, result in results.items() if label.startswith("sell")]
     done = [(label, result) for label, result in sells if result.ok]
     if not done:
-        approval = _first_refusal(results, (("approve-0", "approve"),))
+        approval = _first_refusal(results, (("approve-0", "approve"), ("approve-0-0", "approve")))
         return approval or Refused("sell", sells[-1][1].reason(), sells[-1][1].gas_used)
     before, after = _balances(results, moment), _balances(results, "after")
     if isinstance(before, Missing):

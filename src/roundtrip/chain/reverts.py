@@ -1,8 +1,5 @@
 """What a revert says, as far as bytes say anything."""
 
-from eth_abi.abi import decode
-from eth_abi.exceptions import DecodingError
-
 _ERROR_STRING = bytes.fromhex("08c379a0")
 _PANIC = bytes.fromhex("4e487b71")
 _PANICS = {
@@ -30,9 +27,11 @@ def reason_in(data: bytes) -> str | None:
 
 
 def _error_string(data: bytes) -> str | None:
-    """The text of Error(string), also when it is cut or its padding is wrong."""
-    try:
-        (found,) = decode(["bytes"], data[4:_MOST_BYTES])
-        return bytes(found).decode("utf-8", "replace")
-    except DecodingError:
-        return data[68:_MOST_BYTES].rstrip(b"\0").decode("utf-8", "replace") or None
+    """The text of Error(string), as far as it goes: lengths and offsets are a stranger's claims."""
+    body = data[4:_MOST_BYTES]
+    offset = int.from_bytes(body[:32], "big")
+    if offset + 32 > len(body):
+        offset = 32
+    length = int.from_bytes(body[offset : offset + 32], "big")
+    found = body[offset + 32 :][: min(length, _MOST_BYTES)]
+    return found.decode("utf-8", "replace").rstrip("\0") or None

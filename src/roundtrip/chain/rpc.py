@@ -137,7 +137,7 @@ _NO_ANSWER = RpcError(message="the node gave no answer to this call")
 def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
     try:
         answers = msgspec.json.decode(raw, type=list[_Answer])
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it answered with something that is no batch of answers") from error
     sorted_answers: list[msgspec.Raw | RpcError] = [_NO_ANSWER] * len(calls)
     for answer in answers:
@@ -166,7 +166,7 @@ def text(answer: msgspec.Raw | RpcError) -> str:
         raise NodeFault(answer.message[:80] or f"error {answer.code}")
     try:
         return msgspec.json.decode(answer, type=str)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise NodeFault("it answered with something that is no text") from error
 
 

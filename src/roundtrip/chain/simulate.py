@@ -146,7 +146,7 @@ def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: 
     try:
         blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
         return _results(plan, blocks, pinned, dialect)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         return Missing("node", f"the simulation's answer does not fit the request ({str(error)[:60]})")
 
 

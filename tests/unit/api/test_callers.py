@@ -65,7 +65,6 @@ def test_of_several_such_headers_the_senders_own_is_not_believed() -> None:
     assert name("10.0.0.1", "1.2.3.4", "198.51.100.1") == "address:198.51.100.1"
 
 
-@pytest.mark.xfail(strict=True, reason="an IPv4 proxy that comes over an IPv6 socket is not known again")
 def test_a_proxy_that_is_written_as_mapped_ipv6_is_the_proxy() -> None:
     assert name("::ffff:10.0.0.1", "198.51.100.1") == "address:198.51.100.1"
 

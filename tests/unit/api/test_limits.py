@@ -284,6 +284,15 @@ async def test_an_answer_of_no_time_is_not_kept(shared: SharedAnswers) -> None:
     assert shared.fresh("k") is None
 
 
+async def test_an_answer_of_no_time_takes_no_others_place(
+    shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits_module, "_MOST_ANSWERS", 1)
+    await shared.get("kept", Runs())
+    await shared.get("k", Runs(ttl_ms=0))
+    assert shared.fresh("kept") is not None
+
+
 async def test_different_questions_run_apart(shared: SharedAnswers) -> None:
     runs = Runs()
     assert [(await shared.get(key, runs))[1] for key in ("a", "b", "a")] == [False, False, True]

@@ -1,5 +1,8 @@
 """Blocks, wallets and answers that several tests of this folder speak of."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -57,3 +60,15 @@ def error_string(text: str) -> bytes:
 def methods(calls: list[RpcCall]) -> list[str]:
     """What was asked, in order."""
     return [call.method for call in calls]
+
+
+@contextmanager
+def interpreters_recursion_limit() -> Iterator[None]:
+    """What is nested too deep raises here as it does in a fresh interpreter: a library that compiles
+    contracts lifts the limit so far that C code runs out of stack first."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

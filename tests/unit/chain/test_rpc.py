@@ -24,6 +24,7 @@ from roundtrip.chain.rpc import (
     text,
 )
 from roundtrip.domain.errors import NodeFault, ServiceFull
+from unit.chain.samples import interpreters_recursion_limit
 
 DAY_S = 86_400
 CALLS = [RpcCall("eth_chainId", []), RpcCall("eth_call", [{"to": "0x1"}]), RpcCall("eth_blockNumber", [])]
@@ -155,7 +156,6 @@ async def test_an_error_beside_a_result_wins() -> None:
         b'{"error":{"code":-32600,"message":"batch too large"}}',
         b"[1]",
         b'[{"id":[]}]',
-        b"[" * 100_000,
         b"\xff",
         b"[]",
         b'[{"id":7,"result":1}]',
@@ -170,7 +170,7 @@ async def test_an_answer_that_answers_nothing_is_the_nodes_fault(body: bytes) ->
 
 @pytest.mark.xfail(strict=True, raises=RecursionError, reason="JSON nested without end raises RecursionError")
 async def test_an_answer_that_is_nested_without_end_is_the_nodes_fault() -> None:
-    with pytest.raises(NodeFault):
+    with pytest.raises(NodeFault), interpreters_recursion_limit():
         await answers_to(b'[{"id":0,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}]")
 
 

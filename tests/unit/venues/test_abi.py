@@ -126,6 +126,11 @@ def test_an_address_is_read_only_where_nothing_else_stands(value: int, other: in
     assert abi.address_at(data, 2) is None
 
 
+@pytest.mark.parametrize(("value", "fits"), [(2**160 - 1, True), (2**160, False), (2**256 - 1, False)])
+def test_twenty_bytes_are_an_address_and_one_bit_more_is_none(value: int, fits: bool) -> None:
+    assert (abi.address_at(encode(["uint256"], [value]), 0) is not None) is fits
+
+
 @given(addresses)
 def test_an_address_comes_back_as_it_went(of: Address) -> None:
     assert abi.address_at(encode(["address"], [of]), 0) == of

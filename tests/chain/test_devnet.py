@@ -1,0 +1,157 @@
+"""The local chain is what it says: real contracts that point at each other, usdg with signed transfers."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_utils.crypto import keccak
+
+from roundtrip.devnet import artifacts, world
+from roundtrip.devnet.node import NodeOptions, NodeStartError, find_anvil, running
+from roundtrip.devnet.wire import RpcFailure, SyncRpc
+from roundtrip.devnet.world import Built, Places, describe, started
+from support.wallet import Wallet, calldata
+
+NAMES = [
+    "weth", "usdg", "multicall3", "permit2", "v3Factory", "v3PositionManager", "swapRouter02", "quoterV2",
+    "v4PoolManager", "v4PositionManager", "v4StateView", "v4Quoter", "universalRouter",
+]  # fmt: skip
+
+
+def view(rpc: SyncRpc, to: str, signature: str, *values: object) -> int:
+    return int(rpc.call("eth_call", {"to": to, "data": calldata(signature, *values)}, "latest"), 16)
+
+
+def test_every_contract_has_code(rpc: SyncRpc, built: Built) -> None:
+    assert list(built.contracts) == NAMES
+    for name, address in built.contracts.items():
+        assert len(rpc.call("eth_getCode", address, "latest")) > 100, name
+    for story, address in built.tokens.items():
+        assert len(rpc.call("eth_getCode", address, "latest")) > 100, story
+
+
+@pytest.mark.parametrize(
+    ("contract", "signature", "points_at"),
+    [
+        ("v3PositionManager", "factory()", "v3Factory"),
+        ("v3PositionManager", "WETH9()", "weth"),
+        ("swapRouter02", "factory()", "v3Factory"),
+        ("swapRouter02", "WETH9()", "weth"),
+        ("swapRouter02", "positionManager()", "v3PositionManager"),
+        ("quoterV2", "factory()", "v3Factory"),
+        ("v4PositionManager", "poolManager()", "v4PoolManager"),
+        ("v4PositionManager", "permit2()", "permit2"),
+        ("v4StateView", "poolManager()", "v4PoolManager"),
+        ("v4Quoter", "poolManager()", "v4PoolManager"),
+        ("universalRouter", "poolManager()", "v4PoolManager"),
+    ],
+)
+def test_the_contracts_point_at_each_other(
+    rpc: SyncRpc, built: Built, contract: str, signature: str, points_at: str
+) -> None:
+    assert view(rpc, built.contracts[contract], signature) == int(built.contracts[points_at], 16)
+
+
+def test_it_is_chain_4663_with_a_coinbase(rpc: SyncRpc) -> None:
+    assert int(rpc.call("eth_chainId"), 16) == 4663
+    assert int(rpc.call("eth_getBlockByNumber", "latest", False)["miner"], 16) != 0
+
+
+def test_the_described_keys_open_the_funded_accounts(rpc: SyncRpc, built: Built) -> None:
+    described = describe(built, rpc.url)
+    assert len(described["accounts"]) == 10
+    for account in described["accounts"]:
+        assert Account.from_key(account["privateKey"]).address.lower() == account["address"]
+        assert int(rpc.call("eth_getBalance", account["address"], "latest"), 16) > 10**18
+
+
+def test_the_cached_chain_starts_within_a_second(places: Places, built: Built) -> None:
+    """A bound a whole order above what is measured (0.05 s): it must not deploy anew."""
+    begun = time.monotonic()
+    with started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
+        assert int(chain.call("eth_blockNumber"), 16) > 100
+    assert time.monotonic() - begun < 5
+
+
+def test_a_changed_contract_makes_another_chain(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = world._digest(places.project)
+    monkeypatch.setattr(artifacts, "pins_digest", lambda: "another pin")
+    assert world._digest(places.project) != before
+
+
+def test_a_node_that_cannot_start_says_why(places: Places) -> None:
+    impossible = running(find_anvil(places.project), NodeOptions(accounts=-1))
+    with pytest.raises(NodeStartError, match="ended at once"), impossible:
+        raise AssertionError("it started")
+
+
+DOMAIN_FIELDS = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+    {"name": "verifyingContract", "type": "address"},
+]
+AUTHORIZATION = (
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
+)
+
+
+@pytest.fixture
+def authorize(rpc: SyncRpc, built: Built) -> Callable[..., str]:
+    """Calldata of a signed transfer from a payer who holds 100 usdg and no eth to send with."""
+    payer = Account.from_key(keccak(text="payer"))
+    owner = rpc.call("eth_accounts")[0]
+    usdg = built.contracts["usdg"]
+    mint = calldata("mint(address,uint256)", payer.address, 100 * 10**6)
+    rpc.call("eth_sendTransaction", {"from": owner, "to": usdg, "data": mint, "gas": hex(200_000)})
+    rpc.call("evm_mine")
+
+    def signed(to: str, value: int, before: int = 2**40, claimed: int | None = None) -> str:
+        message: dict[str, Any] = {
+            "from": payer.address, "to": to, "value": value, "validAfter": 0, "validBefore": before,
+            "nonce": b"\x07" * 32,
+        }  # fmt: skip
+        kinds = ["address", "address", "uint256", "uint256", "uint256", "bytes32"]
+        fields = [{"name": n, "type": t} for n, t in zip(message, kinds, strict=True)]
+        domain = {"name": "Global Dollar", "version": "1", "chainId": 4663, "verifyingContract": usdg}
+        signature = payer.sign_typed_data(
+            full_message={
+                "types": {"EIP712Domain": DOMAIN_FIELDS, "TransferWithAuthorization": fields},
+                "primaryType": "TransferWithAuthorization",
+                "domain": domain,
+                "message": message,
+            }
+        )
+        message["value"] = value if claimed is None else claimed
+        r, s = (part.to_bytes(32, "big") for part in (signature.r, signature.s))
+        return calldata(AUTHORIZATION, *message.values(), signature.v, r, s)
+
+    return signed
+
+
+def test_usdg_moves_by_a_signature_once(rpc: SyncRpc, built: Built, authorize: Callable[..., str]) -> None:
+    sender = Wallet(rpc, built.contracts, "sender")
+    to = "0x" + "ab" * 20
+    moved = authorize(to, 5 * 10**6)
+    usdg = built.contracts["usdg"]
+    assert sender.send(usdg, moved).ok
+    assert view(rpc, usdg, "balanceOf(address)", to) == 5 * 10**6
+    assert not sender.send(usdg, moved).ok
+    assert view(rpc, usdg, "decimals()") == 6
+
+
+def test_usdg_refuses_an_altered_or_late_signature(
+    rpc: SyncRpc, built: Built, authorize: Callable[..., str]
+) -> None:
+    sender = Wallet(rpc, built.contracts, "sender")
+    to = "0x" + "ab" * 20
+    assert not sender.send(built.contracts["usdg"], authorize(to, 5, claimed=6)).ok
+    assert not sender.send(built.contracts["usdg"], authorize(to, 5, before=1)).ok
+    assert view(rpc, built.contracts["usdg"], "balanceOf(address)", to) == 0
+
+
+def test_the_blocking_client_names_the_method_that_failed(rpc: SyncRpc) -> None:
+    with pytest.raises(RpcFailure, match="no_such_method"):
+        rpc.call("no_such_method")

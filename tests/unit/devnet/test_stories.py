@@ -1,0 +1,58 @@
+"""The samples' table: what a reader is told, and what the contracts can hold."""
+
+from pathlib import Path
+
+import pytest
+
+from roundtrip.devnet.stories import STORIES, Story
+
+CONTRACTS = Path(__file__).resolve().parents[3] / "contracts"
+EACH = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.key)
+
+
+def test_keys_are_unique_words() -> None:
+    keys = [story.key for story in STORIES]
+    assert len(set(keys)) == len(keys)
+    assert all(key.replace("_", "").isalnum() and key == key.lower() for key in keys)
+
+
+def test_five_samples_are_offered_and_the_first_is_honest() -> None:
+    samples = [story.key for story in STORIES if story.sample]
+    assert len(samples) == 5
+    assert samples[0] == "plain"
+
+
+@EACH
+def test_a_storys_line_is_one_short_sentence(story: Story) -> None:
+    assert story.line[0].isupper()
+    assert story.line.endswith(".")
+    assert not any(end in story.line[:-1] for end in (". ", "! ", "? ", "\n"))
+    assert len(story.line) < 100
+
+
+def test_no_two_stories_are_told_with_the_same_line() -> None:
+    assert len({story.line for story in STORIES}) == len(STORIES)
+
+
+@EACH
+def test_a_story_has_its_source(story: Story) -> None:
+    assert (CONTRACTS / story.source).is_file()
+
+
+@EACH
+def test_a_story_fits_what_its_contract_holds(story: Story) -> None:
+    assert len(story.name.encode()) <= 64
+    assert len(story.symbol.encode()) <= 32
+    assert 0 <= story.decimals < 256
+    assert len(story.extra_types) == len(story.extra_values)
+    assert story.constructor in ("named", "words", "supply", "none")
+
+
+@EACH
+def test_a_storys_pools_share_one_supply(story: Story) -> None:
+    assert sum(pool.supply_bps for pool in story.pools) <= 10_000
+    assert len({(pool.quote, pool.fee_pips) for pool in story.pools}) == len(story.pools)
+    for pool in story.pools:
+        assert pool.quote in ("weth", "usdg")
+        assert pool.fee_pips in (100, 500, 3000, 10_000)
+        assert (pool.quote_milli == 0) is (pool.supply_bps == 0)
