@@ -17,7 +17,7 @@ from roundtrip.domain.evidence import Market, Missing
 from roundtrip.domain.types import BlockRef
 from roundtrip.venues import amm_v3
 from roundtrip.venues.base import Contracts
-from unit.chain.samples import PINNED, methods, raw
+from unit.chain.samples import PINNED, interpreters_recursion_limit, methods, raw
 from unit.venues.network import CONTRACTS, SWAPPED
 
 CHAIN_ID = 4663
@@ -234,6 +234,12 @@ async def test_an_answer_that_is_no_header_is_the_nodes_fault(followed: Followed
     with pytest.raises(NodeFault) as caught:
         await followed.heads.refresh()
     assert len(caught.value.message) < 150
+
+
+async def test_a_header_that_is_nested_without_end_is_the_nodes_fault(followed: Followed) -> None:
+    followed.node.latest = msgspec.Raw(b'{"extraData":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+    with pytest.raises(NodeFault), interpreters_recursion_limit():
+        await followed.heads.refresh()
 
 
 async def test_following_polls_until_it_ends_and_outlives_faults() -> None:

@@ -518,7 +518,6 @@ def test_a_receiver_that_cannot_sell_any_part_is_refused() -> None:
     assert sold(handed_results(no_more(), no_more(), no_more()), HANDED) == Refused("sell", "STF", 33_333)
 
 
-@pytest.mark.xfail(strict=True, reason="a receiver's refused approval is told as a refused sell")
 def test_a_receiver_whose_approval_is_refused_is_told_so() -> None:
     refusals = {f"approve-{n}-0": refused(error_string("not you"), 30_001) for n in range(3)}
     results = handed_results(no_more(), no_more(), no_more())
