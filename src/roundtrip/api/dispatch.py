@@ -118,7 +118,7 @@ def read_params(operation: Operation, raw: Mapping[str, object]) -> msgspec.Stru
     except msgspec.ValidationError as error:
         if operation.bad_params == "bad_address" and "$.address" in str(error):
             raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
-        raise CallerFault(operation.bad_params, f"The request does not fit: {error}.") from None
+        raise CallerFault(operation.bad_params, f"The request does not fit: {str(error)[:200]}.") from None
     assert isinstance(params, msgspec.Struct)
     return params
 

@@ -59,9 +59,15 @@ class MinuteLimits:
 
 
 def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
-    """An address as text, a v4-mapped one as the IPv4 it is; None when it is none."""
+    """An address as text, with or without a port behind it, a v4-mapped one as the IPv4 it is; None when
+    it is none."""
+    text = host or ""
+    if text.startswith("["):
+        text = text[1:].split("]")[0]
+    elif text.count(":") == 1:
+        text = text.split(":")[0]
     try:
-        address = ip_address(host or "")
+        address = ip_address(text)
     except ValueError:
         return None
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
@@ -123,7 +129,6 @@ class SharedAnswers:
             raise ServiceFull("busy", "Too many checks are under way; ask again in a moment.", 1)
         task = asyncio.create_task(self._run(key, make))
         self._running[key] = task
-        task.add_done_callback(_retrieved)
         return await asyncio.shield(task), False
 
     async def _run(self, key: str, make: Callable[[], Awaitable[Shared]]) -> Shared:
@@ -141,9 +146,3 @@ class SharedAnswers:
     async def settle(self) -> None:
         """Waits for what is under way; its results are no longer wanted."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
-
-
-def _retrieved(task: asyncio.Task[Shared]) -> None:
-    """Marks a failure as seen: its waiters, if any are left, get it from the task itself."""
-    if not task.cancelled():
-        task.exception()

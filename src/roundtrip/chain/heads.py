@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 import structlog
@@ -33,13 +34,17 @@ class Head:
     heard_s: float
 
 
+_Quantity = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
+_Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
+
+
 class _Header(msgspec.Struct, rename="camel"):
-    number: str
-    hash: str
-    timestamp: str
-    miner: str
-    mix_hash: str
-    base_fee_per_gas: str
+    number: _Quantity
+    hash: _Word
+    timestamp: _Quantity
+    miner: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
+    mix_hash: _Word
+    base_fee_per_gas: _Quantity
 
 
 class Heads:
@@ -119,7 +124,7 @@ class Heads:
         if self._head is not None and self._head.block.hash == block.hash:
             return self._head
         market = await self._market_at(block)
-        self._last_number = block.number
+        self._last_number = max(self._last_number, block.number)
         self._head = Head(
             block=block,
             base_fee_wei=int(header.base_fee_per_gas, 16),
@@ -147,12 +152,9 @@ def _header(answer: msgspec.Raw | RpcError) -> _Header:
     if isinstance(answer, RpcError):
         raise NodeFault(answer.message[:80] or "it gave no newest block")
     try:
-        header = msgspec.json.decode(answer, type=_Header)
-        for number in (header.number, header.timestamp, header.base_fee_per_gas):
-            int(number, 16)
+        return msgspec.json.decode(answer, type=_Header)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("its newest block has no header that can be read") from error
-    return header
 
 
 # --- what an eth is worth --------------------------------------------------------------------------

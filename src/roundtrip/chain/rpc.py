@@ -1,8 +1,9 @@
 """Typed JSON-RPC over HTTP: one batch is one trip. A node is not believed: ids, sizes, shapes are checked."""
 
 import asyncio
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import aiohttp
@@ -79,6 +80,7 @@ class Node:
     timeout_s: float = 5.0
     budget: Budget = field(default_factory=Budget)
     most_answer_bytes: int = MOST_ANSWER_BYTES
+    clock: Callable[[], float] = time.time
 
     async def batch(
         self, calls: Sequence[RpcCall], meter: Meter | None = None, timeout_s: float | None = None
@@ -88,7 +90,7 @@ class Node:
         A call without a usable answer gets an RpcError of code 0. Raises NodeFault when nothing usable
         came back, NodeAnswerTooLarge past ``most_answer_bytes``, ServiceFull when the budget is spent.
         """
-        self.budget.spend(len(calls), time.time())
+        self.budget.spend(len(calls), self.clock())
         body = msgspec.json.encode(
             [
                 {"jsonrpc": "2.0", "id": index, "method": call.method, "params": call.params}
@@ -130,6 +132,7 @@ class Node:
             raise NodeFault("the connection failed") from error
 
 
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 _NO_ANSWER = RpcError(message="the node gave no answer to this call")
 
@@ -140,9 +143,15 @@ def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | Rp
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it answered with something that is no batch of answers") from error
     sorted_answers: list[msgspec.Raw | RpcError] = [_NO_ANSWER] * len(calls)
+    seen: set[int] = set()
     for answer in answers:
         if not isinstance(answer.id, int) or not 0 <= answer.id < len(calls):
             continue
+        if answer.id in seen:
+            # Two answers to one call: neither is believed.
+            sorted_answers[answer.id] = _NO_ANSWER
+            continue
+        seen.add(answer.id)
         if answer.error is not None:
             sorted_answers[answer.id] = answer.error
         elif bytes(answer.result) not in (b"", b"null"):
@@ -154,10 +163,10 @@ def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | Rp
 
 def quantity(answer: msgspec.Raw | RpcError) -> int:
     """A hex quantity. Raises NodeFault when it is none."""
-    try:
-        return int(text(answer), 16)
-    except ValueError as error:
-        raise NodeFault("it answered with something that is no number") from error
+    found = text(answer)
+    if not _QUANTITY.fullmatch(found):
+        raise NodeFault("it answered with something that is no number")
+    return int(found, 16)
 
 
 def text(answer: msgspec.Raw | RpcError) -> str:

@@ -35,7 +35,7 @@ def quote_raw(amount_wei: int, quote: str, market: Market) -> int | None:
     """What ``amount_wei`` is worth in a quote asset's units; None when that is not known."""
     if quote in ("eth", "weth"):
         return amount_wei
-    if quote == "usdg" and isinstance(market.usdg_per_eth_raw, int):
+    if quote == "usdg" and isinstance(market.usdg_per_eth_raw, int) and market.usdg_per_eth_raw > 0:
         return amount_wei * market.usdg_per_eth_raw // WEI_PER_ETH
     return None
 
