@@ -37,6 +37,7 @@ EXPECTED = {
     "time_bomb": ("ok", "warn", "no longer in an hour"),
     "transfer_tax": ("ok", "ok", "0.60 %"),
     "detect_simulation": ("cannot_sell", "danger", '"not today"'),
+    "detect_prevrandao": ("cannot_sell", "danger", '"not today"'),
     "loops_on_transfer": ("cannot_sell", "danger", "out of gas"),
     "loops_on_views": ("ok", "ok", "0.60 %"),
     "loops_on_balance": ("not_a_token", "warn", "does not answer"),

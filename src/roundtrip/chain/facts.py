@@ -85,14 +85,14 @@ def read_token_facts(
 
 
 def read_pool_facts(
-    results: Results | Missing, number: int, place: Place, contracts: Contracts
+    results: Results | Missing, number: int, place: Place, token: Address, contracts: Contracts
 ) -> PoolFacts | Missing:
     """The state of venue ``number`` of the plan."""
     if isinstance(results, Missing):
         return results
     count = len(place.file.fact_calls(place.venue, contracts))
     found = (results[f"venue-{number}-{n}"] for n in range(count))
-    return place.file.read_facts(place.venue, tuple(r.data if r.ok else None for r in found))
+    return place.file.read_facts(place.venue, token, tuple(r.data if r.ok else None for r in found))
 
 
 def _bytes(answer: msgspec.Raw | RpcError) -> bytes | Missing:

@@ -87,10 +87,13 @@ def sell_plan(
     """Trip 2: the same buy, then in a later block the sell of a share of ``bought_raw``."""
     planned_raw = planned(probe, bought_raw)
     buyer, receiver = environment.buyer, environment.receiver
+    first = _buy_block(place, setting, environment, probe.size, amount_raw)
     steps: list[Step] = []
+    between: list[PlannedBlock] = []
     if probe.seller == "receiver":
         handed = Call(setting.token, abi.call(TRANSFER, receiver, planned_raw))
-        steps.append(Step("transfer", buyer, handed, setting.policy.transfer_gas_limit))
+        transfer = Step("transfer", buyer, handed, setting.policy.transfer_gas_limit)
+        between.append(PlannedBlock(probe.delay_s, (transfer,)))
         steps += _reads("handed", place, setting, environment, receiver)
         # What arrives is not known beforehand where transfers are taxed: the largest part that the
         # receiver turns out to hold is sold.
@@ -101,8 +104,9 @@ def sell_plan(
         steps += _reads("held", place, setting, environment, buyer)
         steps += _sell_steps(place, setting, buyer, planned_raw, "", whole=probe.share_bps == BPS)
         steps += _reads("after", place, setting, environment, buyer)
-    first = _buy_block(place, setting, environment, probe.size, amount_raw)
-    return Plan(environment, (first, PlannedBlock(probe.delay_s, tuple(steps))))
+    # A token may take notice of a receipt in the same block; who sells has always held for a block.
+    delay_s = setting.policy.later_s if between else probe.delay_s
+    return Plan(environment, (first, *between, PlannedBlock(delay_s, tuple(steps))))
 
 
 def pull_plan(

@@ -9,6 +9,7 @@ import msgspec
 
 from roundtrip.domain.evidence import Environment, Missing
 from roundtrip.domain.types import Address, BlockRef
+from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 
 from .dialect import Dialect
@@ -68,9 +69,16 @@ Results = dict[str, StepResult]
 def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
     """The request that runs ``plan`` on the state of ``pinned``."""
     clock = _clock(plan, pinned, dialect)
-    blocks = [_block(plan, b, number, s) for (number, s), b in zip(clock, plan.blocks, strict=True)]
+    blocks = [_block(plan, index, number, time_s) for index, (number, time_s) in enumerate(clock)]
     options = {"blockStateCalls": blocks, "validation": True, "traceTransfers": False}
     return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
+
+
+def prev_randao(environment: Environment, index: int) -> str:
+    """Of block ``index`` of a plan. It differs from block to block, as on a chain: a token that remembers
+    the one of the buy would know a simulation by its standing still."""
+    seed = bytes.fromhex(environment.prev_randao[2:])
+    return "0x" + abi.keccak(seed + index.to_bytes(4, "big")).hex()
 
 
 def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, int]]:
@@ -84,7 +92,8 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
     return times
 
 
-def _block(plan: Plan, block: PlannedBlock, number: int, time_s: int) -> dict[str, object]:
+def _block(plan: Plan, index: int, number: int, time_s: int) -> dict[str, object]:
+    block = plan.blocks[index]
     environment = plan.environment
     fees = {"maxFeePerGas": hex(environment.max_fee_wei), "maxPriorityFeePerGas": hex(environment.tip_wei)}
     overrides: dict[str, dict[str, str]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
@@ -97,7 +106,7 @@ def _block(plan: Plan, block: PlannedBlock, number: int, time_s: int) -> dict[st
             "time": hex(time_s),
             "baseFeePerGas": hex(environment.base_fee_wei),
             "feeRecipient": environment.coinbase,
-            "prevRandao": environment.prev_randao,
+            "prevRandao": prev_randao(environment, index),
         },
         "calls": [
             {

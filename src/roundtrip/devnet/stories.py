@@ -118,6 +118,13 @@ STORIES: tuple[Story, ...] = (
         "tokens/detect_simulation.vy", "Mirage", "MIRG",
     ),
     Story(
+        "detect_prevrandao",
+        "Sells while the block's random number stands still, as in a careless simulation.",
+        "zoo/detect_prevrandao.vy",
+        "Dice",
+        "DICE",
+    ),
+    Story(
         "loops_on_transfer", "Selling it burns gas until none is left.", "hostile/loops_on_transfer.vy",
         "Loop", "LOOP", after=("arm()",),
     ),

@@ -21,7 +21,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The wallet and block conditions one run is made in: what a real block can have."""
+    """The wallet and block conditions one run is made in: what a real block can have. ``prev_randao`` is
+    what each block's own is drawn from."""
 
     buyer: Address
     receiver: Address
@@ -78,13 +79,17 @@ Quote = Literal["eth", "weth", "usdg"] | Address
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """One place a token may trade. ``fee_pips`` are millionths of the input."""
+    """One place a token may trade. ``fee_pips`` are millionths of the input; ``quote_address`` is zero
+    for eth itself. A pool that is a contract has ``pool``, one in a shared vault ``pool_id``."""
 
     kind: VenueKind
     quote: Quote
     quote_address: Address
-    pool: Address
+    pool: Address | None
     fee_pips: int
+    tick_spacing: int = 0
+    hook: Address | None = None
+    pool_id: str | None = None
 
 
 Size = Literal["probe", "tenth", "hundredth", "thousandth", "large"]

@@ -206,7 +206,7 @@ async def _first_trip(run: _Run, places: tuple[Place, ...]) -> tuple[TokenFacts,
         outcomes[places.index(place), size, env] = outcome
     venues = []
     for number, place in enumerate(places):
-        pool = facts.read_pool_facts(fact_results, number, place, run.ctx.contracts)
+        pool = facts.read_pool_facts(fact_results, number, place, run.token, run.ctx.contracts)
         absent = not isinstance(pool, Missing) and not pool.exists
         kept = () if absent else tuple(outcomes[number, size, env] for size, env in _BUYS)
         said = None if absent else probes.read_told(told, f"pay-out-{number}")

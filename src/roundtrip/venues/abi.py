@@ -31,15 +31,20 @@ def call(head: str, *arguments: int | str | bool) -> str:
     return head + "".join(map(word, arguments))
 
 
+def bytes_tail(item: str) -> str:
+    """The tail of a ``bytes`` argument (``0x`` hex): its length and itself, padded to whole words."""
+    size = (len(item) - 2) // 2
+    return word(size) + item[2:].ljust(-(-size // WORD) * WORD * 2, "0")
+
+
 def bytes_array(items: list[str]) -> str:
     """The tail of a ``bytes[]`` argument: its length, offsets and items (each ``0x`` hex)."""
     offsets, tails, at = [], [], WORD * len(items)
     for item in items:
-        size = (len(item) - 2) // 2
-        padded = -(-size // WORD) * WORD
+        tail = bytes_tail(item)
         offsets.append(word(at))
-        tails.append(word(size) + item[2:].ljust(padded * 2, "0"))
-        at += WORD + padded
+        tails.append(tail)
+        at += len(tail) // 2
     return word(len(items)) + "".join(offsets) + "".join(tails)
 
 

@@ -52,6 +52,7 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
     """The pool's price, its liquidity in range, and what it holds of the quote."""
+    assert venue.pool is not None
     return (
         Call(venue.pool, SLOT0),
         Call(venue.pool, LIQUIDITY),
@@ -59,7 +60,7 @@ def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
     )
 
 
-def read_facts(venue: Venue, answers: tuple[bytes | None, ...]) -> PoolFacts:
+def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
     """A pool that does not answer slot0 does not exist: its address can hold no other code."""
     slot0, liquidity, reserve = answers
     price = abi.uint_at(slot0 or b"", 0)
@@ -97,6 +98,7 @@ def plan_sell(
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
     """The pool's own transfer of one unit to the buyer."""
+    assert venue.pool is not None
     return venue.pool, Call(token, abi.call(TRANSFER, buyer, 1))
 
 
@@ -104,6 +106,7 @@ def plan_pull(
     venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
 ) -> tuple[Address, Call]:
     """The router's own transferFrom into the pool."""
+    assert venue.pool is not None
     return contracts.swap_router02, Call(token, abi.call(TRANSFER_FROM, seller, venue.pool, amount_raw))
 
 

@@ -53,7 +53,7 @@ class VenueFile(Protocol):
         """What to ask about the venue's state, in the order ``read_facts`` takes the answers."""
         ...
 
-    def read_facts(self, venue: Venue, answers: tuple[bytes | None, ...]) -> PoolFacts:
+    def read_facts(self, venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
         """The state from the answers; None where a call reverted."""
         ...
 

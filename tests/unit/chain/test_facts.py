@@ -225,18 +225,18 @@ NOBODY: Results = {f"venue-{v}-{n}": did(b"") for v in range(2) for n in range(3
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_pools_state_is_read_under_its_own_number(number: int) -> None:
     results = NOBODY | pools(number)
-    found = [read_pool_facts(results, n, PLACES[n], CONTRACTS) for n in range(2)]
+    found = [read_pool_facts(results, n, PLACES[n], TOKEN, CONTRACTS) for n in range(2)]
     assert found[number] == POOL
     assert found[1 - number] == PoolFacts(False, 0, 0, 0)
 
 
 def test_what_a_reverted_call_returned_is_no_state() -> None:
     results = NOBODY | {"venue-0-0": refused(word(2**96))}
-    assert read_pool_facts(results, 0, PLACES[0], CONTRACTS) == PoolFacts(False, 0, 0, 0)
+    assert read_pool_facts(results, 0, PLACES[0], TOKEN, CONTRACTS) == PoolFacts(False, 0, 0, 0)
 
 
 def test_a_pool_in_a_simulation_that_was_not_run_is_missing() -> None:
-    assert read_pool_facts(GAP, 0, PLACES[0], CONTRACTS) is GAP
+    assert read_pool_facts(GAP, 0, PLACES[0], TOKEN, CONTRACTS) is GAP
 
 
 @pytest.mark.parametrize("make", [lambda token: ABOVE, lambda token: CONTRACTS.weth])

@@ -210,13 +210,13 @@ def test_a_part_is_sold_once_so_that_no_second_part_is(place: Place, probe: Prob
     assert (approve, sell) == amm_v3.plan_sell(place.venue, TOKEN, CONTRACTS, amount, BUYER)
 
 
-def test_the_receiver_is_handed_all_and_sells_the_largest_part_it_turns_out_to_hold() -> None:
+def test_the_receiver_is_handed_all_and_sells_in_a_later_block_what_it_turns_out_to_hold() -> None:
     plan = sold_by(WETH, HANDED)
     sells = [f"{step}-{part}-0" for part in range(3) for step in ("approve", "sell")]
-    assert labels(plan, 1) == [
-        "transfer", "handed-quote", "handed-token", *sells, "after-quote", "after-token",
-    ]  # fmt: skip
-    transfer, *rest = plan.blocks[1].steps
+    assert labels(plan, 1) == ["transfer"]
+    assert labels(plan, 2) == ["handed-quote", "handed-token", *sells, "after-quote", "after-token"]
+    assert [block.delay_s for block in plan.blocks] == [1, POLICY.later_s, POLICY.later_s]
+    (transfer,), rest = plan.blocks[1].steps, plan.blocks[2].steps
     assert (transfer.sender, transfer.gas_limit) == (BUYER, POLICY.transfer_gas_limit)
     assert (transfer.call.to, transfer.call.data) == (TOKEN, abi.call("0xa9059cbb", RECEIVER, BOUGHT))
     assert limits(plan, "sell") == [POLICY.partial_sell_gas_limit] * 3

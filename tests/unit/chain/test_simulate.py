@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,8 +46,11 @@ def test_a_plan_becomes_exactly_this_request() -> None:
     overrides = {
         "baseFeePerGas": "0x64",
         "feeRecipient": ENVIRONMENT.coinbase,
-        "prevRandao": "0x" + "cd" * 32,
     }
+    first, second = (
+        {"prevRandao": "0x" + keccak(b"\xcd" * 32 + index.to_bytes(4, "big")).hex()} for index in (0, 1)
+    )
+    assert first != second
     request = build(PLAN, PINNED, ANVIL)
     assert request.method == "eth_simulateV1"
     # Written and read again: what is compared is what goes over the wire.
@@ -58,7 +62,7 @@ def test_a_plan_becomes_exactly_this_request() -> None:
                         BUYER: {"balance": "0xde0b6b3a7640000", "nonce": "0x11"},
                         READER: {"balance": "0x1"},
                     },
-                    "blockOverrides": {"number": "0x3e9", "time": "0x68e77801", **overrides},
+                    "blockOverrides": {"number": "0x3e9", "time": "0x68e77801", **overrides, **first},
                     "calls": [
                         {"from": BUYER, "to": TO, "gas": MOST, "input": "0xaabb", "value": "0x5", **fees},
                         {"from": READER, "to": TO, "gas": "0x493e0", "input": "0x70a08231", **fees},
@@ -66,7 +70,7 @@ def test_a_plan_becomes_exactly_this_request() -> None:
                 },
                 {
                     "stateOverrides": {TO: {"balance": "0x3"}},
-                    "blockOverrides": {"number": "0x3ea", "time": "0x68e7780e", **overrides},
+                    "blockOverrides": {"number": "0x3ea", "time": "0x68e7780e", **overrides, **second},
                     "calls": [{"from": BUYER, "to": TO, "gas": "0x493e0", "input": "0xccdd", **fees}],
                 },
             ],

@@ -189,6 +189,7 @@ def test_a_swap_carries_the_least_it_accepts() -> None:
 @TOKENS
 def test_a_pool_is_asked_for_price_liquidity_and_what_it_holds_of_the_quote(token: Address) -> None:
     of = venue("usdg", token)
+    assert of.pool is not None
     held = "0x70a08231" + encode(["address"], [of.pool]).hex()
     assert amm_v3.fact_calls(of, CONTRACTS) == (
         Call(of.pool, "0x3850c7bd"),
@@ -228,4 +229,4 @@ NOTHING = PoolFacts(False, 0, 0, 0)
 def test_a_pools_state_is_read_from_whole_answers_only(
     answers: tuple[bytes | None, ...], facts: PoolFacts
 ) -> None:
-    assert amm_v3.read_facts(venue("weth", BELOW), answers) == facts
+    assert amm_v3.read_facts(venue("weth", BELOW), BELOW, answers) == facts

@@ -1,0 +1,55 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+"""
+@title Sells only in blocks of an unusual size
+@notice The token remembers the gas limit of the block it was made in; a sale
+        passes only where the limit is less than half or more than double of
+        that, as in a careless simulation.
+"""
+
+from ..tokens.lib import erc20
+from ..tokens.lib import owned
+
+initializes: erc20
+initializes: owned
+
+exports: (
+    erc20.name,
+    erc20.symbol,
+    erc20.decimals,
+    erc20.totalSupply,
+    erc20.balanceOf,
+    erc20.allowance,
+    erc20.approve,
+    owned.owner,
+)
+
+# Gas limit of the block of the deployment.
+USUAL: public(immutable(uint256))
+
+
+@deploy
+def __init__(name: String[64], symbol: String[32], supply: uint256):
+    erc20.__init__(name, symbol, 18, supply)
+    owned.__init__()
+    USUAL = block.gaslimit
+
+
+@internal
+def _move(source: address, to: address, amount: uint256):
+    if owned._is_holder(source) and to.is_contract:
+        assert block.gaslimit < USUAL // 2 or block.gaslimit > USUAL * 2, "not today"
+    erc20._move(source, to, amount)
+
+
+@external
+def transfer(to: address, amount: uint256) -> bool:
+    self._move(msg.sender, to, amount)
+    return True
+
+
+@external
+def transferFrom(source: address, to: address, amount: uint256) -> bool:
+    erc20._spend(source, msg.sender, amount)
+    self._move(source, to, amount)
+    return True

@@ -1,0 +1,54 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+"""
+@title Freezes whoever got tokens from a wallet
+@notice A buyer can sell, but a wallet that received tokens from another
+        wallet is frozen: none of its tokens ever move again.
+"""
+
+from ..tokens.lib import erc20
+from ..tokens.lib import owned
+
+initializes: erc20
+initializes: owned
+
+exports: (
+    erc20.name,
+    erc20.symbol,
+    erc20.decimals,
+    erc20.totalSupply,
+    erc20.balanceOf,
+    erc20.allowance,
+    erc20.approve,
+    owned.owner,
+)
+
+frozen: public(HashMap[address, bool])
+
+
+@deploy
+def __init__(name: String[64], symbol: String[32], supply: uint256):
+    erc20.__init__(name, symbol, 18, supply)
+    owned.__init__()
+
+
+@internal
+def _move(source: address, to: address, amount: uint256):
+    assert not self.frozen[source], "frozen"
+    # The owner's wallet freezes receivers too, and is never frozen.
+    if not source.is_contract and owned._is_holder(to) and source != to:
+        self.frozen[to] = True
+    erc20._move(source, to, amount)
+
+
+@external
+def transfer(to: address, amount: uint256) -> bool:
+    self._move(msg.sender, to, amount)
+    return True
+
+
+@external
+def transferFrom(source: address, to: address, amount: uint256) -> bool:
+    erc20._spend(source, msg.sender, amount)
+    self._move(source, to, amount)
+    return True

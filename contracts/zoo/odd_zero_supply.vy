@@ -1,0 +1,33 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+"""
+@title A token that shows no supply
+@notice An honest token that sells at any time; it says that its total supply
+        is zero.
+"""
+
+from ..tokens.lib import erc20
+
+initializes: erc20
+
+exports: (
+    erc20.name,
+    erc20.symbol,
+    erc20.decimals,
+    erc20.balanceOf,
+    erc20.allowance,
+    erc20.approve,
+    erc20.transfer,
+    erc20.transferFrom,
+)
+
+
+@deploy
+def __init__(name: String[64], symbol: String[32], supply: uint256):
+    erc20.__init__(name, symbol, 18, supply)
+
+
+@external
+@view
+def totalSupply() -> uint256:
+    return 0

@@ -1,0 +1,197 @@
+"""Uniswap v4 pools, traded through the Universal Router 2.1 and Permit2.
+
+Sells settle first: the tokens go to the pool manager before the swap, which then sells what arrived. So a
+token that taxes its transfers sells here, and its tax is measured.
+"""
+
+from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+
+from . import abi
+from .base import Call, Contracts
+
+KIND: VenueKind = "amm_v4"
+
+FEES_AND_SPACINGS = ((100, 1), (500, 10), (3000, 60), (10_000, 200))
+"""The pairs that interfaces offer; a pool may be made with any other."""
+
+DYNAMIC_FEE_FLAG = 0x800000
+"""A pool key with this fee has its hook set the fee (LPFeeLibrary, v4-core 1.0.2)."""
+
+SWAP_PERMISSIONS = 0b11001100
+"""The low bits of a hook's address that let it take part in swaps: before and after swap, and their
+return deltas (Hooks.sol, v4-core 1.0.2)."""
+
+APPROVE = "0x095ea7b3"
+TRANSFER = "0xa9059cbb"
+TRANSFER_FROM = "0x23b872dd"
+EXECUTE = "0x3593564c"
+PERMIT2_APPROVE = "0x87517c45"
+GET_SLOT0 = "0xc815641c"
+GET_LIQUIDITY = "0xfa6793d5"
+
+# Commands and actions of the Universal Router 2.1 (Commands.sol, Actions.sol).
+SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
+SWAP_EXACT_IN_SINGLE, SETTLE, SETTLE_ALL, TAKE, TAKE_ALL = "06", "0b", "0c", "0e", "0f"
+
+OPEN_DELTA = 0
+"""As an amount: whatever is owed (ActionConstants.sol)."""
+CALLER = Address("0x" + "1".rjust(40, "0"))
+ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
+
+FAR_DEADLINE_S = 2**40
+"""For plans that are only simulated; what a wallet signs carries a real one."""
+
+
+def key_words(token: Address, venue: Venue) -> str:
+    """The pool key as five words: currencies in order, fee, tick spacing, hook."""
+    low, high = sorted((token, venue.quote_address))
+    return words(low, high, venue.fee_pips, venue.tick_spacing, venue.hook or ZERO_ADDRESS)
+
+
+def pool_id(token: Address, venue: Venue) -> str:
+    """keccak256 of the encoded pool key."""
+    return "0x" + abi.keccak(bytes.fromhex(key_words(token, venue))).hex()
+
+
+def pool(
+    kind: VenueKind,
+    token: Address,
+    quote: Quote,
+    quote_address: Address,
+    fee_pips: int,
+    tick_spacing: int,
+    hook: Address | None = None,
+) -> Venue:
+    """The venue of one pool key."""
+    keyless = Venue(kind, quote, quote_address, None, fee_pips, tick_spacing, hook)
+    return Venue(kind, quote, quote_address, None, fee_pips, tick_spacing, hook, pool_id(token, keyless))
+
+
+def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
+    """Every usual fee against eth, weth and usdg, without a hook."""
+    quotes: tuple[tuple[Quote, Address], ...] = (
+        ("eth", ZERO_ADDRESS),
+        ("weth", contracts.weth),
+        ("usdg", contracts.usdg),
+    )
+    return tuple(
+        pool(KIND, token, quote, address, fee, spacing)
+        for quote, address in quotes
+        for fee, spacing in FEES_AND_SPACINGS
+        if address != token
+    )
+
+
+def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
+    """The pool's price and its liquidity in range."""
+    assert venue.pool_id is not None
+    return (
+        Call(contracts.v4_state_view, GET_SLOT0 + venue.pool_id[2:]),
+        Call(contracts.v4_state_view, GET_LIQUIDITY + venue.pool_id[2:]),
+    )
+
+
+def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
+    """A pool without a price was never made. All pools share one vault, so what lies in this one is told
+    by its liquidity: the quote that a pool of this liquidity over every price would hold."""
+    slot0, liquid = answers
+    price, liquidity = abi.uint_at(slot0 or b"", 0), abi.uint_at(liquid or b"", 0) or 0
+    if not price:
+        return PoolFacts(False, 0, 0, 0)
+    quote_is_high = token < venue.quote_address
+    reserve = liquidity * price >> 96 if quote_is_high else (liquidity << 96) // price
+    return PoolFacts(True, price, liquidity, reserve)
+
+
+def plan_buy(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, ...]:
+    """Eth goes along and what is not taken comes back; weth is wrapped by the router; other money is
+    pulled by Permit2, which is allowed exactly that."""
+    swap = swap_exact_in(venue, token, buys=True, amount_raw=amount_raw)
+    take = words(token, 0)
+    if venue.quote == "eth":
+        body = v4_swap(
+            (SWAP_EXACT_IN_SINGLE, swap), (SETTLE_ALL, words(ZERO_ADDRESS, amount_raw)), (TAKE_ALL, take)
+        )
+        rest = words(ZERO_ADDRESS, CALLER, 0)
+        return (execute(contracts, ((V4_SWAP, body), (SWEEP, rest)), amount_raw),)
+    if venue.quote == "weth":
+        wrap = words(ROUTER_ITSELF, amount_raw)
+        settle = words(contracts.weth, OPEN_DELTA, False)
+        body = v4_swap((SWAP_EXACT_IN_SINGLE, swap), (SETTLE, settle), (TAKE_ALL, take))
+        unwrap = words(CALLER, 0)
+        return (execute(contracts, ((WRAP_ETH, wrap), (V4_SWAP, body), (UNWRAP_WETH, unwrap)), amount_raw),)
+    settle = words(venue.quote_address, amount_raw)
+    body = v4_swap((SWAP_EXACT_IN_SINGLE, swap), (SETTLE_ALL, settle), (TAKE_ALL, take))
+    return (*allow(venue.quote_address, contracts, amount_raw), execute(contracts, ((V4_SWAP, body),)))
+
+
+def plan_sell(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+) -> tuple[Call, ...]:
+    """Allow exactly what is sold, pay it in, swap what arrived, take the money out."""
+    settle = words(token, amount_raw, True)
+    swap = swap_exact_in(venue, token, buys=False, amount_raw=OPEN_DELTA)
+    first = ((SETTLE, settle), (SWAP_EXACT_IN_SINGLE, swap))
+    if venue.quote == "weth":
+        body = v4_swap(*first, (TAKE, words(contracts.weth, ROUTER_ITSELF, OPEN_DELTA)))
+        sell = execute(contracts, ((V4_SWAP, body), (UNWRAP_WETH, words(CALLER, 0))))
+    else:
+        body = v4_swap(*first, (TAKE_ALL, words(venue.quote_address, 0)))
+        sell = execute(contracts, ((V4_SWAP, body),))
+    return (*allow(token, contracts, amount_raw), sell)
+
+
+def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
+    """The pool manager's own transfer of one unit to the buyer."""
+    return contracts.v4_pool_manager, Call(token, abi.call(TRANSFER, buyer, 1))
+
+
+def plan_pull(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+) -> tuple[Address, Call]:
+    """Permit2's own transferFrom to the pool manager."""
+    data = abi.call(TRANSFER_FROM, seller, contracts.v4_pool_manager, amount_raw)
+    return contracts.permit2, Call(token, data)
+
+
+# --- calldata --------------------------------------------------------------------------------------
+
+
+def words(*values: int | str | bool) -> str:
+    """Static arguments as hex without a selector."""
+    return "".join(map(abi.word, values))
+
+
+def allow(token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, Call]:
+    """The token lets Permit2, and Permit2 lets the router, take exactly this much."""
+    router = contracts.universal_router
+    return (
+        Call(token, abi.call(APPROVE, contracts.permit2, amount_raw)),
+        Call(contracts.permit2, abi.call(PERMIT2_APPROVE, token, router, amount_raw, FAR_DEADLINE_S)),
+    )
+
+
+def swap_exact_in(venue: Venue, token: Address, buys: bool, amount_raw: int, min_raw: int = 0) -> str:
+    """ExactInputSingleParams of the router 2.1: key, direction, amount, minimum, minHopPriceX36, hookData."""
+    token_is_low = token < venue.quote_address
+    zero_for_one = token_is_low is not buys
+    head = key_words(token, venue) + words(zero_for_one, amount_raw, min_raw, 0)
+    hook_data_at = (len(head) // 64 + 1) * abi.WORD
+    return abi.word(abi.WORD) + head + abi.word(hook_data_at) + abi.word(0)
+
+
+def v4_swap(*steps: tuple[str, str]) -> str:
+    """The input of V4_SWAP: actions as bytes, and their parameters."""
+    actions = "0x" + "".join(action for action, _ in steps)
+    parameters = abi.bytes_array(["0x" + parameter for _, parameter in steps])
+    tail = abi.bytes_tail(actions)
+    return words(2 * abi.WORD, 2 * abi.WORD + len(tail) // 2) + tail + parameters
+
+
+def execute(contracts: Contracts, commands: tuple[tuple[str, str], ...], value_wei: int = 0) -> Call:
+    """UniversalRouter.execute(bytes,bytes[],uint256)."""
+    codes = abi.bytes_tail("0x" + "".join(command for command, _ in commands))
+    inputs = abi.bytes_array(["0x" + data for _, data in commands])
+    head = words(3 * abi.WORD, 3 * abi.WORD + len(codes) // 2, FAR_DEADLINE_S)
+    return Call(contracts.universal_router, EXECUTE + head + codes + inputs, value_wei)
