@@ -90,7 +90,7 @@ async def test_a_head_that_is_too_old_is_no_head(shaky: Context, built: Built) -
 
 
 async def test_a_spent_budget_is_told(shaky: Context, built: Built) -> None:
-    shaky.node.budget = Budget(calls_per_day=80)
+    shaky.node.budget = Budget(calls_per_day=200)
     first = await check(shaky, CheckParams(built.tokens["plain"]))
     assert first.answer.verdict.code == "ok"
     with pytest.raises(ServiceFull) as refused:

@@ -49,7 +49,7 @@ def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: in
     if pool.quote == "usdg":
         wallet.get_usdg(2 * amount_raw)
     before = rpc.call("evm_snapshot")
-    bought = wallet.buy(token, pool.quote, pool.fee_pips, amount_raw)
+    bought = wallet.buy(token, pool.quote, pool.fee_pips, amount_raw, pool.version)
     sells: dict[tuple[int, int], Fill] = {}
     if bought:
         now = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
@@ -57,15 +57,15 @@ def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: in
             snapshot = rpc.call("evm_snapshot")
             rpc.call("evm_setNextBlockTimestamp", now + delay_s)
             sells[delay_s, share_bps] = wallet.sell(
-                token, pool.quote, pool.fee_pips, bought * share_bps // 10_000
+                token, pool.quote, pool.fee_pips, bought * share_bps // 10_000, pool.version
             )
             rpc.call("evm_revert", snapshot)
     rpc.call("evm_revert", before)
     small_raw = amount_raw // 1000
-    small = wallet.buy(token, pool.quote, pool.fee_pips, small_raw)
+    small = wallet.buy(token, pool.quote, pool.fee_pips, small_raw, pool.version)
     small_loss, impact = None, 0
     if small and bought:
-        fill = wallet.sell(token, pool.quote, pool.fee_pips, small)
+        fill = wallet.sell(token, pool.quote, pool.fee_pips, small, pool.version)
         small_loss = round(10_000 * (small_raw - fill.back_raw) / small_raw) if fill.ok else None
         impact = round(10_000 * (1 - (bought / amount_raw) / (small / small_raw)))
     return Reality(amount_raw, bought, sells, small_loss, impact)
@@ -92,7 +92,7 @@ def expected(story: Story, found: list[Reality]) -> tuple[str, str]:
 
 
 def probe_raw(evidence: Evidence, pool: PoolPlan) -> int:
-    if pool.quote == "weth":
+    if pool.quote != "usdg":
         return PROBE_WEI
     price = evidence.market.usdg_per_eth_raw
     assert isinstance(price, int)
@@ -115,7 +115,10 @@ async def test_the_verdict_is_what_a_wallet_meets(
 def _compare_cells(evidence: Evidence, pool: PoolPlan, reality: Reality) -> None:
     """Each simulated cell came to the wei to what the real sell came to."""
     (venue,) = [
-        v for v in evidence.venues if (v.venue.quote, v.venue.fee_pips) == (pool.quote, pool.fee_pips)
+        v
+        for v in evidence.venues
+        if (v.venue.kind, v.venue.quote, v.venue.fee_pips)
+        == (f"amm_v{pool.version}", pool.quote, pool.fee_pips)
     ]
     compared = 0
     for cell in venue.cells:

@@ -24,7 +24,7 @@ COINBASE = "0xa4b000000000000000000073657175656e636572"
 V2_INIT_CODE_HASH = "96e8ac4277198ff8b6f785478aa9a39f403cb768dd02cbee326c3e7da348845f"
 
 ETH_PRICE_USDG = 3500
-_UNIT = {"weth": 10**18, "usdg": 10**6}
+_UNIT = {"eth": 10**18, "weth": 10**18, "usdg": 10**6}
 _TICK_SPACING = {100: 1, 500: 10, 3000: 60, 10_000: 200}
 _MAX_TICK = 887_272
 _DEADLINE = 2**40
@@ -184,13 +184,15 @@ def _token(deployer: Deployer, contracts: dict[str, str], story: Story, code: st
     supply = SUPPLY_TOKENS * 10**story.decimals
     types, values = _constructor(story, supply)
     token = deployer.create(code, types, values).lower()
-    if story.pools:
-        approve = calldata("approve(address,uint256)", contracts["v3PositionManager"], _MAX)
-        deployer.send(token, approve)
     for pool in story.pools:
-        quote = contracts[pool.quote]
+        quote = contracts.get(pool.quote, ZERO)
         amounts = _amounts(pool, token, quote, supply)
-        _pool(deployer, contracts, amounts, pool.fee_pips, fill=pool.quote_milli > 0)
+        fill = pool.quote_milli > 0
+        if pool.version == 4:
+            v4_pool(deployer, contracts, amounts, pool.fee_pips, fill)
+        else:
+            deployer.send(token, calldata("approve(address,uint256)", contracts["v3PositionManager"], _MAX))
+            _pool(deployer, contracts, amounts, pool.fee_pips, fill)
     for signature in story.after:
         deployer.send(token, calldata(signature))
     return token
@@ -234,3 +236,49 @@ def _pool(
             low, high, fee_pips, -edge, edge, amounts[low], amounts[high], 0, 0, deployer.account, _DEADLINE
         )  # fmt: skip
         deployer.send(manager, calldata(_MINT, position))
+
+
+_V4_MINT, _V4_SETTLE_PAIR, _V4_SWEEP = 0x02, 0x0D, 0x14
+_KEY = "(address,address,uint24,int24,address)"
+
+
+def v4_pool(
+    deployer: Deployer,
+    contracts: dict[str, str],
+    amounts: dict[str, int],
+    fee_pips: int,
+    fill: bool,
+    hook: str = ZERO,
+    tick_spacing: int | None = None,
+) -> None:
+    """A v4 pool at the price that ``amounts`` (by currency, zero for eth) make, with them in it over the
+    full range."""
+    low, high = sorted(amounts, key=lambda address: int(address, 16))
+    sqrt_price_x96 = isqrt((amounts[high] << 192) // amounts[low])
+    spacing = tick_spacing or _TICK_SPACING[fee_pips]
+    key = (low, high, fee_pips, spacing, hook)
+    deployer.send(contracts["v4PoolManager"], calldata(f"initialize({_KEY},uint160)", key, sqrt_price_x96))
+    if not fill:
+        return
+    manager = contracts["v4PositionManager"]
+    for currency in (low, high):
+        if currency != ZERO:
+            deployer.send(currency, calldata("approve(address,uint256)", PERMIT2, _MAX))
+            allowed = calldata(
+                "approve(address,address,uint160,uint48)", currency, manager, 2**160 - 1, _DEADLINE
+            )
+            deployer.send(PERMIT2, allowed)
+    edge = _MAX_TICK // spacing * spacing
+    # Over the full range what lies in a pool is the liquidity times the root of the price, and its inverse.
+    liquidity = min(amounts[high] * 2**96 // sqrt_price_x96, amounts[low] * sqrt_price_x96 // 2**96)
+    position = encode(
+        [_KEY, "int24", "int24", "uint256", "uint128", "uint128", "address", "bytes"],
+        [key, -edge, edge, liquidity * 999_999 // 10**6, amounts[low], amounts[high], deployer.account, b""],
+    )
+    pair = encode(["address", "address"], [low, high])
+    sweep = encode(["address", "address"], [ZERO, deployer.account])
+    actions = bytes([_V4_MINT, _V4_SETTLE_PAIR, _V4_SWEEP])
+    unlock = encode(["bytes", "bytes[]"], [actions, [position, pair, sweep]])
+    deployer.send(
+        manager, calldata("modifyLiquidities(bytes,uint256)", unlock, _DEADLINE), amounts.get(ZERO, 0)
+    )

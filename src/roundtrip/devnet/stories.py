@@ -11,13 +11,15 @@ STRANGE_SYMBOL = "S\u200bA\u202eF\u2066E"
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """A v3 pool and what lies in it: ``quote_milli`` thousandths of the quote's whole unit, and a share
-    of the token's supply. Zero liquidity: the pool is created and stays empty."""
+    """A pool and what lies in it: ``quote_milli`` thousandths of the quote's whole unit, and a share
+    of the token's supply. Zero liquidity: the pool is created and stays empty. ``quote``: weth, usdg, or
+    on v4 also eth."""
 
     quote: str = "weth"
     fee_pips: int = 3000
     quote_milli: int = 20_000
     supply_bps: int = 8000
+    version: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,48 @@ STORIES: tuple[Story, ...] = (
     Story(
         "thin", "Honest; its only pool holds a twentieth of an eth.", "tokens/plain.vy", "Thin", "THIN",
         pools=(PoolPlan(quote_milli=50),),
+    ),
+    Story(
+        "v4_eth",
+        "Honest; trades in a v4 pool against eth itself.",
+        "tokens/plain.vy",
+        "Four",
+        "FOUR",
+        pools=(PoolPlan("eth", version=4),),
+    ),
+    Story(
+        "v4_weth",
+        "Honest; trades in a v4 pool against weth.",
+        "tokens/plain.vy",
+        "Wrapped",
+        "WRAP",
+        pools=(PoolPlan("weth", version=4),),
+    ),
+    Story(
+        "v4_usdg",
+        "Honest; trades in a v4 pool against usdg.",
+        "tokens/plain.vy",
+        "Global",
+        "GLOB",
+        pools=(PoolPlan("usdg", 500, 60_000_000, version=4),),
+    ),
+    Story(
+        "v4_fee_on_sell",
+        "A tenth of every sell goes to the owner; v4 pools take what arrives.",
+        "tokens/fee_on_sell.vy",
+        "Shave",
+        "SHAV",
+        extra_types=("uint256",),
+        extra_values=(1000,),
+        pools=(PoolPlan("eth", version=4),),
+    ),
+    Story(
+        "both_versions",
+        "Honest; a v3 pool beside a cheaper v4 pool.",
+        "tokens/plain.vy",
+        "Both",
+        "BOTH",
+        pools=(PoolPlan("weth", 10_000, supply_bps=3000), PoolPlan("eth", 500, supply_bps=3000, version=4)),
     ),
     Story("no_pool", "Honest; nobody made a pool.", "tokens/plain.vy", "Lonely", "LONE", pools=()),
     Story(

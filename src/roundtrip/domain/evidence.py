@@ -179,7 +179,11 @@ class VenueEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One check, whole: re-judging this document gives the verdict again."""
+    """One check, whole: re-judging this document gives the verdict again.
+
+    ``pools_found`` counts every pool; ``venues`` are the best of them by what the buy brought, and every
+    candidate whose state or buy could not be found out.
+    """
 
     schema: int
     policy_version: str
@@ -194,3 +198,4 @@ class Evidence:
     venues: tuple[VenueEvidence, ...] = ()
     candidates_complete: bool = False
     """False while only the standard pools were looked at (no index)."""
+    pools_found: int = 0

@@ -91,6 +91,25 @@ class _Venue:
                 return buy.outcome
         return None
 
+    def there(self) -> bool:
+        """True for a pool that is known to exist."""
+        return not isinstance(self.facts, Missing) and self.facts.exists
+
+
+def _best(venues: list[_Venue], most: int) -> list[_Venue]:
+    """The venues that are judged: at most so many that bought, by what the buy of the probe brought (every
+    venue is paid the same worth), and all that refused or are not known. A claim of liquidity counts for
+    nothing."""
+    there = [v for v in venues if not (isinstance(v.facts, PoolFacts) and not v.facts.exists)]
+    buying = [v for v in there if _main_size(v) is not None]
+
+    def brought(venue: _Venue) -> int:
+        bought = venue.bought("probe")
+        return bought.received_raw if bought is not None else 0
+
+    kept = sorted(buying, key=brought, reverse=True)[:most]
+    return [v for v in there if v in kept or v not in buying]
+
 
 @dataclass(frozen=True, slots=True)
 class _Run:
@@ -125,7 +144,8 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
     )
     places = _places(ctx, token) if role == "token" else ()
     token_facts, venues = await _first_trip(run, places)
-    tried = await _second_trip(run, venues)
+    pools_found = sum(venue.there() for venue in venues)
+    tried = await _second_trip(run, _best(venues, ctx.policy.most_venues))
     return Evidence(
         schema=EVIDENCE_SCHEMA,
         policy_version=ctx.policy.version,
@@ -138,12 +158,13 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
         market=head.market,
         environments=run.environments,
         venues=tried,
+        pools_found=pools_found,
     )
 
 
 def _places(ctx: Context, token: Address) -> tuple[Place, ...]:
     found = [Place(v, file) for file in VENUES for v in file.candidates(token, ctx.contracts)]
-    return tuple(found[: ctx.policy.most_venues])
+    return tuple(found)
 
 
 def _environments(entropy: bytes, head: Head) -> tuple[Environment, ...]:

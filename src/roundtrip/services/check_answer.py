@@ -146,7 +146,7 @@ def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: flo
         verdict=VerdictAnswer(verdict.code, verdict.level, verdict.text),  # type: ignore[arg-type]
         flags=list(raised(Judged(evidence, judgement, policy))),
         token=_token(evidence),
-        venue=_venue(venue, judgement) if venue else None,
+        venue=_venue(venue, evidence.pools_found) if venue else None,
         trade=_trade(evidence, venue, reading, policy) if venue and reading else None,
         price=_price(venue, evidence, policy) if venue else None,
         launchpad=None,
@@ -188,17 +188,17 @@ def _text(data: str | Missing | None) -> str:
     return names.text_in(bytes.fromhex(data[2:])) or "" if isinstance(data, str) else ""
 
 
-def _venue(venue: VenueEvidence, judgement: Judgement) -> VenueAnswer:
+def _venue(venue: VenueEvidence, pools_found: int) -> VenueAnswer:
     fee_bps = Fraction(venue.venue.fee_pips * BPS, PIPS)
     return VenueAnswer(
         kind=venue.venue.kind,
         quote=venue.venue.quote,
         pool_fee_bps=int(fee_bps) if fee_bps.denominator == 1 else float(fee_bps),
         dynamic_fee=False,
-        hook=None,
+        hook=venue.venue.hook,
         pool=venue.venue.pool,
-        pool_id=None,
-        pools_found=sum(reading.status != "absent" for reading in judgement.readings),
+        pool_id=venue.venue.pool_id,
+        pools_found=pools_found,
     )
 
 

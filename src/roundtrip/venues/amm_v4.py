@@ -34,6 +34,11 @@ GET_LIQUIDITY = "0xfa6793d5"
 SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
 SWAP_EXACT_IN_SINGLE, SETTLE, SETTLE_ALL, TAKE, TAKE_ALL = "06", "0b", "0c", "0e", "0f"
 
+_HOOK_DATA_AT = 10 * abi.WORD
+"""Where the empty hook data stands in a swap's parameters. It also stands in as minHopPriceX36, as which
+it is next to nothing: routers of 2.1 that do not know that field yet take this word for the offset, and so
+one encoding serves both."""
+
 OPEN_DELTA = 0
 """As an amount: whatever is owed (ActionConstants.sol)."""
 CALLER = Address("0x" + "1".rjust(40, "0"))
@@ -176,9 +181,8 @@ def swap_exact_in(venue: Venue, token: Address, buys: bool, amount_raw: int, min
     """ExactInputSingleParams of the router 2.1: key, direction, amount, minimum, minHopPriceX36, hookData."""
     token_is_low = token < venue.quote_address
     zero_for_one = token_is_low is not buys
-    head = key_words(token, venue) + words(zero_for_one, amount_raw, min_raw, 0)
-    hook_data_at = (len(head) // 64 + 1) * abi.WORD
-    return abi.word(abi.WORD) + head + abi.word(hook_data_at) + abi.word(0)
+    head = key_words(token, venue) + words(zero_for_one, amount_raw, min_raw, _HOOK_DATA_AT)
+    return abi.word(abi.WORD) + head + words(_HOOK_DATA_AT, 0)
 
 
 def v4_swap(*steps: tuple[str, str]) -> str:

@@ -51,8 +51,8 @@ def test_a_story_fits_what_its_contract_holds(story: Story) -> None:
 @EACH
 def test_a_storys_pools_share_one_supply(story: Story) -> None:
     assert sum(pool.supply_bps for pool in story.pools) <= 10_000
-    assert len({(pool.quote, pool.fee_pips) for pool in story.pools}) == len(story.pools)
+    assert len({(pool.version, pool.quote, pool.fee_pips) for pool in story.pools}) == len(story.pools)
     for pool in story.pools:
-        assert pool.quote in ("weth", "usdg")
+        assert pool.quote in {3: ("weth", "usdg"), 4: ("eth", "weth", "usdg")}[pool.version]
         assert pool.fee_pips in (100, 500, 3000, 10_000)
         assert (pool.quote_milli == 0) is (pool.supply_bps == 0)

@@ -98,6 +98,7 @@ Whole = st.builds(
     st.lists(Environments, max_size=2).map(tuple),
     st.lists(Tried, max_size=2).map(tuple),
     st.booleans(),
+    Number,
 )
 
 Json = st.recursive(

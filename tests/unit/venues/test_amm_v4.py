@@ -14,6 +14,7 @@ from unit.venues.network import CONTRACTS
 LOW, HIGH = Address("0x" + "01" * 20), Address("0x" + "fe" * 20)
 SELLER = Address("0x" + "5e" * 20)
 KEY = "(address,address,uint24,int24,address)"
+OLD_SWAP = f"({KEY},bool,uint128,uint128,bytes)"
 SWAP = f"({KEY},bool,uint128,uint128,uint256,bytes)"
 
 
@@ -38,6 +39,9 @@ def actions(data: bytes) -> list[tuple[int, bytes]]:
 
 def swap(parameters: bytes) -> tuple[Any, ...]:
     (found,) = decode([SWAP], parameters)
+    # A router that does not know the bound on a hop's price reads the same trade.
+    (old,) = decode([OLD_SWAP], parameters)
+    assert old == (*found[:4], b"")
     return tuple(found)
 
 
@@ -66,7 +70,7 @@ def test_a_buy_with_eth(token: Address) -> None:
     assert decode(["address", "address", "uint256"], rest) == (ZERO_ADDRESS, amm_v4.CALLER, 0)
     (first, traded), (second, settled), (third, taken) = actions(body)
     assert (first, second, third) == (0x06, 0x0C, 0x0F)
-    assert swap(traded) == ((ZERO_ADDRESS, token, 3000, 60, ZERO_ADDRESS), True, 10**17, 0, 0, b"")
+    assert swap(traded) == ((ZERO_ADDRESS, token, 3000, 60, ZERO_ADDRESS), True, 10**17, 0, 0x140, b"")
     assert decode(["address", "uint256"], settled) == (ZERO_ADDRESS, 10**17)
     assert decode(["address", "uint256"], taken) == (token, 0)
 
@@ -107,7 +111,7 @@ def test_a_sell_pays_in_before_it_swaps(quote: str, token: Address) -> None:
     assert decode(["address", "uint256", "bool"], settled) == (token, 10**24, True)
     found = swap(swapped)
     assert found[1] is (token < traded.quote_address)
-    assert found[2:] == (0, 0, 0, b"")
+    assert found[2:] == (0, 0, 0x140, b"")
     if quote == "weth":
         assert (third, decode(["address", "address", "uint256"], taken)) == (
             0x0E,
