@@ -118,7 +118,7 @@ async def test_the_loss_of_a_fee_free_token_is_the_pools_fee_to_the_wei(ctx: Con
     price, liquidity = venue.facts.sqrt_price_x96, venue.facts.liquidity  # type: ignore[union-attr]
     after_buy, bought = swap(price, liquidity, POLICY.probe_wei, 3000, zero_for_one=not token_is_zero)
     _, back = swap(after_buy, liquidity, bought, 3000, zero_for_one=token_is_zero)
-    assert (sold.bought_raw, sold.back_raw) == (bought, back)
+    assert (sold.held_raw, sold.back_raw) == (bought, back)
     assert sold.paid_raw == POLICY.probe_wei
 
 

@@ -39,11 +39,12 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What a sell took and gave, from real balances."""
+    """What a sell took and gave, from real balances; ``held_raw`` is what was held before."""
 
     ok: bool
     sold_raw: int = 0
     back_raw: int = 0
+    held_raw: int = 0
 
 
 class Wallet:

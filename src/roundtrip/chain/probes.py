@@ -4,6 +4,7 @@ Balances decide, read by a wallet of its own that neither trades nor is funded b
 added back. The quote side is read in wei for venues paid in eth, else in the quote's units.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,7 @@ from roundtrip.domain.evidence import (
 )
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.price import quote_raw
+from roundtrip.domain.readings import MAIN_SIZES
 from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
 from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Call, Contracts, VenueFile
@@ -76,9 +78,17 @@ def size_raw(size: Size, place: Place, setting: Setting) -> int | Missing:
 
 
 def buy_plan(place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int) -> Plan:
-    """Trip 1: the buy alone, in the next block."""
+    """Trip 1: the buy alone, in the next block; for the sizes that may be sold, what is held later."""
     block = _buy_block(place, setting, environment, size, amount_raw)
-    return Plan(environment, (block,))
+    if size not in MAIN_SIZES:
+        return Plan(environment, (block,))
+    policy, watched, passed_s = setting.policy, [], 0
+    for delay_s in (policy.later_s, policy.hour_s, policy.day_s):
+        call = Call(setting.token, abi.call(amm_v3.BALANCE_OF, environment.buyer))
+        step = Step(f"held-{delay_s}", environment.reader, call, policy.read_gas_limit)
+        watched.append(PlannedBlock(delay_s - passed_s, (step,)))
+        passed_s = delay_s
+    return Plan(environment, (block, *watched))
 
 
 def sell_plan(
@@ -241,7 +251,24 @@ def read_buy(
         return after
     gas_wei = _gas_between(results, ("allow-", "buy"), place, environment)
     paid = start.quote_raw - after.quote_raw - gas_wei
-    return Bought(paid, after.token_raw - start.token_raw, amount_raw, results["buy"].gas_used)
+    received = after.token_raw - start.token_raw
+    later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
+    held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
+    return Bought(
+        paid_raw=paid,
+        received_raw=received,
+        offered_raw=amount_raw,
+        gas=results["buy"].gas_used,
+        held_later_raw=tuple(received if raw is None else raw for raw in held),
+    )
+
+
+def sellable(bought: Bought, probe: Probe, policy: Policy) -> int:
+    """What the buyer holds when this probe sells: what it was told in trip 1, else what it bought."""
+    delays_s = (policy.later_s, policy.hour_s, policy.day_s)
+    if probe.seller == "receiver" or len(bought.held_later_raw) != len(delays_s):
+        return bought.received_raw
+    return bought.held_later_raw[delays_s.index(probe.delay_s)]
 
 
 def read_sell(
@@ -277,7 +304,7 @@ def read_sell(
     planned_raw = before.token_raw if probe.seller == "receiver" else planned(probe, bought_raw)
     return Sold(
         paid_raw=bought.paid_raw,
-        bought_raw=bought.received_raw,
+        held_raw=bought.received_raw if probe.seller == "receiver" else before.token_raw,
         planned_raw=planned_raw,
         sold_raw=before.token_raw - after.token_raw,
         back_raw=after.quote_raw - before.quote_raw + gas_wei,

@@ -122,7 +122,7 @@ def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callabl
         say(f"deploying sample tokens {number}/{len(STORIES)}: {story.key}")
         if story.source not in compiled:
             compiled[story.source] = compile_contract(sources / story.source)
-        tokens[story.key] = _token(deployer, contracts, story, compiled[story.source])
+        tokens[story.key] = put_token(deployer, contracts, story, compiled[story.source])
         deployer.settle()
     return Deployed({name: a.lower() for name, a in contracts.items()}, tokens)
 
@@ -180,7 +180,8 @@ def _price_of_eth(deployer: Deployer, contracts: dict[str, str]) -> None:
     _pool(deployer, contracts, amounts, 500, fill=True)
 
 
-def _token(deployer: Deployer, contracts: dict[str, str], story: Story, code: str) -> str:
+def put_token(deployer: Deployer, contracts: dict[str, str], story: Story, code: str) -> str:
+    """Deploys a story's token with its pools filled, and gives its address."""
     supply = SUPPLY_TOKENS * 10**story.decimals
     types, values = _constructor(story, supply)
     token = deployer.create(code, types, values).lower()

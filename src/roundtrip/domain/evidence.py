@@ -97,12 +97,17 @@ Size = Literal["probe", "tenth", "hundredth", "thousandth", "large"]
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """A buy that went through: what left the wallet and what arrived, both read from balances."""
+    """A buy that went through: what left the wallet and what arrived, both read from balances.
+
+    ``held_later_raw``: what the wallet is told it holds in a later block, an hour and a day later, with
+    nothing done; empty where that was not asked. It differs for tokens that rebase.
+    """
 
     paid_raw: int
     received_raw: int
     offered_raw: int
     gas: int
+    held_later_raw: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +124,12 @@ class Sold:
     """A buy and a later sell that both went through, read from balances.
 
     ``planned_raw`` is what the sell was asked to sell, ``sold_raw`` what left the wallet,
-    ``bought_raw`` what the same run had bought before, ``back_raw`` what came back for it.
+    ``held_raw`` what was held before the sell, which is what ``paid_raw`` had become; where a receiver
+    sells, what the buyer had bought. ``back_raw`` is what came back.
     """
 
     paid_raw: int
-    bought_raw: int
+    held_raw: int
     planned_raw: int
     sold_raw: int
     back_raw: int

@@ -162,15 +162,15 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
 def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
     if not isinstance(outcome, Sold):
         return outcome
-    if outcome.sold_raw <= 0 or outcome.bought_raw <= 0:
+    if outcome.sold_raw <= 0 or outcome.held_raw <= 0:
         return Refused("sell", "the sell went through and moved nothing", outcome.sell_gas)
-    cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // outcome.bought_raw)
+    cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // outcome.held_raw)
     slack_raw = outcome.planned_raw * policy.whole_tolerance_bps // BPS
     # What a sell takes beyond what was asked is no part that could be sold: it is lost, and in the loss.
     share_raw = min(outcome.sold_raw, outcome.planned_raw)
     return Sale(
         loss_bps=loss_bps(cost_raw, outcome.back_raw),
-        share_bps=min(BPS, -(-share_raw * BPS // outcome.bought_raw)),
+        share_bps=min(BPS, -(-share_raw * BPS // outcome.held_raw)),
         whole=outcome.sold_raw >= outcome.planned_raw - slack_raw,
     )
 

@@ -301,11 +301,11 @@ def _probes(run: _Run, venue: _Venue, size: Size) -> list[Probe]:
     return found + [Probe(other, policy.later_s, BPS, 0) for other in others if venue.bought(other)]
 
 
-def _bought_raw(venue: _Venue, probe: Probe) -> int:
-    """What this probe's own environment bought; where only the other one was tried, what that did."""
+def _held_raw(run: _Run, venue: _Venue, probe: Probe) -> int:
+    """What this probe's own environment holds by then; where only the other one was tried, what that did."""
     bought = venue.bought(probe.size, probe.environment) or venue.bought(probe.size)
     assert bought is not None
-    return bought.received_raw
+    return probes.sellable(bought, probe, run.ctx.policy)
 
 
 def _amount_raw(run: _Run, venue: _Venue, size: Size) -> int:
@@ -317,7 +317,7 @@ def _amount_raw(run: _Run, venue: _Venue, size: Size) -> int:
 def _sell_plan(run: _Run, venue: _Venue, probe: Probe) -> Plan:
     amount = _amount_raw(run, venue, probe.size)
     env = run.environments[probe.environment]
-    return probes.sell_plan(venue.place, run.setting, env, probe, amount, _bought_raw(venue, probe))
+    return probes.sell_plan(venue.place, run.setting, env, probe, amount, _held_raw(run, venue, probe))
 
 
 def _pull_plan(run: _Run, venue: _Venue, size: Size) -> Plan:
@@ -330,5 +330,5 @@ def _pull_plan(run: _Run, venue: _Venue, size: Size) -> Plan:
 def _cell(run: _Run, venue: _Venue, probe: Probe, results: Results | Missing) -> Cell:
     env = run.environments[probe.environment]
     amount = _amount_raw(run, venue, probe.size)
-    outcome = probes.read_sell(results, venue.place, env, probe, amount, _bought_raw(venue, probe))
+    outcome = probes.read_sell(results, venue.place, env, probe, amount, _held_raw(run, venue, probe))
     return Cell(probe, outcome)

@@ -115,7 +115,8 @@ LADDER = [400_000, 1_200_000, 3_000_000, 2**24]
 @PLACES
 def test_a_buy_stands_between_two_looks_at_the_balances(place: Place) -> None:
     plan = bought_by(place)
-    assert [block.delay_s for block in plan.blocks] == [1]
+    assert [block.delay_s for block in plan.blocks] == [1, 13, 3587, 82_800]
+    assert [labels(plan, n) for n in (1, 2, 3)] == [["held-13"], ["held-3600"], ["held-86400"]]
     assert labels(plan, 0) == BUY_LABELS[place.venue.quote]
     assert limits(plan, "buy") == [2**24]
     assert set(limits(plan, "allow")) <= {POLICY.approve_gas_limit}
@@ -433,7 +434,7 @@ def test_a_sell_for_dollars_adds_no_gas() -> None:
 def test_a_part_that_sold_is_measured_against_what_was_planned(probe: Probe, amount: int) -> None:
     found = sold(sell_results(did(gas=SELL_GAS), left=BOUGHT - amount), probe)
     assert isinstance(found, Sold)
-    assert (found.planned_raw, found.sold_raw, found.bought_raw) == (amount, amount, BOUGHT)
+    assert (found.planned_raw, found.sold_raw, found.held_raw) == (amount, amount, BOUGHT)
 
 
 def test_a_sell_that_takes_less_than_planned_is_seen() -> None:
@@ -442,10 +443,10 @@ def test_a_sell_that_takes_less_than_planned_is_seen() -> None:
     assert (found.planned_raw, found.sold_raw) == (BOUGHT, BOUGHT - BOUGHT // 4)
 
 
-def test_tokens_that_melt_before_the_sell_count_as_not_sold_by_it() -> None:
+def test_what_is_held_before_the_sell_is_what_the_money_had_become() -> None:
     found = sold(sell_results(did(gas=SELL_GAS), held_token=did(BOUGHT // 2)))
     assert isinstance(found, Sold)
-    assert (found.bought_raw, found.planned_raw, found.sold_raw) == (BOUGHT, BOUGHT, BOUGHT // 2)
+    assert (found.held_raw, found.planned_raw, found.sold_raw) == (BOUGHT // 2, BOUGHT, BOUGHT // 2)
 
 
 def test_a_sell_refused_under_every_limit_gives_the_last_reason() -> None:

@@ -60,7 +60,7 @@ def sold(
     cost_raw = PAID_RAW * share_bps // BPS
     return Sold(
         paid_raw=PAID_RAW,
-        bought_raw=BOUGHT_RAW,
+        held_raw=BOUGHT_RAW,
         planned_raw=BOUGHT_RAW * planned // BPS,
         sold_raw=BOUGHT_RAW * share_bps // BPS,
         back_raw=cost_raw * (BPS - loss_bps) // BPS,

@@ -243,6 +243,6 @@ def losses_seen(gappy: Evidence) -> tuple[int, ...]:
         found |= {keep, 2 * keep}
         for cell in one.cells:
             if isinstance(cell.outcome, Sold):
-                cost_raw = cell.outcome.paid_raw * cell.outcome.sold_raw // cell.outcome.bought_raw
+                cost_raw = cell.outcome.paid_raw * cell.outcome.sold_raw // cell.outcome.held_raw
                 found.add(BPS - cell.outcome.back_raw * BPS // cost_raw)
     return tuple(sorted({n + step for n in found for step in (-1, 0, 1) if 0 <= n + step <= BPS}))

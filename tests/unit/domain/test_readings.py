@@ -119,7 +119,7 @@ def test_of_two_sells_in_part_the_smaller_part_counts() -> None:
 
 
 def test_a_sell_that_moves_nothing_is_a_refusal() -> None:
-    for empty in (replace(sold(), sold_raw=0), replace(sold(), bought_raw=0), replace(sold(), sold_raw=-1)):
+    for empty in (replace(sold(), sold_raw=0), replace(sold(), held_raw=0), replace(sold(), sold_raw=-1)):
         found = only("day", empty)
         assert isinstance(found, Refused)
         assert found.step == "sell"
