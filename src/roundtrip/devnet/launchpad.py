@@ -107,11 +107,13 @@ def deploy_launchpad(deployer: Deployer, contracts: dict[str, str], sources: Pat
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
     """The compiler makes millions of small objects: walking them again and again is a third of its time."""
+    was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_on:
+            gc.enable()
 
 
 def _blueprint(code: str) -> str:
@@ -234,3 +236,8 @@ def pool_key(contracts: dict[str, str], token: str, quote: str) -> tuple[str, st
     """v4's key of a graduated token's pool."""
     first, second = sorted((token, quote), key=lambda address: int(address, 16))
     return first, second, POOL_FEE, TICK_SPACING, contracts["launchpadHook"]
+
+
+def pool_id(key: tuple[str, str, int, int, str]) -> bytes:
+    """v4's id of a pool: the hash of its key."""
+    return keccak(encode(["address", "address", "uint24", "int24", "address"], key))
