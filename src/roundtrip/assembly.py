@@ -21,6 +21,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Budget, Node
@@ -34,6 +35,7 @@ from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
 _POOL_CONNECTIONS = 10
+_STATEMENT_S = 5.0
 _RECURSION_LIMIT = 1000
 
 # Without its native backend a signature costs 4.7 ms, and nothing says so.
@@ -72,7 +74,8 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
     except OSError as error:
         listening.close()
         raise PortTaken(
-            f"Port {port} on {host} is taken ({error.strerror}). Set {setting} to another one."
+            f"Port {port} on {host} is taken or cannot be used ({error.strerror}). "
+            f"Set {setting} to another one."
         ) from error
     return listening
 
@@ -94,7 +97,9 @@ async def context(
     """Everything a use case is given, opened and closed."""
     async with contextlib.AsyncExitStack() as stack:
         pool = await stack.enter_async_context(
-            asyncpg.create_pool(database_url, min_size=1, max_size=_POOL_CONNECTIONS)
+            asyncpg.create_pool(
+                database_url, min_size=1, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
+            )
         )
         async with pool.acquire() as connection:
             await migrate(connection)
@@ -138,7 +143,7 @@ def serving(app: Starlette) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         loop="none",
-        http="httptools",
+        http=BoundedHeads,
         access_log=False,
         log_level="warning",
         server_header=False,

@@ -13,6 +13,7 @@ import msgspec
 import typer
 import uvloop
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 from rich.console import Console
 
 from roundtrip import assembly
@@ -36,7 +37,15 @@ _MEMORY_WARNING_BYTES = 4 * 2**30
 _MEMORY_LOOK_S = 30
 
 _INTERRUPTED = 130
-_EXPECTED = (PortTaken, ArtifactError, NodeStartError, EmbeddedPostgresError, OSError, ValidationError)
+_EXPECTED = (
+    PortTaken,
+    ArtifactError,
+    NodeStartError,
+    EmbeddedPostgresError,
+    OSError,
+    ValidationError,
+    SettingsError,
+)
 
 
 def main() -> None:
@@ -84,9 +93,13 @@ def demo() -> None:
         built = _built(places)
         options = NodeOptions(settings.rpc_port, DEMO_BLOCK_TIME_S, built.state)
         with world.started(places, built, options) as node, _watched(node):
-            world.write_description(places, built, node.url)
+            described = world.write_description(places, built, node.url)
             base_url = "http://{}:{}".format(*listening.getsockname()[:2])
-            _run(_serve_demo(settings, built, node.url, listening, lambda: _welcome(base_url, built)))
+            _run(
+                _serve_demo(
+                    settings, built, node.url, listening, lambda: _welcome(base_url, built, described)
+                )
+            )
 
 
 async def _serve_demo(
@@ -101,7 +114,7 @@ async def _serve_demo(
         await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 
 
-def _welcome(base_url: str, built: world.Built) -> None:
+def _welcome(base_url: str, built: world.Built, described: Path) -> None:
     samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
     lines = [f"roundtrip is at {base_url}", "", "Five tokens to try it on:"]
     lines += [f"  {address}  {story.key}: {story.line}" for story, address in samples]
@@ -117,7 +130,7 @@ def _welcome(base_url: str, built: world.Built) -> None:
         f"  curl -s {base_url}/v1/check/{plain}",
         f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
         "",
-        "The local chain is described in var/devnet.json. Ctrl-C ends it all.",
+        f"The local chain is described in {described}. Ctrl-C ends it all.",
     ]
     print("\n".join(lines), flush=True)
 

@@ -4,6 +4,7 @@ import pytest
 
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.stories import STORIES
+from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain import canonical
 from roundtrip.domain.evidence import Evidence, Sold
@@ -14,6 +15,7 @@ from roundtrip.services.check import check, gather
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.store import evidence as evidence_store
+from roundtrip.venues import abi
 
 EXPECTED = {
     "plain": ("ok", "ok", "for a loss of 0.60 %"),
@@ -32,7 +34,7 @@ EXPECTED = {
     "v4_eth": ("ok", "ok", "0.60 %"),
     "v4_weth": ("ok", "ok", "0.60 %"),
     "v4_usdg": ("ok", "ok", "0.10 %"),
-    "v4_fee_on_sell": ("ok", "ok", "10.50 %"),
+    "v4_fee_on_sell": ("ok", "ok", "10.5"),
     "both_versions": ("ok", "ok", "0.10 %"),
     "no_pool": ("no_pool", "warn", "No pool"),
     "empty_pool": ("empty_pool", "warn", "no liquidity"),
@@ -170,3 +172,56 @@ async def test_flags(ctx: Context, built: Built) -> None:
     assert await flags("owner_only_sell") == ["owner_active"]
     assert await flags("thin") == ["no_liquidity"]
     assert await flags("two_pools") == ["thin_pool"]
+
+
+@pytest.mark.parametrize(("eth_wei", "weth_wei"), [(5 * 10**13, 0), (2 * 10**15, 0), (0, 58 * 10**15)])
+async def test_what_strangers_left_in_the_routers_changes_nothing(
+    ctx: Context, rpc: SyncRpc, built: Built, eth_wei: int, weth_wei: int
+) -> None:
+    stranger = rpc.call("eth_accounts")[1]
+    weth = built.contracts["weth"]
+    for router in (built.contracts["swapRouter02"], built.contracts["universalRouter"]):
+        rpc.call("anvil_setBalance", router, hex(eth_wei))
+        if weth_wei:
+            deposit = {"from": stranger, "to": weth, "data": "0xd0e30db0", "value": hex(weth_wei)}
+            rpc.call("eth_sendTransaction", deposit)
+            moved = {"from": stranger, "to": weth, "data": abi.call("0xa9059cbb", router, weth_wei)}
+            rpc.call("eth_sendTransaction", moved)
+    rpc.call("evm_mine")
+    await ctx.heads.refresh()
+    for story, code in (
+        ("plain", "ok"),
+        ("heavy_fee_on_buy", "heavy_fees"),
+        ("v4_eth", "ok"),
+        ("v4_weth", "ok"),
+    ):
+        answer = (await check(ctx, CheckParams(built.tokens[story]))).answer
+        assert answer.verdict.code == code, answer.verdict.text
+        assert answer.trade is not None
+        if code == "ok":
+            assert answer.trade.round_trip_loss_bps == 60
+
+
+async def test_two_checks_of_one_token_use_other_wallets(ctx: Context, built: Built) -> None:
+    token = Address(built.tokens["plain"])
+    first, second = [await gather(ctx, token, Meter()) for _ in range(2)]
+    wallets = [{e.buyer for e in evidence.environments} for evidence in (first, second)]
+    assert len(wallets[0] | wallets[1]) == 4
+
+
+async def test_a_check_asks_every_delay_in_two_environments(ctx: Context, built: Built) -> None:
+    evidence = await gather(ctx, Address(built.tokens["plain"]), Meter())
+    careful, careless = evidence.environments
+    (venue,) = [v for v in evidence.venues if v.cells]
+    asked = {(c.probe.delay_s, c.probe.environment) for c in venue.cells if c.probe.share_bps == 10_000
+             and c.probe.size == "probe" and c.probe.seller == "buyer"}  # fmt: skip
+    assert asked == {(delay, env) for delay in (13, 3600, 86_400) for env in (0, 1)}
+    assert (careful.approves_all, careless.approves_all) == (False, True)
+    assert careful.size_bps == 10_000
+    assert 6000 <= careless.size_bps <= 9900
+    assert careless.late_s >= 1
+    assert careless.gas_float_wei >= 10**18 > careful.gas_float_wei
+    assert careless.tip_wei > careful.tip_wei == 0
+    assert 1 <= careful.nonce <= 300
+    assert careful.base_fee_wei == careless.base_fee_wei == evidence.block_base_fee_wei
+    assert int(careful.coinbase, 16) != 0

@@ -175,7 +175,9 @@ def test_a_taken_port_is_a_clear_error(demo: Demo, setting: str) -> None:
         with demo.running() as process:
             output, _ = process.communicate(timeout=WAIT_S)
         assert process.returncode == 1
-        assert output.startswith(f"roundtrip: Port {taken.getsockname()[1]} on 127.0.0.1 is taken")
+        assert output.startswith(
+            f"roundtrip: Port {taken.getsockname()[1]} on 127.0.0.1 is taken or cannot be used"
+        )
         assert setting in output
         assert "Traceback" not in output
 

@@ -1,7 +1,9 @@
 """The HTTP door's own manners: limits, shared answers, the error shape everywhere."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -10,6 +12,8 @@ from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from support.serving import service
+
+JSON = {"content-type": "application/json"}
 
 
 @pytest.fixture
@@ -145,7 +149,10 @@ async def test_a_key_that_is_not_live_is_refused(
 async def test_a_fault_of_ours_tells_nothing_but_a_request_id(
     ctx: Context, built: Built, session: aiohttp.ClientSession
 ) -> None:
-    await ctx.pool.close()
+    def no_chance() -> bytes:
+        raise ZeroDivisionError("the pool of chance is dry")
+
+    ctx = replace(ctx, entropy=no_chance)
     async with (
         service(ctx) as base_url,
         session.get(f"{base_url}/v1/check/{built.tokens['plain']}") as response,
@@ -167,3 +174,41 @@ async def test_more_checks_than_the_service_runs_at_once_are_told_busy(
     async with service(ctx, Settings(anon_per_minute=1000, most_checks_at_once=2)) as base_url:
         came = await asyncio.gather(*(ask(base_url, t) for t in list(built.tokens.values())[:8]))
     assert set(came) == {200, 503}
+
+
+async def test_without_its_database_a_check_is_told_busy_and_costs_nothing(
+    ctx: Context, built: Built, session: aiohttp.ClientSession
+) -> None:
+    await ctx.pool.close()
+    path = f"/v1/check/{built.tokens['plain']}"
+    async with service(ctx, Settings()) as base_url:
+        for _ in range(12):
+            async with session.get(base_url + path) as response:
+                assert response.status == 503
+                assert await error_of(response) == "busy"
+
+
+async def test_health_needs_no_key_and_minds_none(base_url: str, session: aiohttp.ClientSession) -> None:
+    async with session.get(f"{base_url}/v1/health", headers={"x-api-key": "rt_nope"}) as response:
+        assert response.status == 200
+
+
+@pytest.mark.parametrize("head", [b"x: " + b"a" * 5_000_000, b"x: a\r\n" * 500_000])
+async def test_a_head_without_end_is_cut_off(base_url: str, head: bytes) -> None:
+    host, port = base_url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    with contextlib.suppress(ConnectionError):
+        writer.write(b"GET /v1/health HTTP/1.1\r\n" + head)
+        await writer.drain()
+    async with asyncio.timeout(10):
+        with contextlib.suppress(ConnectionError):
+            came = await reader.read()
+            assert came == b"" or came.startswith(b"HTTP/1.1 431")
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+async def test_a_large_body_beside_a_head_is_no_head(base_url: str, session: aiohttp.ClientSession) -> None:
+    async with session.post(f"{base_url}/mcp", data=b"{" + b" " * 60_000, headers=JSON) as response:
+        assert response.status == 400

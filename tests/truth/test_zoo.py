@@ -77,6 +77,12 @@ ANIMALS = (
     Animal("detect_gasleft", (30_000_000,)),
     Animal("detect_gaslimit"),
     Animal("detect_origin"),
+    Animal("detect_buy_gas"),
+    Animal("detect_approve_gas"),
+    Animal("detect_gas_band"),
+    Animal("detect_poor_sender"),
+    Animal("sells_twice"),
+    Animal("detect_balance_call"),
     Animal("pausable_owner"),
     Animal("pausable_owner", calls=(("setSelling(bool)", (False,)),)),
     Animal("mintable"),
@@ -97,6 +103,9 @@ ANIMALS = (
     Animal("odd_0_decimals", decimals=0),
 )
 
+BY_MANNER = ("detect_same_block", "detect_delays", "detect_exact_approval", "unlucky_wallets")
+"""They refuse wallets that trade otherwise than the one in these tests, or some wallets and not others."""
+
 ELSEWHERE = {
     "cooldown_blocks",
     "inflated_balance",
@@ -111,7 +120,7 @@ place of an approval, or chance decides."""
 
 def test_every_animal_is_here() -> None:
     sources = {path.stem for path in (PROJECT / "contracts" / "zoo").glob("*.vy")}
-    assert sources == {animal.source for animal in ANIMALS} | ELSEWHERE
+    assert sources == {animal.source for animal in ANIMALS} | ELSEWHERE | set(BY_MANNER)
 
 
 @pytest.mark.parametrize(
@@ -133,3 +142,19 @@ async def test_the_verdict_is_what_a_wallet_meets(
     verdict = judge(evidence, POLICY).verdict
     found = [trade(rpc, built, token, pool, probe_raw(evidence, pool)) for pool in story.pools]
     assert (verdict.code, verdict.level) == expected(story, found), verdict.text
+
+
+@pytest.mark.parametrize("source", BY_MANNER)
+async def test_what_holds_for_some_manners_of_trading_only_is_never_ok(
+    ctx: Context, rpc: SyncRpc, built: Built, source: str
+) -> None:
+    story = Animal(source).story()
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    token = put_token(
+        deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
+    )
+    deployer.settle()
+    await ctx.heads.refresh()
+    for _ in range(3):
+        verdict = judge(await gather(ctx, Address(token), Meter()), POLICY).verdict
+        assert verdict.level != "ok", verdict.text

@@ -17,11 +17,13 @@ from roundtrip.domain.errors import CallerFault, RoundtripError
 
 from .callers import Callers
 from .catalog import OPERATIONS, Operation
-from .dispatch import Dispatch, Reply, Unexpected, error_reply
+from .dispatch import Caller, Dispatch, Reply, Unexpected, error_reply
 from .mcp import McpDoor
 from .publish import tools_json
 
 MOST_BODY_BYTES = 64 * 1024
+MOST_BRACKETS = 1000
+"""No request needs more; what reads JSON by recursion is never let near the end of its stack."""
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -62,7 +64,9 @@ class Endpoint:
         """Answers one request."""
         cors = self.operation.method == "GET" and not self.operation.key
         try:
-            caller = self.callers.identify(scope["headers"], scope.get("client"))
+            caller = Caller("", 0)
+            if self.operation.counted or self.operation.key:
+                caller = self.callers.identify(scope["headers"], scope.get("client"))
             raw = await self._raw(scope, receive)
         except RoundtripError as error:
             await send_reply(error_reply(error), send, cors)
@@ -74,6 +78,8 @@ class Endpoint:
         if self.operation.method == "GET":
             return path
         body = await read_body(receive)
+        if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
+            raise CallerFault("bad_json", "The body is nested deeper than anything this service reads.")
         try:
             fields = msgspec.json.decode(body)
         except (msgspec.DecodeError, ValueError, RecursionError):

@@ -103,6 +103,9 @@ class Heads:
                 await self.refresh()
             except RoundtripError as fault:
                 self._fault = fault
+            except Exception:
+                # Whatever a node answers, the following goes on: without it there are no checks at all.
+                log.exception("the newest block could not be read")
 
     async def refresh(self) -> Head:
         """Asks the node once. Raises NodeFault when it is of another chain or gives no header."""
@@ -114,7 +117,7 @@ class Heads:
 
     async def _refresh(self) -> Head:
         calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", ["latest", False])]
-        chain, latest = await self._node.batch(calls)
+        chain, latest = await self._node.batch(calls, budgeted=False)
         if quantity(chain) != self._chain_id:
             self._head = None
             raise NodeFault(f"it is of chain {quantity(chain)}, not {self._chain_id}")
@@ -140,7 +143,7 @@ class Heads:
         if self._market is not None and now - self._market[0] < self._market_age_s:
             return self._market[1]
         try:
-            answers = await self._node.batch(market_calls(self._contracts, block))
+            answers = await self._node.batch(market_calls(self._contracts, block), budgeted=False)
             market = read_market(answers, self._contracts, block)
         except RoundtripError as fault:
             market = Market(block.number, Missing("node", fault.message), None, None)

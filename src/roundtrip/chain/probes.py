@@ -5,7 +5,7 @@ added back. The quote side is read in wei for venues paid in eth, else in the qu
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from roundtrip.domain.evidence import (
@@ -66,11 +66,13 @@ def size_wei(size: Size, policy: Policy) -> int:
     return policy.large_wei if size == "large" else policy.probe_wei // divisors[size]
 
 
-def size_raw(size: Size, place: Place, setting: Setting) -> int | Missing:
-    """A size in the units the venue is paid in; Missing when what an eth buys is not known."""
+def size_raw(size: Size, place: Place, setting: Setting, environment: Environment) -> int | Missing:
+    """A size as this environment trades it, in the units the venue is paid in; Missing when what an eth
+    buys is not known."""
     if isinstance(setting.market.usdg_per_eth_raw, Missing) and not place.pays_eth():
         return setting.market.usdg_per_eth_raw
-    raw = quote_raw(size_wei(size, setting.policy), place.venue.quote, setting.market)
+    wei = size_wei(size, setting.policy) * environment.size_bps // BPS
+    raw = quote_raw(wei, place.venue.quote, setting.market)
     return Missing("node", "no route to the money side") if raw is None else raw
 
 
@@ -83,52 +85,94 @@ def buy_plan(place: Place, setting: Setting, environment: Environment, size: Siz
     if size not in MAIN_SIZES:
         return Plan(environment, (block,))
     policy, watched, passed_s = setting.policy, [], 0
-    for delay_s in (policy.later_s, policy.hour_s, policy.day_s):
+    for round_s in (policy.later_s, policy.hour_s, policy.day_s):
+        delay_s = round_s + late_s(environment, round_s)
         call = Call(setting.token, abi.call(amm_v3.BALANCE_OF, environment.buyer))
-        step = Step(f"held-{delay_s}", environment.reader, call, policy.read_gas_limit)
+        step = Step(f"held-{round_s}", environment.reader, call, policy.read_gas_limit)
         watched.append(PlannedBlock(delay_s - passed_s, (step,)))
         passed_s = delay_s
     return Plan(environment, (block, *watched))
 
 
 def sell_plan(
-    place: Place, setting: Setting, environment: Environment, probe: Probe, amount_raw: int, bought_raw: int
+    place: Place, setting: Setting, environment: Environment, probe: Probe, amount_raw: int, bought: Bought
 ) -> Plan:
-    """Trip 2: the same buy, then in a later block the sell of a share of ``bought_raw``."""
-    planned_raw = planned(probe, bought_raw)
-    buyer, receiver = environment.buyer, environment.receiver
-    first = _buy_block(place, setting, environment, probe.size, amount_raw)
-    steps: list[Step] = []
-    between: list[PlannedBlock] = []
+    """Trip 2: the same buy by a wallet of its own, then in a later block the sell of a share of it.
+
+    The token is asked for no balance before the sell: a balance is told to a transaction, and a token may
+    take notice of who asks. Trip 1 has told what is held. The approval stands in a block of its own, as a
+    wallet's does.
+    """
+    environment = cast(environment, f"{probe.size} {probe.delay_s} {probe.share_bps} {probe.seller}")
+    planned_raw = planned(probe, sellable(bought, probe, setting.policy))
+    first = _buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
     if probe.seller == "receiver":
-        handed = Call(setting.token, abi.call(TRANSFER, receiver, planned_raw))
-        transfer = Step("transfer", buyer, handed, setting.policy.transfer_gas_limit)
-        between.append(PlannedBlock(probe.delay_s, (transfer,)))
-        steps += _reads("handed", place, setting, environment, receiver)
-        # What arrives is not known beforehand where transfers are taxed: the largest part that the
-        # receiver turns out to hold is sold.
-        for number, divisor in enumerate(_HANDED_DIVISORS):
-            steps += _sell_steps(place, setting, receiver, planned_raw // divisor, f"-{number}", whole=False)
-        steps += _reads("after", place, setting, environment, receiver)
-    else:
-        steps += _reads("held", place, setting, environment, buyer)
-        steps += _sell_steps(place, setting, buyer, planned_raw, "", whole=probe.share_bps == BPS)
-        steps += _reads("after", place, setting, environment, buyer)
-    # A token may take notice of a receipt in the same block; who sells has always held for a block.
-    delay_s = setting.policy.later_s if between else probe.delay_s
-    return Plan(environment, (first, *between, PlannedBlock(delay_s, tuple(steps))))
+        return Plan(environment, (first, *_handed_blocks(place, setting, environment, probe, planned_raw)))
+    buyer = environment.buyer
+    approvals, sells = _sell_steps(
+        place, setting, environment, buyer, planned_raw, "", probe.share_bps == BPS
+    )
+    held = _quote_read("held", place, setting, environment, buyer)
+    after = _reads("after", place, setting, environment, buyer)
+    early_s = probe.delay_s + late_s(environment, probe.delay_s) - _APPROVED_BEFORE_S
+    return Plan(
+        environment,
+        (
+            first,
+            PlannedBlock(early_s, tuple(approvals)),
+            PlannedBlock(_APPROVED_BEFORE_S, (held, *sells, *after)),
+        ),
+    )
+
+
+_APPROVED_BEFORE_S = 6
+
+
+def _handed_blocks(
+    place: Place, setting: Setting, environment: Environment, probe: Probe, planned_raw: int
+) -> tuple[PlannedBlock, PlannedBlock]:
+    """All of it to another wallet, and in a later block what that wallet sells of it."""
+    receiver = environment.receiver
+    handed = Call(setting.token, abi.call(TRANSFER, receiver, planned_raw))
+    transfer = Step("transfer", environment.buyer, handed, setting.policy.transfer_gas_limit)
+    steps = [_quote_read("handed", place, setting, environment, receiver)]
+    # What arrives is not known beforehand where transfers are taxed: the largest part that the
+    # receiver turns out to hold is sold.
+    for number in range(len(_HANDED_DIVISORS)):
+        part = _part(planned_raw, number)
+        approvals, sells = _sell_steps(place, setting, environment, receiver, part, f"-{number}", whole=False)
+        steps += [*approvals, *sells]
+    steps.append(_quote_read("after", place, setting, environment, receiver))
+    then = PlannedBlock(setting.policy.later_s, tuple(steps))
+    return PlannedBlock(probe.delay_s, (transfer,)), then
+
+
+def cast(environment: Environment, part: str) -> Environment:
+    """The environment with wallets of their own for one part: a token that picks its victims by their
+    address cannot be asked until it says yes."""
+
+    def wallet(address: Address) -> Address:
+        return Address("0x" + abi.keccak(bytes.fromhex(address[2:]) + part.encode())[12:].hex())
+
+    return replace(environment, buyer=wallet(environment.buyer), receiver=wallet(environment.receiver))
+
+
+def late_s(environment: Environment, delay_s: int) -> int:
+    """How much later than the round delay this environment sells: more, the longer it waits."""
+    return environment.late_s * max(1, delay_s // 240)
 
 
 def pull_plan(
-    place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int, bought_raw: int
+    place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int, bought: Bought
 ) -> Plan:
     """Trip 2: the same buy, then the router's own pull of the wallet's tokens, to hear the token's word."""
     buyer, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
+    bought_raw = max(1, bought.received_raw)
     sell_calls = place.file.plan_sell(place.venue, setting.token, contracts, bought_raw, buyer)
     puller, pull = place.file.plan_pull(place.venue, setting.token, contracts, bought_raw, buyer)
     steps = [Step(f"approve-{n}", buyer, call, limit) for n, call in enumerate(sell_calls[:-1])]
     steps.append(Step("pull", puller, pull, limit))
-    first = _buy_block(place, setting, environment, size, amount_raw)
+    first = _buy_block(place, setting, environment, size, amount_raw, bought.gas)
     # The puller is paid for here and not at the start: a router hands what eth it holds to the buyer.
     then = PlannedBlock(setting.policy.later_s, tuple(steps), ((puller, WEI_PER_ETH),))
     return Plan(environment, (first, then))
@@ -149,6 +193,11 @@ def pay_out_plan(places: tuple[Place, ...], setting: Setting, environment: Envir
 _HANDED_DIVISORS = (1, 2, 10)
 
 
+def _part(planned_raw: int, number: int) -> int:
+    """What a receiver's attempt of this number sells; never nothing."""
+    return max(1, planned_raw // _HANDED_DIVISORS[number])
+
+
 def planned(probe: Probe, bought_raw: int) -> int:
     """How much of what was bought the probe's sell asks for; never zero."""
     return max(1, bought_raw * probe.share_bps // BPS)
@@ -156,7 +205,7 @@ def planned(probe: Probe, bought_raw: int) -> int:
 
 def _gas_float(policy: Policy, environment: Environment) -> int:
     """Enough to pay for the dearest sell's every attempt, were gas ever that dear."""
-    return max(policy.gas_float_wei, 2 * sum(policy.sell_gas_ladder) * environment.max_fee_wei)
+    return max(environment.gas_float_wei, 2 * sum(policy.sell_gas_ladder) * environment.max_fee_wei)
 
 
 def _start_wei(setting: Setting, environment: Environment, size: Size) -> int:
@@ -164,20 +213,30 @@ def _start_wei(setting: Setting, environment: Environment, size: Size) -> int:
 
 
 def _buy_block(
-    place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int
+    place: Place,
+    setting: Setting,
+    environment: Environment,
+    size: Size,
+    amount_raw: int,
+    known_gas: int | None = None,
 ) -> PlannedBlock:
+    """The router cleared of strangers' dust, the money had, the buy. Once its gas is known the buy carries
+    half as much again, as a wallet's does, and the token is asked for no balance."""
     policy, buyer = setting.policy, environment.buyer
-    steps: list[Step] = []
+    sweep = place.file.plan_sweep(setting.contracts, environment.reader)
+    steps = [Step("sweep", environment.reader, sweep, policy.transfer_gas_limit)]
     if not place.pays_eth():
         most_wei = _start_wei(setting, environment, size) - _gas_float(setting.policy, environment) // 2
         fee = setting.market.pool_fee_pips or 0
         fund = amm_v3.plan_eth_to_usdg(setting.contracts, fee, amount_raw, most_wei)
         steps.append(Step("fund", buyer, fund, policy.transfer_gas_limit))
-    steps += _reads("start", place, setting, environment, buyer)
+    looks = _reads if known_gas is None else _only_quote
+    steps += looks("start", place, setting, environment, buyer)
     calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, amount_raw)
     steps += [Step(f"allow-{n}", buyer, call, policy.approve_gas_limit) for n, call in enumerate(calls[:-1])]
-    steps.append(Step("buy", buyer, calls[-1], policy.buy_gas_limit))
-    steps += _reads("bought", place, setting, environment, buyer)
+    limit = policy.buy_gas_limit if known_gas is None else min(policy.buy_gas_limit, known_gas * 3 // 2)
+    steps.append(Step("buy", buyer, calls[-1], limit))
+    steps += looks("bought", place, setting, environment, buyer)
     balances = (
         (buyer, _start_wei(setting, environment, size)),
         (environment.receiver, _gas_float(policy, environment)),
@@ -188,17 +247,35 @@ def _buy_block(
 
 
 def _sell_steps(
-    place: Place, setting: Setting, seller: Address, amount_raw: int, mark: str, whole: bool
-) -> list[Step]:
+    place: Place,
+    setting: Setting,
+    environment: Environment,
+    seller: Address,
+    amount_raw: int,
+    mark: str,
+    whole: bool,
+) -> tuple[list[Step], list[Step]]:
+    """Approvals, and the sell under each gas limit it is tried under."""
     policy = setting.policy
+    approve_raw = abi.MAX_UINT256 if environment.approves_all else None
     *approvals, sell = place.file.plan_sell(
-        place.venue, setting.token, setting.contracts, max(1, amount_raw), seller
+        place.venue, setting.token, setting.contracts, max(1, amount_raw), seller, approve_raw
     )
-    steps = [
-        Step(f"approve{mark}-{n}", seller, call, policy.approve_gas_limit) for n, call in enumerate(approvals)
-    ]
-    limits = policy.sell_gas_ladder if whole else (policy.partial_sell_gas_limit,)
-    return steps + [Step(f"sell{mark}-{n}", seller, sell, limit) for n, limit in enumerate(limits)]
+    gas = environment.approve_gas_limit
+    steps = [Step(f"approve{mark}-{n}", seller, call, gas) for n, call in enumerate(approvals)]
+    ladder = environment.sell_gas_ladder or policy.sell_gas_ladder
+    limits = ladder if whole else (policy.partial_sell_gas_limit,)
+    return steps, [Step(f"sell{mark}-{n}", seller, sell, limit) for n, limit in enumerate(limits)]
+
+
+def _quote_read(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> Step:
+    return _reads(moment, place, setting, environment, of)[0]
+
+
+def _only_quote(
+    moment: str, place: Place, setting: Setting, environment: Environment, of: Address
+) -> list[Step]:
+    return _reads(moment, place, setting, environment, of)[:1]
 
 
 def _reads(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> list[Step]:
@@ -224,14 +301,31 @@ class _Balances:
     token_raw: int
 
 
-def _balances(results: Results, moment: str) -> _Balances | Missing:
-    quote = abi.uint_at(results[f"{moment}-quote"].data, 0) if results[f"{moment}-quote"].ok else None
-    tokens = abi.uint_at(results[f"{moment}-token"].data, 0) if results[f"{moment}-token"].ok else None
-    if quote is None:
-        return Missing("node", "a balance of the money side could not be read")
-    if tokens is None:
-        return Missing("token", "the token does not tell balances")
-    return _Balances(quote, tokens)
+def _quote_at(results: Results, moment: str) -> int | Missing:
+    found = results[f"{moment}-quote"]
+    raw = abi.uint_at(found.data, 0) if found.ok else None
+    return Missing("node", "a balance of the money side could not be read") if raw is None else raw
+
+
+def _tokens_at(results: Results, moment: str) -> int | Missing:
+    found = results[f"{moment}-token"]
+    raw = abi.uint_at(found.data, 0) if found.ok else None
+    return Missing("token", "the token does not tell balances") if raw is None else raw
+
+
+def _paid(results: Results, place: Place, environment: Environment) -> int | Refused | Missing:
+    """What the buy cost, or why there was none."""
+    refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
+    if refused is not None:
+        # The money for it could not be had by a real swap: nothing is known of the venue.
+        return Missing("node", "no route to the money side") if refused.step == "fund" else refused
+    start, after = _quote_at(results, "start"), _quote_at(results, "bought")
+    if isinstance(start, Missing):
+        return start
+    if isinstance(after, Missing):
+        return after
+    paid = start - after - _gas_between(results, ("allow-", "buy"), place, environment)
+    return paid if paid > 0 else Missing("node", "the buy cost nothing, which cannot be")
 
 
 def read_buy(
@@ -240,18 +334,15 @@ def read_buy(
     """What the buy of trip 1 came to."""
     if isinstance(results, Missing):
         return results
-    refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
-    if refused is not None:
-        # The money for it could not be had by a real swap: nothing is known of the venue.
-        return Missing("node", "no route to the money side") if refused.step == "fund" else refused
-    start, after = _balances(results, "start"), _balances(results, "bought")
+    paid = _paid(results, place, environment)
+    if not isinstance(paid, int):
+        return paid
+    start, after = _tokens_at(results, "start"), _tokens_at(results, "bought")
     if isinstance(start, Missing):
         return start
     if isinstance(after, Missing):
         return after
-    gas_wei = _gas_between(results, ("allow-", "buy"), place, environment)
-    paid = start.quote_raw - after.quote_raw - gas_wei
-    received = after.token_raw - start.token_raw
+    received = after - start
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
     held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
     return Bought(
@@ -276,39 +367,50 @@ def read_sell(
     place: Place,
     environment: Environment,
     probe: Probe,
-    amount_raw: int,
-    bought_raw: int,
+    bought: Bought,
+    policy: Policy,
 ) -> CellOutcome:
-    """What a probe of trip 2 came to."""
-    bought = read_buy(results, place, environment, amount_raw)
-    if not isinstance(bought, Bought) or isinstance(results, Missing):
-        assert not isinstance(bought, Bought)
-        return bought
-    moment: Literal["handed", "held"] = "held"
-    if probe.seller == "receiver":
-        moment = "handed"
-        refused = _first_refusal(results, (("transfer", "transfer"),))
-        if refused is not None:
-            return refused
+    """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1."""
+    if isinstance(results, Missing):
+        return results
+    paid = _paid(results, place, environment)
+    if not isinstance(paid, int):
+        return paid
+    receiver = probe.seller == "receiver"
+    refused = _first_refusal(results, (("transfer", "transfer"),))
+    if refused is not None:
+        return refused
     sells = [(label, result) for label, result in results.items() if label.startswith("sell")]
     done = [(label, result) for label, result in sells if result.ok]
     if not done:
         approval = _first_refusal(results, (("approve-0", "approve"), ("approve-0-0", "approve")))
         return approval or Refused("sell", sells[-1][1].reason(), sells[-1][1].gas_used)
-    before, after = _balances(results, moment), _balances(results, "after")
+    held = sellable(bought, probe, policy)
+    # A receiver's balance is not asked at all: what it sold is what it was asked to sell, and did.
+    parts = [_part(planned(probe, held), int(label.split("-")[1])) for label, _ in done] if receiver else []
+    if sum(parts) > held or (len(done) > 1 and not receiver):
+        # More was sold than there is: money came for tokens that a wallet does not have.
+        return Refused("sell", "it lets the same tokens be sold twice", done[0][1].gas_used)
+    before, after = _quote_at(results, "handed" if receiver else "held"), _quote_at(results, "after")
+    if receiver:
+        sold: int | Missing = sum(parts)
+    else:
+        left = _tokens_at(results, "after")
+        sold = left if isinstance(left, Missing) else held - left
     if isinstance(before, Missing):
         return before
     if isinstance(after, Missing):
         return after
-    gas_wei = _gas_between(results, ("approve", "sell"), place, environment)
-    planned_raw = before.token_raw if probe.seller == "receiver" else planned(probe, bought_raw)
+    if isinstance(sold, Missing):
+        return sold
+    gas = ("approve", "sell") if receiver else ("sell",)
     return Sold(
-        paid_raw=bought.paid_raw,
-        held_raw=bought.received_raw if probe.seller == "receiver" else before.token_raw,
-        planned_raw=planned_raw,
-        sold_raw=before.token_raw - after.token_raw,
-        back_raw=after.quote_raw - before.quote_raw + gas_wei,
-        buy_gas=bought.gas,
+        paid_raw=paid,
+        held_raw=held,
+        planned_raw=sold if receiver else planned(probe, held),
+        sold_raw=sold,
+        back_raw=after - before + _gas_between(results, gas, place, environment),
+        buy_gas=results["buy"].gas_used,
         sell_gas=done[0][1].gas_used,
     )
 

@@ -83,14 +83,21 @@ class Node:
     clock: Callable[[], float] = time.time
 
     async def batch(
-        self, calls: Sequence[RpcCall], meter: Meter | None = None, timeout_s: float | None = None
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
     ) -> list[msgspec.Raw | RpcError]:
         """One trip. Each answer is the raw JSON of a result, or the node's error for that call.
+
+        Following the head is not ``budgeted``: it goes on when nobody asks anything.
 
         A call without a usable answer gets an RpcError of code 0. Raises NodeFault when nothing usable
         came back, NodeAnswerTooLarge past ``most_answer_bytes``, ServiceFull when the budget is spent.
         """
-        self.budget.spend(len(calls), self.clock())
+        if budgeted:
+            self.budget.spend(len(calls), self.clock())
         body = msgspec.json.encode(
             [
                 {"jsonrpc": "2.0", "id": index, "method": call.method, "params": call.params}

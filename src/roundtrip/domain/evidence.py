@@ -6,7 +6,7 @@ Amounts are base units of the asset they name. ``_raw`` is the token's or the qu
 from dataclasses import dataclass
 from typing import Literal
 
-from .types import Address, BlockRef
+from .types import BPS, Address, BlockRef
 
 VenueKind = Literal["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]
 
@@ -22,7 +22,13 @@ class Missing:
 @dataclass(frozen=True, slots=True)
 class Environment:
     """The wallet and block conditions one run is made in: what a real block can have. ``prev_randao`` is
-    what each block's own is drawn from."""
+    what each block's own is drawn from, and the wallets what each probe's own are drawn from.
+
+    What a contract can see of a wallet differs between environments as it does between people:
+    ``gas_float_wei`` held beyond the trade, ``size_bps`` of the size bought, approvals of all or of exactly
+    what is sold, the gas they carry, ``late_s`` later than the round delay, the gas limits that a sell is
+    tried under in turn (none: the policy's).
+    """
 
     buyer: Address
     receiver: Address
@@ -33,6 +39,12 @@ class Environment:
     base_fee_wei: int
     max_fee_wei: int
     tip_wei: int
+    gas_float_wei: int = 5 * 10**16
+    size_bps: int = BPS
+    approves_all: bool = False
+    approve_gas_limit: int = 300_000
+    late_s: int = 0
+    sell_gas_ladder: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

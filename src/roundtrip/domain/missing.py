@@ -162,6 +162,9 @@ class _Venue:
             wholes, least, share = (True, False), -BPS * BPS, BPS
         else:
             wholes, least, share = (at_best.whole, False), at_best.loss_bps, at_best.share_bps
+            if reading.fickle is False:
+                # The first environment is the unknown one: its refusal would be a plain refusal.
+                yield from self._with_full(replace(reading, full=_REFUSED))
         if share < self._policy.sellable_share_bps:
             yield from self._with_full(replace(reading, full=at_best))
             return

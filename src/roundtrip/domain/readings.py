@@ -95,6 +95,8 @@ def read_venue(venue: VenueEvidence, policy: Policy) -> VenueReading:
     bought, small = _buy(venue, size), _buy(venue, "thousandth")
     assert isinstance(bought, Bought)
     small_round_trip = results(policy.later_s, BPS, at="thousandth")
+    hour, _ = _where_bought(results(policy.hour_s, BPS))
+    day, _ = _where_bought(results(policy.day_s, BPS))
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
     return VenueReading(
         status="bought",
@@ -103,16 +105,16 @@ def read_venue(venue: VenueEvidence, policy: Policy) -> VenueReading:
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
         full_at_best=_at_best(full),
-        fickle=_fickle(full),
+        fickle=_any_fickle([full, hour, day]),
         refused_elsewhere=elsewhere,
-        hour=_worst(results(policy.hour_s, BPS)) or _NOT_ASKED,
-        day=_worst(results(policy.day_s, BPS)) or _NOT_ASKED,
+        hour=_worst(hour) or _NOT_ASKED,
+        day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
         handed_on=_worst(results(policy.later_s, BPS, seller="receiver")),
         large=_worst(results(policy.later_s, BPS, at="large")),
         fees_bps=small if isinstance(small, Missing) else _fees(small_round_trip),
-        impact_bps=_impact(bought, small),
+        impact_bps=_impact(bought, _smallest(venue, size)),
         most_gas=_most_gas(venue, size),
     )
 
@@ -209,13 +211,24 @@ def _at_best(results: list[SellResult]) -> Sale | None:
 
 
 def _fickle(results: list[SellResult]) -> bool | Missing:
-    """True when one environment sold and another refused the sell: what holds depends on the block."""
-    sold = any(isinstance(result, Sale) for result in results)
-    refused = any(isinstance(result, Refused) and result.step == "sell" for result in results)
-    unknown = next((result for result in results if isinstance(result, Missing)), None)
-    if sold and refused:
-        return True
+    """True when the first environment sold and another one refused: what was sold holds for some wallets
+    and blocks only. (Where only the first one refused, that is a refusal: the others sell less of it.)"""
+    first, others = results[0], results[1:]
+    if isinstance(first, Refused):
+        return False
+    refused = any(isinstance(result, Refused) and result.step == "sell" for result in others)
+    unknown = next((result for result in others if isinstance(result, Missing)), None)
+    if refused:
+        return first if isinstance(first, Missing) else True
     return unknown if unknown is not None else False
+
+
+def _any_fickle(groups: list[list[SellResult]]) -> bool | Missing:
+    """Fickle at any delay; Missing when an unknown result could make it so."""
+    found = [_fickle(group) for group in groups if len(group) > 1]
+    if True in found:
+        return True
+    return next((one for one in found if isinstance(one, Missing)), False)
 
 
 def _fees(results: list[SellResult]) -> int | Missing | None:
@@ -223,12 +236,25 @@ def _fees(results: list[SellResult]) -> int | Missing | None:
     return found.loss_bps if isinstance(found, Sale) else found if isinstance(found, Missing) else None
 
 
-def _impact(main: Bought, small: BuyOutcome | None) -> int | Missing | None:
-    """How much less a unit paid buys at the judged size than at a thousandth of the probe."""
-    if isinstance(small, Missing):
+def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:
+    """The smallest buy that went through below the judged size. A token that refuses every smaller one
+    hides what its price does, and that is its own doing."""
+    for smaller in ("thousandth", "hundredth", "tenth"):
+        outcome = _buy(venue, smaller)
+        if smaller == size:
+            break
+        if isinstance(outcome, Missing):
+            return outcome
+        if isinstance(outcome, Bought) and outcome.received_raw > 0 and outcome.paid_raw > 0:
+            return outcome
+    return Missing("token", "smaller buys are refused, so its price impact is not known")
+
+
+def _impact(main: Bought, small: BuyOutcome) -> int | Missing:
+    """How much less a unit paid buys at the judged size than at the smallest."""
+    if not isinstance(small, Bought):
+        assert isinstance(small, Missing)
         return small
-    if not isinstance(small, Bought) or small.received_raw == 0 or small.paid_raw == 0:
-        return None
     best = small.received_raw * main.paid_raw
     got = main.received_raw * small.paid_raw
     return max(0, loss_bps(best, got))

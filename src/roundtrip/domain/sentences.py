@@ -71,7 +71,8 @@ def _venue_sentence(
     if code == "cannot_sell":
         return _cannot_sell(venue, reading)
     smaller = "" if reading.size == "probe" else " A smaller buy than usual was all it took."
-    return f"{_costs(code, evidence, venue, reading, policy)}{_gas(reading, policy)}.{smaller}"
+    besides = f"{_larger(reading, policy)}{_gas(reading, policy)}"
+    return f"{_costs(code, evidence, venue, reading, policy)}{besides}.{smaller}"
 
 
 def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
@@ -167,6 +168,15 @@ def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
     if reading.bought is None or not isinstance(supply, int) or supply <= 0:
         return "half of it"
     return f"half of it ({percent(reading.bought.received_raw * BPS // (2 * supply))} of supply)"
+
+
+def _larger(reading: VenueReading, policy: Policy) -> str:
+    """What a trade of ten times the size meets, where that is something else."""
+    if isinstance(reading.large, Refused):
+        return "; 1 eth of it does not sell"
+    if isinstance(reading.large, Sale) and reading.large.loss_bps >= policy.warn_loss_bps:
+        return f"; 1 eth of it loses {percent(reading.large.loss_bps)}"
+    return ""
 
 
 def _gas(reading: VenueReading, policy: Policy) -> str:

@@ -1,8 +1,11 @@
 """Can this token be bought and sold, and what does a round trip cost. Two trips to the node, cold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+import asyncpg
 import msgspec
+import structlog
 
 from roundtrip.chain import facts, probes
 from roundtrip.chain.heads import Head
@@ -10,7 +13,7 @@ from roundtrip.chain.probes import Place, Setting
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
 from roundtrip.domain import canonical
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.evidence import (
     Bought,
     Buy,
@@ -25,6 +28,7 @@ from roundtrip.domain.evidence import (
     TokenFacts,
     VenueEvidence,
 )
+from roundtrip.domain.policy import Policy
 from roundtrip.domain.readings import main_size
 from roundtrip.domain.types import BPS, Address
 from roundtrip.domain.verdict import Judgement, judge
@@ -36,6 +40,8 @@ from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
 
 EVIDENCE_SCHEMA = 1
+_KEEP_S = 5.0
+log = structlog.get_logger(__name__)
 
 _BUYS: tuple[tuple[Size, int], ...] = (
     ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
@@ -69,8 +75,12 @@ async def _keep(ctx: Context, evidence: Evidence, judgement: Judgement, now_s: f
         judgement.verdict.level,
         canonical.dump(evidence),
     )
-    async with ctx.pool.acquire() as connection, connection.transaction():
-        await evidence_store.keep(connection, evidence.token, kept)
+    try:
+        async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():
+            await evidence_store.keep(connection, evidence.token, kept)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        log.warning("evidence could not be kept", error=repr(error))
+        raise ServiceFull("busy", "The evidence of this check cannot be kept just now.", 5) from error
 
 
 # --- gathering -------------------------------------------------------------------------------------
@@ -139,7 +149,7 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
         head=head,
         token=token,
         setting=Setting(token, ctx.contracts, head.market, ctx.policy),
-        environments=_environments(ctx.entropy(), head),
+        environments=_environments(ctx.entropy(), head, ctx.policy),
         meter=meter,
     )
     places = _places(ctx, token) if role == "token" else ()
@@ -167,7 +177,7 @@ def _places(ctx: Context, token: Address) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def _environments(entropy: bytes, head: Head) -> tuple[Environment, ...]:
+def _environments(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
     """Two wallets in two blocks that could be the next one: neither can be told from a real buyer."""
 
     def drawn(label: str) -> bytes:
@@ -176,22 +186,40 @@ def _environments(entropy: bytes, head: Head) -> tuple[Environment, ...]:
     def wallet(label: str) -> Address:
         return Address("0x" + drawn(label)[12:].hex())
 
-    environments = []
-    for number, tip_wei in enumerate((0, 1_000_000)):
-        environments.append(
-            Environment(
-                buyer=wallet(f"buyer {number}"),
-                receiver=wallet(f"receiver {number}"),
-                reader=wallet(f"reader {number}"),
-                nonce=1 + drawn(f"nonce {number}")[0],
-                coinbase=head.coinbase,
-                prev_randao="0x" + drawn(f"randao {number}").hex(),
-                base_fee_wei=head.base_fee_wei,
-                max_fee_wei=2 * head.base_fee_wei + tip_wei,
-                tip_wei=tip_wei,
-            )
+    def number(label: str, least: int, most: int) -> int:
+        return least + int.from_bytes(drawn(label)[:8], "big") % (most - least + 1)
+
+    def environment(which: int, tip_wei: int, **manners: Any) -> Environment:
+        return Environment(
+            buyer=wallet(f"buyer {which}"),
+            receiver=wallet(f"receiver {which}"),
+            reader=wallet(f"reader {which}"),
+            nonce=number(f"nonce {which}", 1, 300),
+            coinbase=head.coinbase,
+            prev_randao="0x" + drawn(f"randao {which}").hex(),
+            base_fee_wei=head.base_fee_wei,
+            max_fee_wei=2 * head.base_fee_wei + tip_wei,
+            tip_wei=tip_wei,
+            **manners,
         )
-    return tuple(environments)
+
+    small_wei, large_wei = 5 * 10**16, 10**18
+    careful = environment(0, 0, gas_float_wei=number("float 0", small_wei, 2 * small_wei))
+    careless = environment(
+        1,
+        number("tip 1", 10**6, 2 * 10**9),
+        gas_float_wei=number("float 1", large_wei, 20 * large_wei),
+        size_bps=number("size 1", 6000, 9900),
+        approves_all=True,
+        approve_gas_limit=_APPROVE_GAS_AS_WALLETS_SEND_IT,
+        late_s=number("late 1", 1, 14),
+        sell_gas_ladder=(policy.buy_gas_limit,),
+    )
+    return careful, careless
+
+
+_APPROVE_GAS_AS_WALLETS_SEND_IT = 90_000
+"""Half as much again as an approval usually takes."""
 
 
 async def _first_trip(run: _Run, places: tuple[Place, ...]) -> tuple[TokenFacts, list[_Venue]]:
@@ -221,7 +249,7 @@ async def _first_trip(run: _Run, places: tuple[Place, ...]) -> tuple[TokenFacts,
             outcome = Buy(size, env, plan)
         else:
             results = run.results(plan, next(left))
-            amount = probes.size_raw(size, place, run.setting)
+            amount = probes.size_raw(size, place, run.setting, run.environments[env])
             assert isinstance(amount, int)
             outcome = Buy(size, env, probes.read_buy(results, place, run.environments[env], amount))
         outcomes[places.index(place), size, env] = outcome
@@ -236,7 +264,7 @@ async def _first_trip(run: _Run, places: tuple[Place, ...]) -> tuple[TokenFacts,
 
 
 def _buy_plan(run: _Run, place: Place, size: Size, env: int) -> Plan | Missing:
-    amount = probes.size_raw(size, place, run.setting)
+    amount = probes.size_raw(size, place, run.setting, run.environments[env])
     if isinstance(amount, Missing):
         return amount
     return probes.buy_plan(place, run.setting, run.environments[env], size, amount)
@@ -292,7 +320,9 @@ def _probes(run: _Run, venue: _Venue, size: Size) -> list[Probe]:
         Probe(size, policy.later_s, BPS, 0),
         Probe(size, policy.later_s, BPS, 1),
         Probe(size, policy.hour_s, BPS, 0),
+        Probe(size, policy.hour_s, BPS, 1),
         Probe(size, policy.day_s, BPS, 0),
+        Probe(size, policy.day_s, BPS, 1),
         Probe(size, policy.later_s, policy.half_bps, 0),
         Probe(size, policy.later_s, policy.sliver_bps, 0),
         Probe(size, policy.later_s, BPS, 0, "receiver"),
@@ -301,34 +331,42 @@ def _probes(run: _Run, venue: _Venue, size: Size) -> list[Probe]:
     return found + [Probe(other, policy.later_s, BPS, 0) for other in others if venue.bought(other)]
 
 
-def _held_raw(run: _Run, venue: _Venue, probe: Probe) -> int:
-    """What this probe's own environment holds by then; where only the other one was tried, what that did."""
+def _bought(venue: _Venue, probe: Probe) -> Bought:
+    """What this probe's own environment bought; where only the other one was tried, what that did."""
     bought = venue.bought(probe.size, probe.environment) or venue.bought(probe.size)
     assert bought is not None
-    return probes.sellable(bought, probe, run.ctx.policy)
+    return bought
 
 
-def _amount_raw(run: _Run, venue: _Venue, size: Size) -> int:
-    amount = probes.size_raw(size, venue.place, run.setting)
+def _trader(run: _Run, venue: _Venue, probe: Probe) -> Environment:
+    """The probe's environment; where its own size was not tried, it buys what the other one did."""
+    environment = run.environments[probe.environment]
+    if venue.bought(probe.size, probe.environment) is None:
+        return replace(environment, size_bps=BPS, late_s=0)
+    return environment
+
+
+def _amount_raw(run: _Run, venue: _Venue, size: Size, environment: Environment) -> int:
+    amount = probes.size_raw(size, venue.place, run.setting, environment)
     assert isinstance(amount, int)
     return amount
 
 
 def _sell_plan(run: _Run, venue: _Venue, probe: Probe) -> Plan:
-    amount = _amount_raw(run, venue, probe.size)
-    env = run.environments[probe.environment]
-    return probes.sell_plan(venue.place, run.setting, env, probe, amount, _held_raw(run, venue, probe))
+    env = _trader(run, venue, probe)
+    amount = _amount_raw(run, venue, probe.size, env)
+    return probes.sell_plan(venue.place, run.setting, env, probe, amount, _bought(venue, probe))
 
 
 def _pull_plan(run: _Run, venue: _Venue, size: Size) -> Plan:
     bought = venue.bought(size)
     assert bought is not None
-    env, amount = run.environments[0], _amount_raw(run, venue, size)
-    return probes.pull_plan(venue.place, run.setting, env, size, amount, bought.received_raw)
+    env = run.environments[0]
+    amount = _amount_raw(run, venue, size, env)
+    return probes.pull_plan(venue.place, run.setting, env, size, amount, bought)
 
 
 def _cell(run: _Run, venue: _Venue, probe: Probe, results: Results | Missing) -> Cell:
-    env = run.environments[probe.environment]
-    amount = _amount_raw(run, venue, probe.size)
-    outcome = probes.read_sell(results, venue.place, env, probe, amount, _held_raw(run, venue, probe))
-    return Cell(probe, outcome)
+    env = _trader(run, venue, probe)
+    bought = _bought(venue, probe)
+    return Cell(probe, probes.read_sell(results, venue.place, env, probe, bought, run.ctx.policy))

@@ -28,7 +28,6 @@ class Context:
     pool: asyncpg.Pool
     now_s: Callable[[], float]
     entropy: Callable[[], bytes]
-    stale_after_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

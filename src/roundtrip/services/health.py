@@ -2,7 +2,7 @@
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.price import usd_per_eth
 
 from .context import Answered, Context
@@ -25,7 +25,7 @@ async def health(ctx: Context, params: HealthParams) -> Answered[Health]:
     """Never fails: a chain that does not answer makes ``ok`` false."""
     try:
         head = ctx.heads.current()
-    except NodeFault:
+    except RoundtripError:
         return Answered(Health(ok=False, head=ctx.heads.last_number(), blocks_behind=0, eth_usd=None))
     price = usd_per_eth(head.market, ctx.policy)
     return Answered(

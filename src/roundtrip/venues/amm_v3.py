@@ -82,12 +82,22 @@ def plan_buy(venue: Venue, token: Address, contracts: Contracts, amount_raw: int
     )
 
 
+def plan_sweep(contracts: Contracts, to: Address) -> Call:
+    """SwapRouter02 refunds eth and unwraps weth to whoever asks."""
+    return Call(contracts.swap_router02, multicall([REFUND_ETH, abi.call(UNWRAP_WETH9, 0, to)]))
+
+
 def plan_sell(
-    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    seller: Address,
+    approve_raw: int | None = None,
 ) -> tuple[Call, ...]:
     """Approve exactly what is sold, sell it, and where the pool pays weth take it out as eth."""
     router = contracts.swap_router02
-    approve = Call(token, abi.call(APPROVE, router, amount_raw))
+    approve = Call(token, abi.call(APPROVE, router, amount_raw if approve_raw is None else approve_raw))
     if venue.quote != "weth":
         swap = exact_input_single(token, venue.quote_address, venue.fee_pips, seller, amount_raw)
         return approve, Call(router, swap)

@@ -41,6 +41,7 @@ one encoding serves both."""
 
 OPEN_DELTA = 0
 """As an amount: whatever is owed (ActionConstants.sol)."""
+MOST_PERMIT2 = 2**160 - 1
 CALLER = Address("0x" + "1".rjust(40, "0"))
 ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
 
@@ -131,8 +132,18 @@ def plan_buy(venue: Venue, token: Address, contracts: Contracts, amount_raw: int
     return (*allow(venue.quote_address, contracts, amount_raw), execute(contracts, ((V4_SWAP, body),)))
 
 
+def plan_sweep(contracts: Contracts, to: Address) -> Call:
+    """The Universal Router sweeps eth and unwraps weth to whoever asks."""
+    return execute(contracts, ((SWEEP, words(ZERO_ADDRESS, to, 0)), (UNWRAP_WETH, words(to, 0))))
+
+
 def plan_sell(
-    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    seller: Address,
+    approve_raw: int | None = None,
 ) -> tuple[Call, ...]:
     """Allow exactly what is sold, pay it in, swap what arrived, take the money out."""
     settle = words(token, amount_raw, True)
@@ -144,7 +155,7 @@ def plan_sell(
     else:
         body = v4_swap(*first, (TAKE_ALL, words(venue.quote_address, 0)))
         sell = execute(contracts, ((V4_SWAP, body),))
-    return (*allow(token, contracts, amount_raw), sell)
+    return (*allow(token, contracts, amount_raw if approve_raw is None else approve_raw), sell)
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
@@ -173,7 +184,10 @@ def allow(token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, 
     router = contracts.universal_router
     return (
         Call(token, abi.call(APPROVE, contracts.permit2, amount_raw)),
-        Call(contracts.permit2, abi.call(PERMIT2_APPROVE, token, router, amount_raw, FAR_DEADLINE_S)),
+        Call(
+            contracts.permit2,
+            abi.call(PERMIT2_APPROVE, token, router, min(amount_raw, MOST_PERMIT2), FAR_DEADLINE_S),
+        ),
     )
 
 

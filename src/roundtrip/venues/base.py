@@ -57,6 +57,11 @@ class VenueFile(Protocol):
         """The state from the answers; None where a call reverted."""
         ...
 
+    def plan_sweep(self, contracts: Contracts, to: Address) -> Call:
+        """Takes what eth and weth lies in the router out of the way: a trade that takes out what is left
+        of it would count a stranger's dust as its own."""
+        ...
+
     def plan_buy(
         self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int
     ) -> tuple[Call, ...]:
@@ -64,9 +69,16 @@ class VenueFile(Protocol):
         ...
 
     def plan_sell(
-        self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+        self,
+        venue: Venue,
+        token: Address,
+        contracts: Contracts,
+        amount_raw: int,
+        seller: Address,
+        approve_raw: int | None = None,
     ) -> tuple[Call, ...]:
-        """The wallet's calls that sell ``amount_raw`` of the token; the last one is the sell."""
+        """The wallet's calls that sell ``amount_raw`` of the token; the last one is the sell. The others
+        approve exactly that, or ``approve_raw``."""
         ...
 
     def plan_pay_out(

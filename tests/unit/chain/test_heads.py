@@ -81,7 +81,8 @@ class FakeNode:
         self.fault: NodeFault | None = None
         self.asked: list[list[str]] = []
 
-    async def batch(self, calls: Sequence[RpcCall]) -> list[Answer]:
+    async def batch(self, calls: Sequence[RpcCall], budgeted: bool = True) -> list[Answer]:
+        assert not budgeted, "following the head spends nobody's budget"
         self.asked.append(methods(list(calls)))
         if self.fault is not None:
             raise self.fault

@@ -231,9 +231,16 @@ def test_impact_is_never_below_zero_and_unknown_without_the_small_buy() -> None:
 
     assert read(bought(5000, "thousandth")) == 0
     assert read(NODE) == NODE
-    assert read(NO_BUY) is None
-    assert read(replace(small_buy(), received_raw=0)) is None
-    assert read(replace(small_buy(), paid_raw=0)) is None
+    # The next larger one serves where the smallest is refused.
+    assert read(NO_BUY) == 0
+    assert read(replace(small_buy(), received_raw=0)) == 0
+    assert read(replace(small_buy(), paid_raw=0)) == 0
+
+
+def test_a_token_that_refuses_every_smaller_buy_hides_its_price_itself() -> None:
+    found = read_venue(venue(all_buys=buys(tenth=NO_BUY, hundredth=NO_BUY, thousandth=NO_BUY)), POLICY)
+    assert isinstance(found.impact_bps, Missing)
+    assert found.impact_bps.fault == "token"
 
 
 def test_fees_are_the_loss_of_the_smallest_round_trip() -> None:
@@ -256,11 +263,16 @@ def test_half_within_a_day_by_any_probe_is_taking_the_sell(name: str, share: int
     assert takes_sells(read_venue(venue(refused_cells(**outcomes)), POLICY), POLICY) is takes
 
 
-@pytest.mark.parametrize("refused", ["full", "full_again"])
-def test_a_sell_that_only_one_of_two_blocks_takes_is_not_taking_the_sell(refused: str) -> None:
-    found = read_venue(venue(cells(**{refused: NO_MONEY})), POLICY)
+def test_a_sell_that_the_second_block_refuses_is_not_taking_the_sell() -> None:
+    found = read_venue(venue(cells(full_again=NO_MONEY)), POLICY)
     assert found.fickle is True
     assert not takes_sells(found, POLICY)
+
+
+def test_a_sell_that_the_first_block_refuses_is_a_refused_sell() -> None:
+    found = read_venue(venue(cells(full=NO_MONEY)), POLICY)
+    assert found.fickle is False
+    assert found.full == NO_MONEY
 
 
 def test_a_buy_that_only_one_of_two_blocks_takes_says_nothing_of_selling() -> None:

