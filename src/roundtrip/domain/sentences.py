@@ -172,6 +172,8 @@ def _supply_share(evidence: Evidence, reading: VenueReading) -> str:
 
 def _larger(reading: VenueReading, policy: Policy) -> str:
     """What a trade of ten times the size meets, where that is something else."""
+    if not enough(reading.full, policy):
+        return ""
     if isinstance(reading.large, Refused):
         return "; 1 eth of it does not sell"
     if isinstance(reading.large, Sale) and reading.large.loss_bps >= policy.warn_loss_bps:
