@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 import structlog
 
-from roundtrip.chain import facts, probes
+from roundtrip.chain import facts, outcomes, probes
 from roundtrip.chain.heads import Head
 from roundtrip.chain.probes import Place, Setting
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
@@ -243,7 +243,7 @@ async def _first_trip(run: _Run, places: tuple[Place, ...]) -> tuple[TokenFacts,
     token_facts = facts.read_token_facts(fact_results, answers[1], answers[2])
     told = run.results(pay_out_plan, answers[4])
     left = iter(answers[5:])
-    outcomes: dict[tuple[int, Size, int], Buy] = {}
+    tried: dict[tuple[int, Size, int], Buy] = {}
     for (place, size, env), plan in zip(buys, plans, strict=True):
         if isinstance(plan, Missing):
             outcome = Buy(size, env, plan)
@@ -251,14 +251,14 @@ async def _first_trip(run: _Run, places: tuple[Place, ...]) -> tuple[TokenFacts,
             results = run.results(plan, next(left))
             amount = probes.size_raw(size, place, run.setting, run.environments[env])
             assert isinstance(amount, int)
-            outcome = Buy(size, env, probes.read_buy(results, place, run.environments[env], amount))
-        outcomes[places.index(place), size, env] = outcome
+            outcome = Buy(size, env, outcomes.read_buy(results, place, run.environments[env], amount))
+        tried[places.index(place), size, env] = outcome
     venues = []
     for number, place in enumerate(places):
         pool = facts.read_pool_facts(fact_results, number, place, run.token, run.ctx.contracts)
         absent = not isinstance(pool, Missing) and not pool.exists
-        kept = () if absent else tuple(outcomes[number, size, env] for size, env in _BUYS)
-        said = None if absent else probes.read_told(told, f"pay-out-{number}")
+        kept = () if absent else tuple(tried[number, size, env] for size, env in _BUYS)
+        said = None if absent else outcomes.read_told(told, f"pay-out-{number}")
         venues.append(_Venue(place, pool, kept, said))
     return token_facts, venues
 
@@ -289,7 +289,7 @@ async def _second_trip(run: _Run, venues: list[_Venue]) -> tuple[VenueEvidence, 
     refusals: list[Refused | Missing | None] = [None] * len(venues)
     for (number, probe, _), result in zip(asked, results, strict=True):
         if probe is None:
-            refusals[number] = probes.read_told(result, "pull")
+            refusals[number] = outcomes.read_told(result, "pull")
         else:
             cells[number].append(_cell(run, venues[number], probe, result))
     return tuple(
@@ -369,4 +369,4 @@ def _pull_plan(run: _Run, venue: _Venue, size: Size) -> Plan:
 def _cell(run: _Run, venue: _Venue, probe: Probe, results: Results | Missing) -> Cell:
     env = _trader(run, venue, probe)
     bought = _bought(venue, probe)
-    return Cell(probe, probes.read_sell(results, venue.place, env, probe, bought, run.ctx.policy))
+    return Cell(probe, outcomes.read_sell(results, venue.place, env, probe, bought, run.ctx.policy))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundtrip.chain.outcomes import read_buy, read_sell, read_told
 from roundtrip.chain.probes import (
     Place,
     Setting,
@@ -19,9 +20,6 @@ from roundtrip.chain.probes import (
     pay_out_plan,
     planned,
     pull_plan,
-    read_buy,
-    read_sell,
-    read_told,
     sell_plan,
     sellable,
     size_raw,

@@ -1,0 +1,159 @@
+"""What a probe's simulation came to, read from balances. Pure.
+
+Gas is added back. The money side is read in wei for venues paid in eth, else in its own units.
+"""
+
+import re
+from typing import Literal
+
+from roundtrip.domain.evidence import (
+    Bought,
+    BuyOutcome,
+    CellOutcome,
+    Environment,
+    Missing,
+    Probe,
+    Refused,
+    Sold,
+)
+from roundtrip.domain.policy import Policy
+from roundtrip.venues import abi
+
+from .probes import Place, handed_part, planned, sellable
+from .simulate import Results
+
+
+def _quote_at(results: Results, moment: str) -> int | Missing:
+    found = results[f"{moment}-quote"]
+    raw = abi.uint_at(found.data, 0) if found.ok else None
+    return Missing("node", "a balance of the money side could not be read") if raw is None else raw
+
+
+def _tokens_at(results: Results, moment: str) -> int | Missing:
+    found = results[f"{moment}-token"]
+    raw = abi.uint_at(found.data, 0) if found.ok else None
+    return Missing("token", "the token does not tell balances") if raw is None else raw
+
+
+def _paid(results: Results, place: Place, environment: Environment) -> int | Refused | Missing:
+    """What the buy cost, or why there was none."""
+    refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
+    if refused is not None:
+        # The money for it could not be had by a real swap: nothing is known of the venue.
+        return Missing("node", "no route to the money side") if refused.step == "fund" else refused
+    start, after = _quote_at(results, "start"), _quote_at(results, "bought")
+    if isinstance(start, Missing):
+        return start
+    if isinstance(after, Missing):
+        return after
+    paid = start - after - _gas_between(results, ("allow-", "buy"), place, environment)
+    return paid if paid > 0 else Missing("node", "the buy cost nothing, which cannot be")
+
+
+def read_buy(
+    results: Results | Missing, place: Place, environment: Environment, amount_raw: int
+) -> BuyOutcome:
+    """What the buy of trip 1 came to."""
+    if isinstance(results, Missing):
+        return results
+    paid = _paid(results, place, environment)
+    if not isinstance(paid, int):
+        return paid
+    start, after = _tokens_at(results, "start"), _tokens_at(results, "bought")
+    if isinstance(start, Missing):
+        return start
+    if isinstance(after, Missing):
+        return after
+    received = after - start
+    later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
+    held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
+    return Bought(
+        paid_raw=paid,
+        received_raw=received,
+        offered_raw=amount_raw,
+        gas=results["buy"].gas_used,
+        held_later_raw=tuple(received if raw is None else raw for raw in held),
+    )
+
+
+def read_sell(
+    results: Results | Missing,
+    place: Place,
+    environment: Environment,
+    probe: Probe,
+    bought: Bought,
+    policy: Policy,
+) -> CellOutcome:
+    """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1."""
+    if isinstance(results, Missing):
+        return results
+    paid = _paid(results, place, environment)
+    if not isinstance(paid, int):
+        return paid
+    receiver = probe.seller == "receiver"
+    refused = _first_refusal(results, (("transfer", "transfer"),))
+    if refused is not None:
+        return refused
+    sells = [(label, result) for label, result in results.items() if label.startswith("sell")]
+    done = [(label, result) for label, result in sells if result.ok]
+    if not done:
+        approval = _first_refusal(results, (("approve-0", "approve"), ("approve-0-0", "approve")))
+        return approval or Refused("sell", sells[-1][1].reason(), sells[-1][1].gas_used)
+    held = sellable(bought, probe, policy)
+    # A receiver's balance is not asked at all: what it sold is what it was asked to sell, and did.
+    parts = (
+        [handed_part(planned(probe, held), int(label.split("-")[1])) for label, _ in done] if receiver else []
+    )
+    if sum(parts) > held or (len(done) > 1 and not receiver):
+        # More was sold than there is: money came for tokens that a wallet does not have.
+        return Refused("sell", "it lets the same tokens be sold twice", done[0][1].gas_used)
+    before, after = _quote_at(results, "handed" if receiver else "held"), _quote_at(results, "after")
+    if receiver:
+        sold: int | Missing = sum(parts)
+    else:
+        left = _tokens_at(results, "after")
+        sold = left if isinstance(left, Missing) else held - left
+    if isinstance(before, Missing):
+        return before
+    if isinstance(after, Missing):
+        return after
+    if isinstance(sold, Missing):
+        return sold
+    gas = ("approve", "sell") if receiver else ("sell",)
+    return Sold(
+        paid_raw=paid,
+        held_raw=held,
+        planned_raw=sold if receiver else planned(probe, held),
+        sold_raw=sold,
+        back_raw=after - before + _gas_between(results, gas, place, environment),
+        buy_gas=results["buy"].gas_used,
+        sell_gas=done[0][1].gas_used,
+    )
+
+
+def read_told(results: Results | Missing, label: str) -> Refused | Missing | None:
+    """What the token said to a move made directly; None when it did not object."""
+    if isinstance(results, Missing):
+        return results
+    told = results[label]
+    leg: _Leg = "sell" if label == "pull" else "buy"
+    return None if told.ok else Refused(leg, told.reason(), told.gas_used)
+
+
+_Leg = Literal["fund", "buy", "approve", "transfer", "sell"]
+
+
+def _first_refusal(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> Refused | None:
+    for label, step in legs:
+        result = results.get(label)
+        if result is not None and not result.ok:
+            return Refused(step, result.reason(), result.gas_used)
+    return None
+
+
+def _gas_between(results: Results, prefixes: tuple[str, ...], place: Place, environment: Environment) -> int:
+    """What the wallet paid for gas in these calls, in wei; nothing where money is not eth."""
+    if not place.pays_eth():
+        return 0
+    price = min(environment.max_fee_wei, environment.base_fee_wei + environment.tip_wei)
+    return price * sum(result.gas_used for label, result in results.items() if label.startswith(prefixes))
