@@ -6,7 +6,7 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Environment, Missing, PoolFacts, TokenFacts
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.venues import abi, amm_v3
+from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Call, Contracts
 
 from .probes import Place
@@ -34,7 +34,7 @@ def facts_plan(
     """One simulated block of plain reads: the token's own views, a balance, every venue's state."""
     limit = policy.read_gas_limit
     steps = [Step(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
-    balance = Call(token, abi.call(amm_v3.BALANCE_OF, env.reader))
+    balance = Call(token, abi.call(erc20.BALANCE_OF, env.reader))
     steps.append(Step("balanceOf", env.reader, balance, limit))
     for number, place in enumerate(places):
         calls = place.file.fact_calls(place.venue, contracts)

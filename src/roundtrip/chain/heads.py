@@ -13,7 +13,7 @@ import structlog
 from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.evidence import Market, Missing
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.venues import abi, amm_v3
+from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
 from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
@@ -168,7 +168,7 @@ def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
     calls: list[tuple[Address, str]] = []
     for fee in amm_v3.FEE_TIERS_PIPS:
         pool = amm_v3.pool_address(contracts.v3_factory, contracts.weth, contracts.usdg, fee)
-        calls += [(pool, amm_v3.SLOT0), (contracts.weth, abi.call(amm_v3.BALANCE_OF, pool))]
+        calls += [(pool, amm_v3.SLOT0), (contracts.weth, abi.call(erc20.BALANCE_OF, pool))]
     if contracts.eth_usd_feed is not None:
         calls.append((contracts.eth_usd_feed, LATEST_ROUND_DATA))
     pinned = {"blockHash": block.hash}

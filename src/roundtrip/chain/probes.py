@@ -19,13 +19,12 @@ from roundtrip.domain.policy import Policy
 from roundtrip.domain.price import quote_raw
 from roundtrip.domain.readings import MAIN_SIZES
 from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
-from roundtrip.venues import abi, amm_v3
+from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, VenueFile
 
 from .simulate import Plan, PlannedBlock, Step
 
 GET_ETH_BALANCE = "0x4d2301cc"
-TRANSFER = "0xa9059cbb"
 
 _BUY_DELAY_S = 1
 """The buy stands in the next block, a second on: timestamps must rise."""
@@ -81,7 +80,7 @@ def buy_plan(place: Place, setting: Setting, environment: Environment, size: Siz
     policy, watched, passed_s = setting.policy, [], 0
     for round_s in (policy.later_s, policy.hour_s, policy.day_s):
         delay_s = round_s + late_s(environment, round_s)
-        call = Call(setting.token, abi.call(amm_v3.BALANCE_OF, environment.buyer))
+        call = Call(setting.token, abi.call(erc20.BALANCE_OF, environment.buyer))
         step = Step(f"held-{round_s}", environment.reader, call, policy.read_gas_limit)
         watched.append(PlannedBlock(delay_s - passed_s, (step,)))
         passed_s = delay_s
@@ -127,7 +126,7 @@ def _handed_blocks(
 ) -> tuple[PlannedBlock, PlannedBlock]:
     """All of it to another wallet, and in a later block what that wallet sells of it."""
     receiver = environment.receiver
-    handed = Call(setting.token, abi.call(TRANSFER, receiver, planned_raw))
+    handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, planned_raw))
     transfer = Step("transfer", environment.buyer, handed, setting.policy.transfer_gas_limit)
     steps = [_quote_read("handed", place, setting, environment, receiver)]
     # What arrives is not known beforehand where transfers are taxed: the largest part that the
@@ -285,8 +284,8 @@ def _reads(moment: str, place: Place, setting: Setting, environment: Environment
     if place.pays_eth():
         quote = Call(contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
     else:
-        quote = Call(place.venue.quote_address, abi.call(amm_v3.BALANCE_OF, of))
-    tokens = Call(setting.token, abi.call(amm_v3.BALANCE_OF, of))
+        quote = Call(place.venue.quote_address, abi.call(erc20.BALANCE_OF, of))
+    tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, of))
     limit = setting.policy.read_gas_limit
     return [
         Step(f"{moment}-quote", environment.reader, quote, limit),

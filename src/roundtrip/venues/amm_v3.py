@@ -3,7 +3,7 @@
 from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import Address
 
-from . import abi
+from . import abi, erc20
 from .base import Call, Contracts
 
 KIND: VenueKind = "amm_v3"
@@ -14,10 +14,6 @@ FEE_TIERS_PIPS = (100, 500, 3000, 10_000)
 POOL_INIT_CODE_HASH = "e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54"
 """keccak256 of UniswapV3Pool's creation code, which fixes every pool's address (v3-core 1.0.1)."""
 
-APPROVE = "0x095ea7b3"
-TRANSFER = "0xa9059cbb"
-TRANSFER_FROM = "0x23b872dd"
-BALANCE_OF = "0x70a08231"
 EXACT_INPUT_SINGLE = "0x04e45aaf"
 EXACT_OUTPUT_SINGLE = "0x5023b4df"
 MULTICALL = "0xac9650d8"
@@ -56,7 +52,7 @@ def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
     return (
         Call(venue.pool, SLOT0),
         Call(venue.pool, LIQUIDITY),
-        Call(venue.quote_address, abi.call(BALANCE_OF, venue.pool)),
+        Call(venue.quote_address, abi.call(erc20.BALANCE_OF, venue.pool)),
     )
 
 
@@ -77,7 +73,7 @@ def plan_buy(venue: Venue, token: Address, contracts: Contracts, amount_raw: int
     if pays_eth:
         return (Call(router, multicall([swap, REFUND_ETH]), amount_raw),)
     return (
-        Call(venue.quote_address, abi.call(APPROVE, router, amount_raw)),
+        Call(venue.quote_address, abi.call(erc20.APPROVE, router, amount_raw)),
         Call(router, swap),
     )
 
@@ -97,7 +93,7 @@ def plan_sell(
 ) -> tuple[Call, ...]:
     """Approve exactly what is sold, sell it, and where the pool pays weth take it out as eth."""
     router = contracts.swap_router02
-    approve = Call(token, abi.call(APPROVE, router, amount_raw if approve_raw is None else approve_raw))
+    approve = Call(token, abi.call(erc20.APPROVE, router, amount_raw if approve_raw is None else approve_raw))
     if venue.quote != "weth":
         swap = exact_input_single(token, venue.quote_address, venue.fee_pips, seller, amount_raw)
         return approve, Call(router, swap)
@@ -109,7 +105,7 @@ def plan_sell(
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
     """The pool's own transfer of one unit to the buyer."""
     assert venue.pool is not None
-    return venue.pool, Call(token, abi.call(TRANSFER, buyer, 1))
+    return venue.pool, Call(token, abi.call(erc20.TRANSFER, buyer, 1))
 
 
 def plan_pull(
@@ -117,7 +113,7 @@ def plan_pull(
 ) -> tuple[Address, Call]:
     """The router's own transferFrom into the pool."""
     assert venue.pool is not None
-    return contracts.swap_router02, Call(token, abi.call(TRANSFER_FROM, seller, venue.pool, amount_raw))
+    return contracts.swap_router02, Call(token, abi.call(erc20.TRANSFER_FROM, seller, venue.pool, amount_raw))
 
 
 _CALLER = Address("0x" + "1".rjust(40, "0"))

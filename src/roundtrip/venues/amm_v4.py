@@ -7,7 +7,7 @@ token that taxes its transfers sells here, and its tax is measured.
 from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
-from . import abi
+from . import abi, erc20
 from .base import Call, Contracts
 
 KIND: VenueKind = "amm_v4"
@@ -22,9 +22,6 @@ SWAP_PERMISSIONS = 0b11001100
 """The low bits of a hook's address that let it take part in swaps: before and after swap, and their
 return deltas (Hooks.sol, v4-core 1.0.2)."""
 
-APPROVE = "0x095ea7b3"
-TRANSFER = "0xa9059cbb"
-TRANSFER_FROM = "0x23b872dd"
 EXECUTE = "0x3593564c"
 PERMIT2_APPROVE = "0x87517c45"
 GET_SLOT0 = "0xc815641c"
@@ -160,14 +157,14 @@ def plan_sell(
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
     """The pool manager's own transfer of one unit to the buyer."""
-    return contracts.v4_pool_manager, Call(token, abi.call(TRANSFER, buyer, 1))
+    return contracts.v4_pool_manager, Call(token, abi.call(erc20.TRANSFER, buyer, 1))
 
 
 def plan_pull(
     venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
 ) -> tuple[Address, Call]:
     """Permit2's own transferFrom to the pool manager."""
-    data = abi.call(TRANSFER_FROM, seller, contracts.v4_pool_manager, amount_raw)
+    data = abi.call(erc20.TRANSFER_FROM, seller, contracts.v4_pool_manager, amount_raw)
     return contracts.permit2, Call(token, data)
 
 
@@ -183,7 +180,7 @@ def allow(token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, 
     """The token lets Permit2, and Permit2 lets the router, take exactly this much."""
     router = contracts.universal_router
     return (
-        Call(token, abi.call(APPROVE, contracts.permit2, amount_raw)),
+        Call(token, abi.call(erc20.APPROVE, contracts.permit2, amount_raw)),
         Call(
             contracts.permit2,
             abi.call(PERMIT2_APPROVE, token, router, min(amount_raw, MOST_PERMIT2), FAR_DEADLINE_S),

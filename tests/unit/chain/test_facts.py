@@ -19,7 +19,7 @@ from roundtrip.chain.simulate import Results, StepResult
 from roundtrip.domain.evidence import Missing, PoolFacts, TokenFacts
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.venues import abi, amm_v3
+from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 
@@ -76,7 +76,7 @@ def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
         (ENVIRONMENT.reader, POLICY.read_gas_limit, 0)
     }
     assert {step.call.to for step in block.steps[:7]} == {TOKEN}
-    assert block.steps[6].call.data == abi.call(amm_v3.BALANCE_OF, ENVIRONMENT.reader)
+    assert block.steps[6].call.data == abi.call(erc20.BALANCE_OF, ENVIRONMENT.reader)
     expected = [call for place in PLACES for call in amm_v3.fact_calls(place.venue, CONTRACTS)]
     assert [step.call for step in block.steps[7:]] == expected
     assert dict(block.balances).keys() == {ENVIRONMENT.reader}

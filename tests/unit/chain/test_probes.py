@@ -40,7 +40,7 @@ from roundtrip.domain.evidence import (
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import MAIN_SIZES
 from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
-from roundtrip.venues import abi, amm_v3, amm_v4
+from roundtrip.venues import abi, amm_v3, amm_v4, erc20
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused, word
 from unit.venues.network import BELOW, CONTRACTS, address
 
@@ -156,7 +156,7 @@ def pulled_by(place: Place, known: Bought | None = None) -> Plan:
 
 
 def asks_balance_of_token(step: Step) -> bool:
-    return step.call.to == TOKEN and step.call.data.startswith(amm_v3.BALANCE_OF)
+    return step.call.to == TOKEN and step.call.data.startswith(erc20.BALANCE_OF)
 
 
 BUY_LABELS = {
@@ -195,7 +195,7 @@ def test_what_is_held_is_asked_when_this_environment_would_sell(place: Place) ->
     assert [time_s - 1 for time_s in times_s[1:]] == [13 + 14, 3600 + 15 * 14, 86_400 + 360 * 14]
     for step in (step for block in plan.blocks[1:] for step in block.steps):
         assert (step.sender, step.gas_limit) == (READER, POLICY.read_gas_limit)
-        assert (step.call.to, step.call.data) == (TOKEN, abi.call(amm_v3.BALANCE_OF, BUYER))
+        assert (step.call.to, step.call.data) == (TOKEN, abi.call(erc20.BALANCE_OF, BUYER))
 
 
 @pytest.mark.parametrize("place", [WETH, USDG, ETH], ids=["weth", "usdg", "eth"])
@@ -274,13 +274,13 @@ def test_balances_are_those_of_the_trader_in_the_token_and_in_the_money(place: P
     calls = {step.label: step.call for step in steps_of(bought_by(place))}
     assert (calls["start-token"].to, calls["start-token"].data) == (
         TOKEN,
-        abi.call(amm_v3.BALANCE_OF, BUYER),
+        abi.call(erc20.BALANCE_OF, BUYER),
     )
     money = calls["start-quote"]
     if place is WETH:
         assert (money.to, money.data) == (CONTRACTS.multicall3, abi.call("0x4d2301cc", BUYER))
     else:
-        assert (money.to, money.data) == (CONTRACTS.usdg, abi.call(amm_v3.BALANCE_OF, BUYER))
+        assert (money.to, money.data) == (CONTRACTS.usdg, abi.call(erc20.BALANCE_OF, BUYER))
     assert calls["bought-token"] == calls["start-token"]
     assert calls["bought-quote"] == money
 

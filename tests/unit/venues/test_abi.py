@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from roundtrip.chain import facts, heads, probes
 from roundtrip.domain.types import Address
-from roundtrip.venues import abi, amm_v3
+from roundtrip.venues import abi, amm_v3, amm_v4, erc20
 
 SIGNATURES: dict[str, tuple[ModuleType, str]] = {
-    "approve(address,uint256)": (amm_v3, "APPROVE"),
-    "transfer(address,uint256)": (amm_v3, "TRANSFER"),
-    "transferFrom(address,address,uint256)": (amm_v3, "TRANSFER_FROM"),
-    "balanceOf(address)": (amm_v3, "BALANCE_OF"),
+    "approve(address,uint256)": (erc20, "APPROVE"),
+    "transfer(address,uint256)": (erc20, "TRANSFER"),
+    "transferFrom(address,address,uint256)": (erc20, "TRANSFER_FROM"),
+    "balanceOf(address)": (erc20, "BALANCE_OF"),
     "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))": (
         amm_v3,
         "EXACT_INPUT_SINGLE",
@@ -32,6 +32,10 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "slot0()": (amm_v3, "SLOT0"),
     "liquidity()": (amm_v3, "LIQUIDITY"),
     "getPool(address,address,uint24)": (amm_v3, "GET_POOL"),
+    "execute(bytes,bytes[],uint256)": (amm_v4, "EXECUTE"),
+    "approve(address,address,uint160,uint48)": (amm_v4, "PERMIT2_APPROVE"),
+    "getSlot0(bytes32)": (amm_v4, "GET_SLOT0"),
+    "getLiquidity(bytes32)": (amm_v4, "GET_LIQUIDITY"),
     "latestRoundData()": (heads, "LATEST_ROUND_DATA"),
     "getEthBalance(address)": (probes, "GET_ETH_BALANCE"),
 }
@@ -54,16 +58,12 @@ def test_a_selector_constant_is_the_hash_of_its_signature(signature: str) -> Non
     assert abi.selector(signature) == selector_of(signature)
 
 
-def test_a_second_copy_of_a_selector_is_the_first() -> None:
-    assert probes.TRANSFER == amm_v3.TRANSFER
-
-
 def test_the_tokens_views_are_asked_by_the_hash_of_their_names() -> None:
     assert [f"{name}()" for name, _ in facts._VIEWS] == list(VIEWS)
     assert [head for _, head in facts._VIEWS] == [selector_of(signature) for signature in VIEWS]
 
 
-@pytest.mark.parametrize("module", [amm_v3, facts, heads, probes], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [amm_v3, amm_v4, erc20, facts, heads, probes], ids=lambda m: m.__name__)
 def test_every_selector_constant_has_its_signature_here(module: ModuleType) -> None:
     found = {
         name
@@ -71,7 +71,7 @@ def test_every_selector_constant_has_its_signature_here(module: ModuleType) -> N
         if isinstance(value, str) and re.fullmatch("0x[0-9a-f]{8}", value)
     }
     known = {name for of, name in SIGNATURES.values() if of is module}
-    assert found - known <= ({"TRANSFER"} if module is probes else set())
+    assert found == known
 
 
 def test_the_proxy_admin_slot_is_the_one_of_eip_1967() -> None:
