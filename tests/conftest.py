@@ -13,8 +13,10 @@ import asyncpg
 import pytest
 
 from roundtrip.assembly import CHAIN_ID, contracts_from
+from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
+from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
@@ -100,16 +102,18 @@ async def context_for(
     """A context over the node at ``node_url``, its head refreshed once and not followed."""
     async with aiohttp.ClientSession() as session:
         node = Node(node_url, session, timeout_s)
-        heads = Heads(node, CHAIN_ID, contracts_from(built.contracts), market_age_s=0.0)
+        contracts = contracts_from(built.contracts)
+        heads = Heads(node, CHAIN_ID, contracts, market_age_s=0.0, book=Book(contracts))
         draws = itertools.count()
         yield Context(
             chain_id=CHAIN_ID,
-            contracts=contracts_from(built.contracts),
+            contracts=contracts,
             node=node,
             heads=heads,
             dialect=ANVIL,
             policy=POLICY,
             pool=pool,
+            rates=Rates(node, contracts),
             now_s=time.time,
             entropy=lambda: next(draws).to_bytes(32, "big"),
         )

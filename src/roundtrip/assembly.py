@@ -22,8 +22,10 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
+from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
+from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Budget, Node
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import parse_address
@@ -55,12 +57,9 @@ class PortTaken(Exception):
 def contracts_from(named: Mapping[str, str]) -> Contracts:
     """The network's contracts from their names in ``devnet.json``. Raises KeyError when one is missing."""
     snake = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): value for name, value in named.items()}
-    wanted = [f.name for f in fields(Contracts) if f.name != "eth_usd_feed"]
-    feed = snake.get("eth_usd_feed")
-    return Contracts(
-        **{name: parse_address(snake[name]) for name in wanted},
-        eth_usd_feed=parse_address(feed) if feed else None,
-    )
+    perhaps = {f.name for f in fields(Contracts) if f.default is None}
+    wanted = [f.name for f in fields(Contracts) if f.name not in perhaps or snake.get(f.name)]
+    return Contracts(**{name: parse_address(snake[name]) for name in wanted})
 
 
 def listen(host: str, port: int, setting: str) -> socket.socket:
@@ -112,7 +111,7 @@ async def context(
             timeout_s=settings.node_timeout_ms / 1000,
             budget=Budget(settings.node_calls_per_day),
         )
-        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms)
+        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms, book=Book(contracts))
         await stack.enter_async_context(heads.following())
         yield Context(
             chain_id=CHAIN_ID,
@@ -122,6 +121,7 @@ async def context(
             dialect=ANVIL,
             policy=POLICY,
             pool=pool,
+            rates=Rates(node, contracts),
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
         )

@@ -11,7 +11,8 @@ from roundtrip.domain.evidence import Evidence, Sold
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
-from roundtrip.services.check import check, gather
+from roundtrip.services.check import check
+from roundtrip.services.gather import gather
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.store import evidence as evidence_store

@@ -12,7 +12,7 @@ from roundtrip.domain.evidence import Evidence, Refused, Sold
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
-from roundtrip.services.check import gather
+from roundtrip.services.gather import gather
 from roundtrip.services.context import Context
 from support.wallet import Fill, Wallet
 

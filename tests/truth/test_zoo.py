@@ -14,7 +14,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
-from roundtrip.services.check import gather
+from roundtrip.services.gather import gather
 from roundtrip.services.context import Context
 from truth.test_truth import expected, probe_raw, trade
 

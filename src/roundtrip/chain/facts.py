@@ -3,10 +3,10 @@
 import msgspec
 
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Environment, Missing, PoolFacts, TokenFacts
+from roundtrip.domain.evidence import Curve, Environment, Launch, Missing, PoolFacts, TokenFacts
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.venues import abi, erc20
+from roundtrip.venues import abi, erc20, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
 from .probes import Place
@@ -36,6 +36,11 @@ def facts_plan(
     steps = [Step(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
     balance = Call(token, abi.call(erc20.BALANCE_OF, env.reader))
     steps.append(Step("balanceOf", env.reader, balance, limit))
+    known = launchpad.of_contracts(contracts)
+    if known is not None:
+        factory, hook = known
+        steps.append(Step("launch", env.reader, launchpad.record_call(token, factory), limit))
+        steps.append(Step("hook-fee", env.reader, launchpad.hook_fee_call(hook), limit))
     for number, place in enumerate(places):
         calls = place.file.fact_calls(place.venue, contracts)
         steps += [Step(f"venue-{number}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
@@ -50,6 +55,77 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
 def admin_call(token: Address, pinned: BlockRef) -> RpcCall:
     """The proxy admin's storage slot at the pinned block."""
     return RpcCall("eth_getStorageAt", [token, PROXY_ADMIN_SLOT, {"blockHash": pinned.hash}])
+
+
+SnipeAnswer = msgspec.Raw | RpcError | None
+"""The node's answer to ``snipe_call``; None where no curve was known to ask."""
+
+
+def snipe_call(place: Place, env: Environment, pinned: BlockRef) -> RpcCall:
+    """What share of a buy a curve takes of a wallet that nobody knows, at the pinned block itself."""
+    call = launchpad_curve.snipe_call(place.venue, env.buyer)
+    return RpcCall("eth_call", [{"to": call.to, "data": call.data}, {"blockHash": pinned.hash}])
+
+
+def read_launch(
+    results: Results | Missing,
+    token: Address,
+    places: tuple[Place, ...],
+    snipe: SnipeAnswer,
+    contracts: Contracts,
+) -> Launch | Missing | None:
+    """What the launchpad says of the token, and its curve's state where that is among the places. None:
+    it was not launched there."""
+    if launchpad.of_contracts(contracts) is None:
+        return None
+    if isinstance(results, Missing):
+        return results
+    told = results["launch"]
+    record = launchpad.read_record(token, told.data if told.ok else None)
+    if record is None:
+        return None
+    return Launch(
+        phase=record.phase,
+        curve=record.curve,
+        deployer=record.deployer,
+        quote_address=record.quote_address,
+        threshold_raw=record.threshold_raw,
+        pool_fee_pips=record.pool_fee_pips,
+        tick_spacing=record.tick_spacing,
+        creator_tax_bps=record.creator_tax_bps,
+        swept_at_s=record.swept_at_s,
+        hook_fee_bps=_uint(results["hook-fee"]),
+        curve_state=_curve(results, record, places, snipe, contracts) if record.phase == "curve" else None,
+    )
+
+
+def _curve(
+    results: Results,
+    record: launchpad.Record,
+    places: tuple[Place, ...],
+    snipe: SnipeAnswer,
+    contracts: Contracts,
+) -> Curve | Missing | None:
+    number = next((n for n, place in enumerate(places) if place.venue.pool == record.curve), None)
+    if number is None:
+        return None
+    answers = _answers(results, number, len(places[number].file.fact_calls(places[number].venue, contracts)))
+    if snipe is None:
+        return None
+    # A curve of another make, which knows no such tax, reverts.
+    told = b"" if isinstance(snipe, RpcError) and snipe.code == _REVERTED else _bytes(snipe)
+    if isinstance(told, Missing):
+        return told
+    return launchpad_curve.read_curve(answers, abi.uint_at(told, 0) or 0)
+
+
+_REVERTED = 3
+"""The code of a call that reverted, as geth and anvil answer eth_call."""
+
+
+def _answers(results: Results, number: int, count: int) -> tuple[bytes | None, ...]:
+    found = (results[f"venue-{number}-{n}"] for n in range(count))
+    return tuple(r.data if r.ok else None for r in found)
 
 
 def read_token_facts(
@@ -91,8 +167,7 @@ def read_pool_facts(
     if isinstance(results, Missing):
         return results
     count = len(place.file.fact_calls(place.venue, contracts))
-    found = (results[f"venue-{number}-{n}"] for n in range(count))
-    return place.file.read_facts(place.venue, token, tuple(r.data if r.ok else None for r in found))
+    return place.file.read_facts(place.venue, token, _answers(results, number, count))
 
 
 def _bytes(answer: msgspec.Raw | RpcError) -> bytes | Missing:

@@ -16,6 +16,7 @@ from roundtrip.domain.types import Address, BlockRef
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
+from .book import Book
 from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
 
 LATEST_ROUND_DATA = "0xfeaf968c"
@@ -59,6 +60,7 @@ class Heads:
         market_age_s: float = 2.0,
         stale_s: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
+        book: Book | None = None,
     ) -> None:
         self._node = node
         self._chain_id = chain_id
@@ -67,6 +69,7 @@ class Heads:
         self._market_age_s = market_age_s
         self._stale_s = stale_s
         self._clock = clock
+        self.book = book
         self._head: Head | None = None
         self._last_number = 0
         self._answered_s = -1e9
@@ -127,6 +130,7 @@ class Heads:
         if self._head is not None and self._head.block.hash == block.hash:
             return self._head
         market = await self._market_at(block)
+        await self._read_book(block.number)
         self._last_number = max(self._last_number, block.number)
         self._head = Head(
             block=block,
@@ -137,6 +141,16 @@ class Heads:
             heard_s=self._clock(),
         )
         return self._head
+
+    async def _read_book(self, head: int) -> None:
+        """Reads what is new since the last head; after a fault it is asked again with the next one."""
+        if self.book is None:
+            return
+        with contextlib.suppress(RoundtripError):
+            while calls := self.book.calls(head):
+                (answer,) = await self._node.batch(calls, budgeted=False)
+                if not self.book.read(answer, head):
+                    return
 
     async def _market_at(self, block: BlockRef) -> Market:
         now = self._clock()

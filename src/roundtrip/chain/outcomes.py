@@ -9,6 +9,7 @@ from typing import Literal
 from roundtrip.domain.evidence import (
     Bought,
     BuyOutcome,
+    Carried,
     CellOutcome,
     Environment,
     Missing,
@@ -47,7 +48,8 @@ def _paid(results: Results, place: Place, environment: Environment) -> int | Ref
     if isinstance(after, Missing):
         return after
     paid = start - after - _gas_between(results, ("allow-", "buy"), place, environment)
-    return paid if paid > 0 else Missing("node", "the buy cost nothing, which cannot be")
+    # Routers are swept of strangers' dust before: only what it trades can have paid for it.
+    return paid if paid > 0 else Missing("token", "the buy cost nothing, which cannot be")
 
 
 def read_buy(
@@ -138,6 +140,22 @@ def read_told(results: Results | Missing, label: str) -> Refused | Missing | Non
     told = results[label]
     leg: _Leg = "sell" if label == "pull" else "buy"
     return None if told.ok else Refused(leg, told.reason(), told.gas_used)
+
+
+def read_carried(
+    results: Results | Missing, moved_raw: int, asked: bool
+) -> Carried | Refused | Missing | None:
+    """What became of ``moved_raw`` tokens moved past the pool; None where that was not asked."""
+    if not asked or isinstance(results, Missing):
+        return results if asked and isinstance(results, Missing) else None
+    refused = _first_refusal(results, (("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")))
+    if refused is not None:
+        return refused
+    told = [results[name] for name in ("pool-before", "pool-after", "paid-out")]
+    before, after, received = (abi.uint_at(one.data, 0) if one.ok else None for one in told)
+    if before is None or after is None or received is None:
+        return Missing("token", "the token does not tell balances")
+    return Carried(moved_raw, after - before, received)
 
 
 _Leg = Literal["fund", "buy", "approve", "transfer", "sell"]

@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 from roundtrip.domain.evidence import (
     Bought,
     Environment,
+    Hop,
     Market,
     Missing,
     Probe,
+    Quote,
     Size,
     Venue,
 )
 from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import quote_raw
+from roundtrip.domain.price import quote_raw, rate_of
 from roundtrip.domain.readings import MAIN_SIZES
 from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
 from roundtrip.venues import abi, amm_v3, erc20
@@ -112,13 +114,24 @@ def sell_plan(
         environment,
         (
             first,
-            PlannedBlock(early_s, tuple(approvals)),
+            PlannedBlock(early_s, (*_company(place, setting, environment, amount_raw), *approvals)),
             PlannedBlock(_APPROVED_BEFORE_S, (held, *sells, *after)),
         ),
     )
 
 
 _APPROVED_BEFORE_S = 6
+
+
+def _company(place: Place, setting: Setting, environment: Environment, amount_raw: int) -> tuple[Step, ...]:
+    """Somebody else's small buy. What the launchpad launches is its own code, which knows no such trap."""
+    if not environment.company or not place.pays_eth() or place.venue.kind == "launchpad_curve":
+        return ()
+    small_raw, other = max(1, amount_raw // setting.policy.fee_divisor), environment.receiver
+    calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, small_raw, other)
+    return tuple(
+        Step(f"company-{n}", other, c, setting.policy.partial_sell_gas_limit) for n, c in enumerate(calls)
+    )
 
 
 def _handed_blocks(
@@ -158,16 +171,30 @@ def late_s(environment: Environment, delay_s: int) -> int:
 def pull_plan(
     place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int, bought: Bought
 ) -> Plan:
-    """Trip 2: the same buy, then the router's own pull of the wallet's tokens, to hear the token's word."""
+    """Trip 2: the same buy, then the router's own pull of the wallet's tokens, to hear the token's word.
+
+    Where a hook takes part in swaps it is also seen what arrives of that, and of as much paid out: what a
+    swap takes beyond it is the pool's own keep.
+    """
     buyer, limit, contracts = environment.buyer, setting.policy.approve_gas_limit, setting.contracts
     bought_raw = max(1, bought.received_raw)
     sell_calls = place.file.plan_sell(place.venue, setting.token, contracts, bought_raw, buyer)
     puller, pull = place.file.plan_pull(place.venue, setting.token, contracts, bought_raw, buyer)
     steps = [Step(f"approve-{n}", buyer, call, limit) for n, call in enumerate(sell_calls[:-1])]
-    steps.append(Step("pull", puller, pull, limit))
+    pulled = Step("pull", puller, pull, limit)
+    payers = [(puller, WEI_PER_ETH)]
+    if place.venue.keeps_by_hook():
+        payer, _ = place.file.plan_pay_out(place.venue, setting.token, contracts, buyer)
+        paid_out = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, bought_raw))
+        before, after = (_token_read(f"pool-{n}", setting, environment, payer) for n in ("before", "after"))
+        last = _token_read("paid-out", setting, environment, environment.receiver)
+        steps += [before, pulled, after, Step("pay-out", payer, paid_out, limit), last]
+        payers.append((payer, WEI_PER_ETH))
+    else:
+        steps.append(pulled)
     first = _buy_block(place, setting, environment, size, amount_raw, bought.gas)
     # The puller is paid for here and not at the start: a router hands what eth it holds to the buyer.
-    then = PlannedBlock(setting.policy.later_s, tuple(steps), ((puller, WEI_PER_ETH),))
+    then = PlannedBlock(setting.policy.later_s, tuple(steps), tuple(payers))
     return Plan(environment, (first, then))
 
 
@@ -225,15 +252,11 @@ def _buy_block(
     half as much again, as a wallet's does, and the token is asked for no balance."""
     policy, buyer = setting.policy, environment.buyer
     sweep = place.file.plan_sweep(setting.contracts, environment.reader)
-    steps = [Step("sweep", environment.reader, sweep, policy.transfer_gas_limit)]
-    if not place.pays_eth():
-        most_wei = _start_wei(setting, environment, size) - _gas_float(setting.policy, environment) // 2
-        fee = setting.market.pool_fee_pips or 0
-        fund = amm_v3.plan_eth_to_usdg(setting.contracts, fee, amount_raw, most_wei)
-        steps.append(Step("fund", buyer, fund, policy.transfer_gas_limit))
+    steps = [] if sweep is None else [Step("sweep", environment.reader, sweep, policy.transfer_gas_limit)]
+    steps += _fund_steps(place, setting, environment, size, amount_raw)
     looks = _reads if known_gas is None else _only_quote
     steps += looks("start", place, setting, environment, buyer)
-    calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, amount_raw)
+    calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, amount_raw, buyer)
     steps += [Step(f"allow-{n}", buyer, call, policy.approve_gas_limit) for n, call in enumerate(calls[:-1])]
     limit = policy.buy_gas_limit if known_gas is None else min(policy.buy_gas_limit, known_gas * 3 // 2)
     steps.append(Step("buy", buyer, calls[-1], limit))
@@ -245,6 +268,34 @@ def _buy_block(
     )
     nonces = ((buyer, environment.nonce), (environment.receiver, environment.nonce))
     return PlannedBlock(_BUY_DELAY_S, tuple(steps), balances, nonces)
+
+
+def _fund_steps(
+    place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int
+) -> list[Step]:
+    """The money a venue is paid in, really bought with eth, and what else the wallet is to hold."""
+    policy, buyer, contracts = setting.policy, environment.buyer, setting.contracts
+    to_usdg, steps = route_to("usdg", setting), []
+    if environment.own_usdg_raw and to_usdg:
+        held = amm_v3.plan_eth_to(
+            contracts, to_usdg, environment.own_usdg_raw, environment.gas_float_wei // 4
+        )
+        steps.append(Step("hold", buyer, held, policy.transfer_gas_limit))
+    if not place.pays_eth():
+        most_wei = _start_wei(setting, environment, size) - _gas_float(policy, environment) // 2
+        route = route_to(place.venue.quote, setting)
+        fund = amm_v3.plan_eth_to(contracts, route, amount_raw, most_wei)
+        steps.append(Step("fund", buyer, fund, policy.transfer_gas_limit))
+    return steps
+
+
+def route_to(quote: Quote, setting: Setting) -> tuple[Hop, ...]:
+    """The v3 pools that lead from weth to a money; empty where no way is known."""
+    if quote == "usdg":
+        fee = setting.market.pool_fee_pips
+        return () if fee is None else (Hop(setting.contracts.usdg, fee),)
+    rate = rate_of(quote, setting.market)
+    return () if rate is None else rate.route
 
 
 def _sell_steps(
@@ -285,9 +336,12 @@ def _reads(moment: str, place: Place, setting: Setting, environment: Environment
         quote = Call(contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
     else:
         quote = Call(place.venue.quote_address, abi.call(erc20.BALANCE_OF, of))
-    tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, of))
-    limit = setting.policy.read_gas_limit
     return [
-        Step(f"{moment}-quote", environment.reader, quote, limit),
-        Step(f"{moment}-token", environment.reader, tokens, limit),
+        Step(f"{moment}-quote", environment.reader, quote, setting.policy.read_gas_limit),
+        _token_read(f"{moment}-token", setting, environment, of),
     ]
+
+
+def _token_read(label: str, setting: Setting, environment: Environment, of: Address) -> Step:
+    tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, of))
+    return Step(label, environment.reader, tokens, setting.policy.read_gas_limit)

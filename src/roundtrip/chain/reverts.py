@@ -9,6 +9,23 @@ _PANICS = {
     0x32: "index out of bounds",
     0x41: "out of memory",
 }
+_WRAPPED = bytes.fromhex("90bfb865")
+_KNOWN = {
+    bytes.fromhex(selector): name
+    for selector, name in {
+        "90bfb865": "WrappedError",
+        "5212cba1": "CurrencyNotSettled",
+        "3b99b53d": "SliceOutOfBounds",
+        "8b063d73": "V4TooLittleReceived",
+        "486aa307": "PoolNotInitialized",
+        "025ac17e": "CurveGraduated",
+        "71c4efed": "SlippageExceeded",
+        "1f2a2005": "ZeroAmount",
+        "da52ba9e": "NativeValueMismatch",
+        "e0aeda7d": "UnexpectedNativeValue",
+    }.items()
+}
+"""Errors of the exchanges' and the launchpad's own contracts, whose names say more than their hashes."""
 _MOST_BYTES = 1024
 """Longer reasons are cut: a revert may carry a megabyte."""
 
@@ -21,9 +38,20 @@ def reason_in(data: bytes) -> str | None:
     if head == _PANIC and len(body) >= 32:
         number = int.from_bytes(body[:32], "big")
         return _PANICS.get(number, f"panic {number}")
+    if head == _WRAPPED:
+        return _wrapped(body) or _KNOWN[head]
     if len(data) >= 4:
-        return f"custom error 0x{head.hex()}"
+        return _KNOWN.get(head, f"custom error 0x{head.hex()}")
     return None
+
+
+def _wrapped(body: bytes) -> str | None:
+    """WrappedError(address target, bytes4 selector, bytes reason, bytes details), ERC-7751: v4 puts what a
+    hook said into it. Its reason is read as far as it is plain."""
+    offset = int.from_bytes(body[64:96], "big")
+    length = int.from_bytes(body[offset : offset + 32], "big")
+    inner = body[offset + 32 :][: min(length, _MOST_BYTES)]
+    return None if inner[:4] == _WRAPPED else reason_in(inner)
 
 
 def _error_string(data: bytes) -> str | None:

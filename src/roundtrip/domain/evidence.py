@@ -45,6 +45,10 @@ class Environment:
     approve_gas_limit: int = 300_000
     late_s: int = 0
     sell_gas_ladder: tuple[int, ...] = ()
+    own_usdg_raw: int = 0
+    """Usdg really bought beforehand, in its units: a wallet that holds something else too."""
+    company: bool = False
+    """Between buy and sell somebody else buys a little, as happens to everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +66,38 @@ class TokenFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Hop:
+    """One v3 pool on the way from weth to another money: what it leads to, and its fee."""
+
+    to: Address
+    fee_pips: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteRate:
+    """What one whole eth was worth of a money that is not eth, weth or usdg, in its base units, and the
+    way there by v3 pools, from weth on."""
+
+    asset: Address
+    units_per_eth_raw: int
+    route: tuple[Hop, ...]
+    decimals: int
+
+
+@dataclass(frozen=True, slots=True)
 class Market:
     """What one eth was worth at ``block_number``, from the deepest weth/usdg pool.
 
     ``usdg_per_eth_raw`` is in usdg base units for one whole eth; ``feed_usd_e8`` is the price feed's
-    dollars times 1e8, where the network has a feed.
+    dollars times 1e8, where the network has a feed. ``rates``: other money that venues of this token
+    are paid in, as far as a way to it was found.
     """
 
     block_number: int
     usdg_per_eth_raw: int | Missing
     pool_fee_pips: int | None
     feed_usd_e8: int | None
+    rates: tuple[QuoteRate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +109,13 @@ class PoolFacts:
     liquidity: int
     quote_reserve_raw: int
 
+
+DYNAMIC_FEE_FLAG = 0x800000
+"""A pool key with this fee has its hook set the fee (LPFeeLibrary, v4-core 1.0.2)."""
+
+SWAP_PERMISSIONS = 0b11001100
+"""The low bits of a hook's address that let it take part in swaps: before and after swap, and their
+return deltas (Hooks.sol, v4-core 1.0.2)."""
 
 Quote = Literal["eth", "weth", "usdg"] | Address
 """The money side of a venue: its short name, or the token's address where it has none."""
@@ -103,6 +135,80 @@ class Venue:
     hook: Address | None = None
     pool_id: str | None = None
 
+    def dynamic_fee(self) -> bool:
+        """True for a v4 pool whose fee its hook sets, swap by swap."""
+        return self.kind == "amm_v4" and self.fee_pips == DYNAMIC_FEE_FLAG
+
+    def rival_hook(self) -> bool:
+        """True for a v4 pool with a hook that is not the launchpad's own."""
+        return self.kind == "amm_v4" and self.hook is not None
+
+    def hook_in_swaps(self) -> bool:
+        """True where such a hook takes part in swaps."""
+        return self.rival_hook() and int(self.hook or "0x0", 16) & SWAP_PERMISSIONS != 0
+
+    def keeps_by_hook(self) -> bool:
+        """True where the pool's keep is not told by its fee and has to be measured."""
+        return self.dynamic_fee() or self.hook_in_swaps()
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A bonding curve by its own views. ``quote_raw`` includes the phantom part, ``real_quote_raw`` does
+    not; a buy stops when ``token_raw`` is down to ``reserved_raw``. ``snipe_bps`` is what a fresh wallet
+    pays of a buy at the pinned block; it ends ``snipe_seconds`` after ``launched_at_s``, where told.
+    """
+
+    quote_raw: int
+    token_raw: int
+    real_quote_raw: int
+    reserved_raw: int
+    fee_bps: int
+    creator_tax_bps: int
+    closed: bool
+    snipe_bps: int
+    launched_at_s: int
+    snipe_seconds: int | None
+
+
+LaunchPhase = Literal["curve", "swept", "pooled", "rescued"]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the launchpad's factory knows of a token. ``curve_state`` is told while it is on its curve;
+    ``hook_fee_bps`` of the pool it will be, or is, in."""
+
+    phase: LaunchPhase
+    curve: Address
+    deployer: Address
+    quote_address: Address
+    threshold_raw: int
+    pool_fee_pips: int
+    tick_spacing: int
+    creator_tax_bps: int
+    swept_at_s: int
+    hook_fee_bps: int | None
+    curve_state: Curve | Missing | None
+
+    def closed(self) -> bool:
+        """True between the close of the curve and the opening of the pool, and for a launch called off."""
+        if self.phase == "curve":
+            return isinstance(self.curve_state, Curve) and self.curve_state.closed
+        return self.phase in ("swept", "rescued")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployer:
+    """A launch's deployer: launches so far, how many of them graduated and of how many it sold its own
+    tokens; what it got of this token, and what it sold of it."""
+
+    launches: int
+    graduated: int
+    sold_own: int
+    got_raw: int
+    sold_raw: int
+
 
 Size = Literal["probe", "tenth", "hundredth", "thousandth", "large"]
 
@@ -120,6 +226,8 @@ class Bought:
     offered_raw: int
     gas: int
     held_later_raw: tuple[int, ...] = ()
+    closes: bool = False
+    """It sold a bonding curve out: until the pool opens nobody can sell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +290,22 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """``moved_raw`` of the token moved as a sell moves it, and as much as a buy does, but past the pool:
+    what ``arrived_raw`` at the pool's side, and what was ``received_raw`` from there. It tells what the
+    token takes of its transfers from what a hook takes of swaps."""
+
+    moved_raw: int
+    arrived_raw: int
+    received_raw: int
+
+
+@dataclass(frozen=True, slots=True)
 class VenueEvidence:
     """Everything asked of one venue. ``told_on_buy`` and ``told_on_sell`` are what the token itself said
     to the move behind a buy or a sell, made directly: routers and pools swallow its reason. None: it did
-    not object, or was not asked."""
+    not object, or was not asked. ``carried`` is asked where a hook takes part in swaps; Refused: the token
+    would not be moved so."""
 
     venue: Venue
     facts: PoolFacts | Missing
@@ -193,6 +313,7 @@ class VenueEvidence:
     cells: tuple[Cell, ...] = ()
     told_on_buy: Refused | Missing | None = None
     told_on_sell: Refused | Missing | None = None
+    carried: Carried | Refused | Missing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,3 +338,7 @@ class Evidence:
     candidates_complete: bool = False
     """False while only the standard pools were looked at (no index)."""
     pools_found: int = 0
+    launch: Launch | Missing | None = None
+    """None: not launched on the launchpad, or there is none here."""
+    deployer: Deployer | None = None
+    """None: not known, which takes an index."""

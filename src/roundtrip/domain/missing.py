@@ -13,7 +13,7 @@ from .evidence import Evidence, Missing, Refused
 from .policy import Policy
 from .readings import Sale, Status, VenueReading
 from .types import BPS
-from .venue_code import Rank, code_of_parts, enough, fee_like_bps, rank, split, takes_sells
+from .venue_code import Rank, code_of_parts, enough, fee_like_bps, kept, rank, ranked, split, takes_sells
 
 _REFUSED = Refused("sell", None, 0)
 
@@ -36,6 +36,7 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
         found += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
         found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half, reading.handed_on]
+        found.append(reading.keep_bps)
     return [gap for gap in found if isinstance(gap, Missing)]
 
 
@@ -99,6 +100,9 @@ def _rank_lines(readings: tuple[VenueReading, ...], policy: Policy) -> list[int]
             if isinstance(result, Sale):
                 lines.add(result.loss_bps)
         lines.add(fee_like_bps(_settled(reading), policy))
+    if any(reading.rival_hook for reading in readings):
+        margin = policy.rival_hook_margin_bps
+        lines |= {line + step for line in lines for step in (-margin, margin)}
     return _around(lines)
 
 
@@ -125,6 +129,8 @@ def _settled(reading: VenueReading) -> VenueReading:
     changes |= {n: 0 for n in ("fees_bps", "impact_bps") if isinstance(getattr(reading, n), Missing)}
     if isinstance(reading.fickle, Missing):
         changes["fickle"] = False
+    if isinstance(reading.keep_bps, Missing):
+        changes["keep_bps"] = 0
     return replace(reading, **changes)  # type: ignore[arg-type]
 
 
@@ -134,8 +140,9 @@ class _Venue:
     def __init__(self, reading: VenueReading, ranks: list[int], policy: Policy) -> None:
         self._reading = reading
         self._policy = policy
-        keep = reading.keep_bps
-        lines = {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
+        keep = kept(reading)
+        lines = {policy.toll_warn_bps} if isinstance(reading.keep_bps, Missing) else set()
+        lines |= {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
         impact = reading.impact_bps
         self._impact_is_missing = isinstance(impact, Missing)
         if isinstance(impact, int):
@@ -214,7 +221,7 @@ class _Venue:
             losses += [loss for loss in self._rank_lines if loss > least]
         for loss in losses:
             for code in self._codes_of([loss]):
-                yield Outcome("bought", (2, loss), code)
+                yield Outcome("bought", ranked(2, loss, self._reading, self._policy), code)
 
     def _codes_of(self, losses: list[int]) -> set[str]:
         """Codes for these losses, whatever the price impact is."""
@@ -224,10 +231,21 @@ class _Venue:
         known = self._codes.get(loss)
         if isinstance(known, frozenset):
             return known
-        keep, impact = self._reading.keep_bps, self._reading.impact_bps
+        impact = self._reading.impact_bps
         impacts = [impact if isinstance(impact, int) else 0]
+        keeps = self._keeps(loss, impacts[0])
         if self._impact_is_missing:
-            impacts = _around({*self._code_lines, loss, loss - keep})
-        found = frozenset(code_of_parts(split(loss, i, keep), self._policy)[0] for i in impacts if i >= 0)
+            impacts = _around({*self._code_lines, loss, *(loss - keep for keep in keeps)})
+        parted = (split(loss, i, keep) for i in impacts if i >= 0 for keep in keeps)
+        found = frozenset(code_of_parts(one, self._policy)[0] for one in parted)
         self._codes[loss] = found
         return found
+
+    def _keeps(self, loss: int, impact: int) -> list[int]:
+        """What the pool may keep of a loss: no more than a small round trip loses."""
+        keep, fees = self._reading.keep_bps, self._reading.fees_bps
+        if isinstance(keep, int):
+            return [keep]
+        most = min(loss, fees) if isinstance(fees, int) else loss
+        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, most}
+        return [line for line in _around(lines) if 0 <= line <= most] or [0]

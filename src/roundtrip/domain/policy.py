@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed and where the lines are drawn. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-1"
+    version: str = "2026-11-2"
 
     probe_wei: int = 10**17
     """The buy every venue is judged by: 0.1 eth, an ordinary trade on this chain."""
@@ -50,6 +50,13 @@ class Policy:
     thin_quote_wei: int = 10**17
     """Flag no_liquidity: the best venue's quote side is worth less than this."""
     price_disagreement_bps: int = 300
+
+    high_creator_tax_bps: int = 500
+    serial_launches: int = 5
+    serial_graduated_divisor: int = 5
+    """A deployer of at least so many launches is serial when fewer than one in so many graduated."""
+    closed_long_s: int = 3600
+    """A launch closed for longer without a pool is spoken of as such."""
 
     most_venues: int = 8
     node_fault_ttl_ms: int = 2000

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from .evidence import Evidence, Market, Missing, VenueEvidence
+from .evidence import Evidence, Market, Missing, QuoteRate, VenueEvidence
 from .policy import Policy
 from .types import BPS, WEI_PER_ETH
 
@@ -22,22 +22,42 @@ def usd_per_eth(market: Market, policy: Policy) -> Fraction | None:
     return pool
 
 
+def units_per_eth(quote: str, market: Market) -> int | None:
+    """Base units of a quote asset for one whole eth; None when that is not known."""
+    if quote in ("eth", "weth"):
+        return WEI_PER_ETH
+    if quote == "usdg":
+        known = market.usdg_per_eth_raw
+        return known if isinstance(known, int) and known > 0 else None
+    rate = rate_of(quote, market)
+    return rate.units_per_eth_raw if rate is not None and rate.units_per_eth_raw > 0 else None
+
+
+def rate_of(quote: str, market: Market) -> QuoteRate | None:
+    """The rate of a money that has no short name."""
+    return next((rate for rate in market.rates if rate.asset == quote), None)
+
+
+def quote_decimals(quote: str, market: Market) -> int | None:
+    """Decimals of a quote asset; None when they are not known."""
+    if quote in ("eth", "weth"):
+        return 18
+    if quote == "usdg":
+        return 6
+    rate = rate_of(quote, market)
+    return None if rate is None else rate.decimals
+
+
 def quote_in_wei(amount_raw: int, quote: str, market: Market) -> int | None:
     """What ``amount_raw`` of a quote asset is worth in wei; None when that is not known."""
-    if quote in ("eth", "weth"):
-        return amount_raw
-    if quote == "usdg" and isinstance(market.usdg_per_eth_raw, int) and market.usdg_per_eth_raw > 0:
-        return amount_raw * WEI_PER_ETH // market.usdg_per_eth_raw
-    return None
+    units = units_per_eth(quote, market)
+    return None if units is None else amount_raw * WEI_PER_ETH // units
 
 
 def quote_raw(amount_wei: int, quote: str, market: Market) -> int | None:
     """What ``amount_wei`` is worth in a quote asset's units; None when that is not known."""
-    if quote in ("eth", "weth"):
-        return amount_wei
-    if quote == "usdg" and isinstance(market.usdg_per_eth_raw, int) and market.usdg_per_eth_raw > 0:
-        return amount_wei * market.usdg_per_eth_raw // WEI_PER_ETH
-    return None
+    units = units_per_eth(quote, market)
+    return None if units is None else amount_wei * units // WEI_PER_ETH
 
 
 def pool_price(sqrt_price_x96: int, token_is_zero: bool) -> Fraction | None:
@@ -60,10 +80,12 @@ def token_usd(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> Fract
     spot = pool_price(facts.sqrt_price_x96, token_is_zero)
     if spot is None:
         return None
-    quote_raw = spot * Fraction(10**decimals)
+    units = units_per_eth(venue.venue.quote, evidence.market)
+    if units is None:
+        return None
     if venue.venue.quote == "usdg":
-        return quote_raw / USDG_UNIT
-    return quote_raw / WEI_PER_ETH * dollars
+        return spot * Fraction(10**decimals) / USDG_UNIT
+    return spot * Fraction(10**decimals) / units * dollars
 
 
 def market_cap_usd(price: Fraction, evidence: Evidence) -> Fraction | None:

@@ -3,7 +3,19 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from .evidence import Bought, BuyOutcome, CellOutcome, Missing, Refused, Size, Sold, VenueEvidence
+from .evidence import (
+    Bought,
+    BuyOutcome,
+    Carried,
+    CellOutcome,
+    Launch,
+    Missing,
+    Refused,
+    Size,
+    Sold,
+    Venue,
+    VenueEvidence,
+)
 from .policy import Policy
 from .types import BPS
 
@@ -35,13 +47,16 @@ class VenueReading:
     """What one venue showed. ``status`` Missing: it is not known which of ``may_be`` holds.
 
     absent: no such pool. dry: a pool without liquidity that fills. refused: it will not sell us any.
+    ``keep_bps`` is what the pool itself, or its hook, keeps of a round trip; of what the launchpad takes
+    nothing counts as such.
     ``full`` is the worse of its environments. Where one of them is Missing, ``full_at_best`` is what the
     other came to. ``fickle``: it sold in one environment and was refused in the other.
     ``refused_elsewhere``: one environment bought, and this is why the other did not.
     """
 
     status: Status | Missing
-    keep_bps: int
+    keep_bps: int | Missing
+    rival_hook: bool = False
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None
     bought: Bought | None = None
@@ -76,13 +91,19 @@ def pool_keep_bps(fee_pips: int) -> int:
     return -(-kept * BPS // (PIPS * PIPS))
 
 
-def read_venue(venue: VenueEvidence, policy: Policy) -> VenueReading:
-    """The figures of one venue. Pieces that could not be found out, or were not asked, stay Missing."""
-    keep = pool_keep_bps(venue.venue.fee_pips)
+def read_venue(venue: VenueEvidence, policy: Policy, launch: Launch | Missing | None = None) -> VenueReading:
+    """The figures of one venue. Pieces that could not be found out, or were not asked, stay Missing.
+
+    In a launch's first seconds the curve's snipe tax counts as its fee where that is more.
+    """
+    rival = venue.venue.rival_hook()
     status, may_be, size = _status(venue)
     if status != "bought" or size is None:
         refusal = next((b.outcome for b in venue.buys if isinstance(b.outcome, Refused)), None)
-        return VenueReading(status=status, may_be=may_be, keep_bps=keep, buy_refusal=refusal)
+        keep = 0 if venue.venue.keeps_by_hook() else _fee_keep(venue.venue)
+        return VenueReading(
+            status=status, may_be=may_be, keep_bps=keep, rival_hook=rival, buy_refusal=refusal
+        )
 
     def results(delay_s: int, share_bps: int, seller: str = "buyer", at: Size = size) -> list[SellResult]:
         return [
@@ -98,9 +119,11 @@ def read_venue(venue: VenueEvidence, policy: Policy) -> VenueReading:
     hour, _ = _where_bought(results(policy.hour_s, BPS))
     day, _ = _where_bought(results(policy.day_s, BPS))
     full, elsewhere = _where_bought(results(policy.later_s, BPS))
+    measured = small if isinstance(small, Missing) else _fees(small_round_trip)
     return VenueReading(
         status="bought",
-        keep_bps=keep,
+        keep_bps=_keep(venue, measured, _worst(full)),
+        rival_hook=rival,
         size=size,
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
@@ -113,10 +136,50 @@ def read_venue(venue: VenueEvidence, policy: Policy) -> VenueReading:
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
         handed_on=_worst(results(policy.later_s, BPS, seller="receiver")),
         large=_worst(results(policy.later_s, BPS, at="large")),
-        fees_bps=small if isinstance(small, Missing) else _fees(small_round_trip),
+        fees_bps=_with_snipe(measured, venue.venue, launch),
         impact_bps=_impact(bought, _smallest(venue, size)),
         most_gas=_most_gas(venue, size),
     )
+
+
+def _fee_keep(venue: Venue) -> int:
+    """What a pool keeps by its fee alone; the launchpad's fees are no toll."""
+    return 0 if venue.kind in ("launchpad_curve", "launchpad_pool") else pool_keep_bps(venue.fee_pips)
+
+
+def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) -> int | Missing:
+    """What the pool keeps of a round trip. With a hook in it that is what is lost beyond what the token
+    takes of its own transfers; all of it where the token would not be moved so."""
+    if not venue.venue.keeps_by_hook():
+        return _fee_keep(venue.venue)
+    lost = full.loss_bps if fees is None and isinstance(full, Sale) else fees
+    if not isinstance(lost, int):
+        return lost if lost is not None else 0
+    carried = venue.carried
+    if isinstance(carried, Missing) and carried.fault == "node":
+        return carried
+    lost = min(BPS, max(0, lost))
+    if not isinstance(carried, Carried):
+        return lost
+    moved, least = carried.moved_raw, min(carried.arrived_raw, carried.received_raw)
+    if least <= 0:
+        return 0
+    through = min(carried.arrived_raw, moved) * min(carried.received_raw, moved)
+    return max(0, BPS - (BPS - lost) * moved * moved // through)
+
+
+def _with_snipe(
+    fees: int | Missing | None, venue: Venue, launch: Launch | Missing | None
+) -> int | Missing | None:
+    if venue.kind != "launchpad_curve" or not isinstance(launch, Launch):
+        return fees
+    state = launch.curve_state
+    if isinstance(state, Missing):
+        return state
+    snipe = state.snipe_bps if state is not None else 0
+    if snipe == 0 or isinstance(fees, Missing):
+        return fees
+    return max(snipe, fees or 0)
 
 
 _NOT_ASKED = Missing("node", "a sell was not tried")
@@ -139,8 +202,8 @@ def main_size(venue: VenueEvidence) -> Size | Missing | None:
 
 
 def filled(buy: Bought) -> bool:
-    """True when the pool took what was offered, not only a part, and gave tokens for it."""
-    return buy.received_raw > 0 and buy.paid_raw * 100 >= buy.offered_raw * 99
+    """True when the pool took what was offered, not only a part, gave tokens for it, and goes on selling."""
+    return not buy.closes and buy.received_raw > 0 and buy.paid_raw * 100 >= buy.offered_raw * 99
 
 
 def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], Size | None]:

@@ -1,7 +1,7 @@
 """The one short sentence of a verdict, with the figure that decided."""
 
 from . import names
-from .evidence import Evidence, Missing, Refused, VenueEvidence
+from .evidence import Curve, Evidence, Launch, Missing, Refused, VenueEvidence
 from .policy import Policy
 from .readings import Sale, VenueReading
 from .types import BPS
@@ -57,10 +57,12 @@ def _venue_sentence(
     policy: Policy,
 ) -> str:
     if code == "no_pool":
-        return "No pool trades this token."
+        return _closed(evidence, policy) or "No pool trades this token."
     found = sum(reading.status != "absent" for reading in readings)
     pools = "Its only pool" if found == 1 else f"None of its {found} pools"
     if code == "empty_pool":
+        if any(r.status == "dry" and _is_curve(v) for v, r in zip(evidence.venues, readings, strict=True)):
+            return "Its curve is all but sold out: it closes with the next small buy, until its pool opens."
         return f"{pools} holds {'no ' if found == 1 else ''}liquidity that fills a buy."
     if code == "cannot_buy":
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
@@ -71,8 +73,45 @@ def _venue_sentence(
     if code == "cannot_sell":
         return _cannot_sell(venue, reading)
     smaller = "" if reading.size == "probe" else " A smaller buy than usual was all it took."
-    besides = f"{_larger(reading, policy)}{_gas(reading, policy)}"
+    besides = f"{_snipe(evidence, venue)}{_larger(reading, policy)}{_gas(reading, policy)}"
     return f"{_costs(code, evidence, venue, reading, policy)}{besides}.{smaller}"
+
+
+def _is_curve(venue: VenueEvidence) -> bool:
+    return venue.venue.kind == "launchpad_curve"
+
+
+def _closed(evidence: Evidence, policy: Policy) -> str | None:
+    """Of a launch that no longer has its curve and not yet its pool: that is no trap."""
+    launch = evidence.launch
+    if not isinstance(launch, Launch) or not launch.closed():
+        return None
+    if launch.phase == "rescued":
+        return "The launchpad called this launch off and emptied its curve; there is nothing to trade it on."
+    since_s = evidence.block.timestamp_s - launch.swept_at_s if launch.swept_at_s else 0
+    long = since_s > policy.closed_long_s
+    until = (
+        f" for {since_s // 3600} h {since_s % 3600 // 60} min now"
+        if long
+        else "; until it does nobody can trade"
+    )
+    return f"Its curve is sold out and its pool has not opened{until}."
+
+
+def _snipe(evidence: Evidence, venue: VenueEvidence) -> str:
+    """The tax of a launch's first seconds, and when it ends."""
+    launch = evidence.launch
+    state = launch.curve_state if isinstance(launch, Launch) and _is_curve(venue) else None
+    if not isinstance(state, Curve) or state.snipe_bps == 0:
+        return ""
+    left_s = snipe_left_s(state, evidence.block.timestamp_s)
+    ends = "" if left_s is None else f" and ends in {left_s} s"
+    return f"; the tax on a launch's first buyers is {percent(state.snipe_bps)} now{ends}"
+
+
+def snipe_left_s(state: Curve, now_s: int) -> int | None:
+    """Seconds until the snipe tax of a curve is over; None when the curve does not tell."""
+    return None if state.snipe_seconds is None else max(0, state.launched_at_s + state.snipe_seconds - now_s)
 
 
 def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
@@ -118,7 +157,8 @@ def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueRe
     """The deciding figure, without the full stop."""
     found = parts(reading, policy)
     if code == "toll_pool":
-        return f"The pool keeps {percent(reading.keep_bps)} of a round trip for itself"
+        whose = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
+        return f"{whose} keeps {percent(found.keep_bps)} of a round trip for itself"
     if code == "thin_pool":
         impact = percent(found.impact_bps)
         return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one"
@@ -176,7 +216,8 @@ def _larger(reading: VenueReading, policy: Policy) -> str:
         return ""
     if isinstance(reading.large, Refused):
         return "; 1 eth of it does not sell"
-    if isinstance(reading.large, Sale) and reading.large.loss_bps >= policy.warn_loss_bps:
+    worst = max(policy.warn_loss_bps, parts(reading, policy).worst_bps + 1)
+    if isinstance(reading.large, Sale) and reading.large.loss_bps >= worst:
         return f"; 1 eth of it loses {percent(reading.large.loss_bps)}"
     return ""
 

@@ -48,6 +48,11 @@ class Parts:
         return max(named, key=lambda code: named[code])
 
 
+def kept(reading: VenueReading) -> int:
+    """What the pool keeps, as far as it is known."""
+    return reading.keep_bps if isinstance(reading.keep_bps, int) else 0
+
+
 def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:
     """Losses told apart: of what is no price impact, the pool keeps its share and taxes are the rest."""
     return Parts(max(fee_like, impact_bps), keep_bps, impact_bps, max(0, fee_like - keep_bps))
@@ -56,7 +61,7 @@ def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:
 def parts(reading: VenueReading, policy: Policy) -> Parts:
     """The worst loss of a venue that takes the sell, and its parts."""
     impact = reading.impact_bps if isinstance(reading.impact_bps, int) else 0
-    return split(fee_like_bps(reading, policy), impact, reading.keep_bps)
+    return split(fee_like_bps(reading, policy), impact, kept(reading))
 
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
@@ -84,7 +89,15 @@ def code_of_parts(found: Parts, policy: Policy) -> tuple[str, Level]:
 
 def rank(reading: VenueReading, policy: Policy) -> Rank:
     """Smaller is better: all of it sold at once, then most of it, then only a part or only later; within
-    each by loss, in bps."""
+    each by loss."""
     if isinstance(reading.full, Sale) and enough(reading.full, policy):
-        return (0 if reading.full.whole else 1), reading.full.loss_bps
-    return 2, fee_like_bps(reading, policy)
+        return ranked(0 if reading.full.whole else 1, reading.full.loss_bps, reading, policy)
+    return ranked(2, fee_like_bps(reading, policy), reading, policy)
+
+
+def ranked(group: int, loss_bps: int, reading: VenueReading, policy: Policy) -> Rank:
+    """The rank of a loss, in half bps. A hook that is not the launchpad's wins only by more than a margin:
+    at exactly the margin the other venue does."""
+    if reading.rival_hook:
+        return group, 2 * (loss_bps + policy.rival_hook_margin_bps) + 1
+    return group, 2 * loss_bps

@@ -53,7 +53,7 @@ class _Finding:
 
 def judge(evidence: Evidence, policy: Policy) -> Judgement:
     """The verdict that ``evidence`` proves under ``policy``."""
-    readings = tuple(read_venue(venue, policy) for venue in evidence.venues)
+    readings = tuple(read_venue(venue, policy, evidence.launch) for venue in evidence.venues)
     missing = gaps(evidence, readings)
     if missing and len(possible_codes(evidence, readings, policy)) > 1:
         verdict = Verdict("unproven", "unknown", sentences.unproven(missing[0]))
@@ -61,6 +61,15 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
     finding = _find(evidence, readings, policy)
     text = sentences.sentence(finding.code, finding.venue, evidence, readings, policy)
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
+
+
+def shown(judgement: Judgement) -> int | None:
+    """Which venue an answer shows: the one that decided; where none did, the first that is known to be
+    there."""
+    if judgement.best is not None:
+        return judgement.best
+    there = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "bought"))
+    return next(there, None)
 
 
 def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _Finding:

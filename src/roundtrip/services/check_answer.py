@@ -7,16 +7,26 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain import names
+from roundtrip.domain.curve import fill_bps
 from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.evidence import Evidence, Missing, VenueEvidence, VenueKind
+from roundtrip.domain.evidence import (
+    Curve,
+    Deployer,
+    Evidence,
+    Launch,
+    Market,
+    Missing,
+    VenueEvidence,
+    VenueKind,
+)
 from roundtrip.domain.flags import Judged, raised
 from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import USDG_UNIT, market_cap_usd, quote_raw, token_usd
+from roundtrip.domain.price import market_cap_usd, quote_decimals, quote_raw, token_usd
 from roundtrip.domain.readings import PIPS, Sale, VenueReading
 from roundtrip.domain.sentences import buy_reason_text, sell_reason_text
-from roundtrip.domain.types import BPS, BURN_ADDRESSES, WEI_PER_ETH, Address, parse_address, plain_decimal
+from roundtrip.domain.types import BPS, BURN_ADDRESSES, Address, parse_address, plain_decimal
 from roundtrip.domain.venue_code import Level
-from roundtrip.domain.verdict import Judgement
+from roundtrip.domain.verdict import Judgement, shown
 
 AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
@@ -146,21 +156,17 @@ def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: flo
         verdict=VerdictAnswer(verdict.code, verdict.level, verdict.text),  # type: ignore[arg-type]
         flags=list(raised(Judged(evidence, judgement, policy))),
         token=_token(evidence),
-        venue=_venue(venue, evidence.pools_found) if venue else None,
+        venue=_venue(venue, evidence) if venue else None,
         trade=_trade(evidence, venue, reading, policy) if venue and reading else None,
         price=_price(venue, evidence, policy) if venue else None,
-        launchpad=None,
+        launchpad=_launchpad(evidence),
         checked_at=at(now_s),
     )
 
 
 def _shown(evidence: Evidence, judgement: Judgement) -> tuple[VenueEvidence | None, VenueReading | None]:
     """The venue that decided; where none did, the first that is there."""
-    index = judgement.best
-    if index is None:
-        there = (i for i, r in enumerate(judgement.readings) if r.status not in ("absent",))
-        known = (i for i in there if not isinstance(judgement.readings[i].status, Missing))
-        index = next(known, None)
+    index = shown(judgement)
     if index is None:
         return None, None
     return evidence.venues[index], judgement.readings[index]
@@ -188,18 +194,64 @@ def _text(data: str | Missing | None) -> str:
     return names.text_in(bytes.fromhex(data[2:])) or "" if isinstance(data, str) else ""
 
 
-def _venue(venue: VenueEvidence, pools_found: int) -> VenueAnswer:
-    fee_bps = Fraction(venue.venue.fee_pips * BPS, PIPS)
+def _venue(venue: VenueEvidence, evidence: Evidence) -> VenueAnswer:
+    fee_bps = _pool_fee_bps(venue, evidence.launch)
+    pools_found = evidence.pools_found
+    whole = fee_bps is not None and fee_bps.denominator == 1
     return VenueAnswer(
         kind=venue.venue.kind,
         quote=venue.venue.quote,
-        pool_fee_bps=int(fee_bps) if fee_bps.denominator == 1 else float(fee_bps),
-        dynamic_fee=False,
+        pool_fee_bps=fee_bps if fee_bps is None else int(fee_bps) if whole else float(fee_bps),
+        dynamic_fee=venue.venue.dynamic_fee(),
         hook=venue.venue.hook,
         pool=venue.venue.pool,
         pool_id=venue.venue.pool_id,
         pools_found=pools_found,
     )
+
+
+def _pool_fee_bps(venue: VenueEvidence, launch: Launch | Missing | None) -> Fraction | None:
+    """What the pool keeps of every swap; None where a hook sets that swap by swap, or it was not told."""
+    if venue.venue.dynamic_fee():
+        return None
+    if venue.venue.kind in ("launchpad_curve", "launchpad_pool"):
+        fee = _launch_fee_bps(launch) if isinstance(launch, Launch) else None
+        return None if fee is None else Fraction(fee)
+    return Fraction(venue.venue.fee_pips * BPS, PIPS)
+
+
+def _launch_fee_bps(launch: Launch) -> int | None:
+    """The launchpad's own fee and the creator's tax on every trade, where the token trades now."""
+    state = launch.curve_state
+    if launch.phase == "curve":
+        return state.fee_bps + state.creator_tax_bps if isinstance(state, Curve) else None
+    return None if launch.hook_fee_bps is None else launch.hook_fee_bps + launch.creator_tax_bps
+
+
+def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
+    """Taxes are all that is taken of a buy and of a sell where the token trades now: the launchpad's fee,
+    the creator's tax, and of buys the first seconds' tax. The deployer's record takes an index."""
+    launch = evidence.launch
+    if not isinstance(launch, Launch):
+        return None
+    state = launch.curve_state
+    taken = _launch_fee_bps(launch) or 0
+    snipe = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
+    on_curve = launch.phase == "curve"
+    return LaunchpadAnswer(
+        phase="curve" if on_curve else "graduated",
+        curve_fill_bps=fill_bps(state, launch.threshold_raw) if isinstance(state, Curve) else None,
+        buy_tax_bps=min(BPS, taken + snipe),
+        sell_tax_bps=taken,
+        creator_tax_bps=launch.creator_tax_bps,
+        deployer=_deployer(launch, evidence.deployer),
+    )
+
+
+def _deployer(launch: Launch, known: Deployer | None) -> DeployerAnswer | None:
+    if known is None:
+        return None
+    return DeployerAnswer(launch.deployer, known.launches, known.graduated, known.sold_own)
 
 
 def _trade(
@@ -216,7 +268,7 @@ def _trade(
             tokens_out = plain_decimal(reading.bought.received_raw, decimals)
     return TradeAnswer(
         method="simulated_trade",
-        paid=_paid(venue, paid_raw),
+        paid=_paid(venue, paid_raw, evidence.market),
         tokens_out=tokens_out,
         round_trip_loss_bps=reading.full.loss_bps if isinstance(reading.full, Sale) else None,
         fees_bps=reading.fees_bps if isinstance(reading.fees_bps, int) else None,
@@ -226,10 +278,11 @@ def _trade(
     )
 
 
-def _paid(venue: VenueEvidence, paid_raw: int) -> PaidAnswer:
-    if venue.venue.quote == "usdg":
-        return PaidAnswer(plain_decimal(paid_raw, len(str(USDG_UNIT)) - 1), "usdg")
-    return PaidAnswer(plain_decimal(paid_raw, len(str(WEI_PER_ETH)) - 1), "eth")
+def _paid(venue: VenueEvidence, paid_raw: int, market: Market) -> PaidAnswer:
+    quote = venue.venue.quote
+    decimals = quote_decimals(quote, market)
+    assert decimals is not None
+    return PaidAnswer(plain_decimal(paid_raw, decimals), "eth" if quote == "weth" else quote)
 
 
 def _price(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> PriceAnswer | None:

@@ -8,6 +8,7 @@ import asyncpg
 
 from roundtrip.chain.dialect import Dialect
 from roundtrip.chain.heads import Heads
+from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Meter, Node
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
@@ -26,6 +27,7 @@ class Context:
     dialect: Dialect
     policy: Policy
     pool: asyncpg.Pool
+    rates: Rates
     now_s: Callable[[], float]
     entropy: Callable[[], bytes]
 

@@ -54,6 +54,17 @@ def uint_at(data: bytes, index: int) -> int | None:
     return int.from_bytes(piece, "big") if len(piece) == WORD else None
 
 
+def topic_uint(topics: tuple[str, ...], index: int) -> int | None:
+    """An indexed argument of a log as an unsigned integer; None when there is no such topic."""
+    return int(topics[index], 16) if index < len(topics) else None
+
+
+def topic_address(topics: tuple[str, ...], index: int) -> Address | None:
+    """An indexed argument of a log as an address; None when it is none."""
+    value = topic_uint(topics, index)
+    return None if value is None or value >> 160 else Address(f"0x{value:040x}")
+
+
 def address_at(data: bytes, index: int) -> Address | None:
     """The address in word ``index``; None when the word is missing or holds more than an address."""
     value = uint_at(data, index)

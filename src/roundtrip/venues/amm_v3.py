@@ -1,10 +1,10 @@
 """Uniswap v3 pools, traded through SwapRouter02."""
 
-from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.evidence import Hop, PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import Address
 
 from . import abi, erc20
-from .base import Call, Contracts
+from .base import Call, Contracts, Listed, Log, quote_name
 
 KIND: VenueKind = "amm_v3"
 
@@ -15,13 +15,15 @@ POOL_INIT_CODE_HASH = "e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f
 """keccak256 of UniswapV3Pool's creation code, which fixes every pool's address (v3-core 1.0.1)."""
 
 EXACT_INPUT_SINGLE = "0x04e45aaf"
-EXACT_OUTPUT_SINGLE = "0x5023b4df"
+EXACT_OUTPUT = "0x09b81346"
 MULTICALL = "0xac9650d8"
 REFUND_ETH = "0x12210e8a"
 UNWRAP_WETH9 = "0x49404b7c"
 SLOT0 = "0x3850c7bd"
 LIQUIDITY = "0x1a686502"
 GET_POOL = "0x1698ee82"
+POOL_CREATED = "0x783cca1c0412dd0d695e784568c96da2e9c22ff989357a2e8b1d9b2b4e6b7118"
+"""PoolCreated(address,address,uint24,int24,address)."""
 
 _ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
 """SwapRouter02's Constants.ADDRESS_THIS: the output stays in the router, to be unwrapped there."""
@@ -46,6 +48,28 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     )
 
 
+def listing(contracts: Contracts) -> tuple[Address, str]:
+    """The factory's PoolCreated. Other factories make pools too; only this one's code is known."""
+    return contracts.v3_factory, POOL_CREATED
+
+
+def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+    """PoolCreated(token0, token1, fee indexed; tickSpacing, pool): the pool's address is made again from
+    its key, not believed."""
+    low, high, fee = (
+        abi.topic_address(log.topics, 1),
+        abi.topic_address(log.topics, 2),
+        abi.topic_uint(log.topics, 3),
+    )
+    if low is None or high is None or fee is None or fee >= 2**24:
+        return ()
+    pool = pool_address(contracts.v3_factory, low, high, fee)
+    return tuple(
+        Listed(token, Venue(KIND, quote_name(quote, contracts), quote, pool, fee))
+        for token, quote in ((low, high), (high, low))
+    )
+
+
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
     """The pool's price, its liquidity in range, and what it holds of the quote."""
     assert venue.pool is not None
@@ -65,7 +89,9 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
     return PoolFacts(True, price, abi.uint_at(liquidity or b"", 0) or 0, abi.uint_at(reserve or b"", 0) or 0)
 
 
-def plan_buy(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, ...]:
+def plan_buy(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
+) -> tuple[Call, ...]:
     """Weth pools are paid in eth, which the router wraps, and what the pool does not take is refunded."""
     router = contracts.swap_router02
     pays_eth = venue.quote == "weth"
@@ -132,11 +158,17 @@ def exact_input_single(
     return abi.call(EXACT_INPUT_SINGLE, token_in, token_out, fee_pips, recipient, amount_raw, min_raw, 0)
 
 
-def exact_output_single(
-    token_in: Address, token_out: Address, fee_pips: int, recipient: Address, amount_raw: int, most_raw: int
+def exact_output(
+    token_in: Address, route: tuple[Hop, ...], recipient: Address, amount_raw: int, most_raw: int
 ) -> str:
-    """SwapRouter02.exactOutputSingle: exactly ``amount_raw`` out for at most ``most_raw`` in."""
-    return abi.call(EXACT_OUTPUT_SINGLE, token_in, token_out, fee_pips, recipient, amount_raw, most_raw, 0)
+    """SwapRouter02.exactOutput((bytes,address,uint256,uint256)): exactly ``amount_raw`` of where the route
+    ends, for at most ``most_raw`` in. The path is written from its end to its beginning."""
+    path, starts = "", (token_in, *(hop.to for hop in route))
+    for start, hop in zip(starts, route, strict=False):
+        path = f"{hop.fee_pips:06x}{start[2:]}" + path
+    path = "0x" + starts[-1][2:] + path
+    head = abi.word(abi.WORD) + abi.word(4 * abi.WORD) + abi.word(recipient)
+    return EXACT_OUTPUT + head + abi.word(amount_raw) + abi.word(most_raw) + abi.bytes_tail(path)
 
 
 def multicall(calls: list[str]) -> str:
@@ -144,7 +176,8 @@ def multicall(calls: list[str]) -> str:
     return MULTICALL + abi.word(32) + abi.bytes_array(calls)
 
 
-def plan_eth_to_usdg(contracts: Contracts, fee_pips: int, usdg_raw: int, most_wei: int) -> Call:
-    """Buys exactly ``usdg_raw`` for eth and takes back what was not needed."""
-    swap = exact_output_single(contracts.weth, contracts.usdg, fee_pips, _CALLER, usdg_raw, most_wei)
+def plan_eth_to(contracts: Contracts, route: tuple[Hop, ...], amount_raw: int, most_wei: int) -> Call:
+    """Buys exactly ``amount_raw`` of where the route from weth ends, for eth, and takes back what was not
+    needed."""
+    swap = exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)
     return Call(contracts.swap_router02, multicall([swap, REFUND_ETH]), most_wei)

@@ -8,24 +8,19 @@ from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 from . import abi, erc20
-from .base import Call, Contracts
+from .base import Call, Contracts, Listed, Log, quote_name
 
 KIND: VenueKind = "amm_v4"
 
 FEES_AND_SPACINGS = ((100, 1), (500, 10), (3000, 60), (10_000, 200))
 """The pairs that interfaces offer; a pool may be made with any other."""
 
-DYNAMIC_FEE_FLAG = 0x800000
-"""A pool key with this fee has its hook set the fee (LPFeeLibrary, v4-core 1.0.2)."""
-
-SWAP_PERMISSIONS = 0b11001100
-"""The low bits of a hook's address that let it take part in swaps: before and after swap, and their
-return deltas (Hooks.sol, v4-core 1.0.2)."""
-
 EXECUTE = "0x3593564c"
 PERMIT2_APPROVE = "0x87517c45"
 GET_SLOT0 = "0xc815641c"
 GET_LIQUIDITY = "0xfa6793d5"
+INITIALIZE = "0xdd466e674ea557f56295e2d0218a125ea4b4f0f6f3307b95f85e6110838d6438"
+"""Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)."""
 
 # Commands and actions of the Universal Router 2.1 (Commands.sol, Actions.sol).
 SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
@@ -86,6 +81,31 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     )
 
 
+def listing(contracts: Contracts) -> tuple[Address, str]:
+    """The pool manager's Initialize."""
+    return contracts.v4_pool_manager, INITIALIZE
+
+
+def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+    """The pools of a new key, but for those of the launchpad's hook."""
+    return tuple(one for one in keys_in(KIND, log, contracts) if one.venue.hook != contracts.launchpad_hook)
+
+
+def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+    """Initialize(id, currency0, currency1 indexed; fee, tickSpacing, hooks, sqrtPriceX96, tick), read as a
+    pool of either currency. The id is made again from the key, not believed."""
+    low, high = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
+    fee, spacing, hook = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1), abi.address_at(log.data, 2)
+    if low is None or high is None or fee is None or spacing is None or hook is None:
+        return ()
+    hooked = None if hook == ZERO_ADDRESS else hook
+    return tuple(
+        Listed(token, pool(kind, token, quote_name(quote, contracts), quote, fee, spacing, hooked))
+        for token, quote in ((low, high), (high, low))
+        if token != ZERO_ADDRESS
+    )
+
+
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
     """The pool's price and its liquidity in range."""
     assert venue.pool_id is not None
@@ -107,7 +127,9 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
     return PoolFacts(True, price, liquidity, reserve)
 
 
-def plan_buy(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, ...]:
+def plan_buy(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
+) -> tuple[Call, ...]:
     """Eth goes along and what is not taken comes back; weth is wrapped by the router; other money is
     pulled by Permit2, which is allowed exactly that."""
     swap = swap_exact_in(venue, token, buys=True, amount_raw=amount_raw)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import Protocol
 
-from roundtrip.domain.evidence import PoolFacts, Venue, VenueKind
-from roundtrip.domain.types import Address
+from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,19 @@ class Contracts:
     v4_quoter: Address
     universal_router: Address
     eth_usd_feed: Address | None = None
+    launchpad_factory: Address | None = None
+    launchpad_hook: Address | None = None
+    launchpad_router: Address | None = None
 
     def known(self) -> frozenset[Address]:
         """Every address of the network's own machinery."""
         return frozenset(getattr(self, f.name) for f in fields(self)) - {None}
+
+
+def quote_name(address: Address, contracts: Contracts) -> Quote:
+    """The money's short name, or its address where it has none."""
+    names: dict[Address, Quote] = {ZERO_ADDRESS: "eth", contracts.weth: "weth", contracts.usdg: "usdg"}
+    return names.get(address, address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,23 @@ class Call:
     value_wei: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One event as the chain tells it. ``topics`` are ``0x`` words in lower case."""
+
+    address: Address
+    topics: tuple[str, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A log told that ``token`` may trade on ``venue``."""
+
+    token: Address
+    venue: Venue
+
+
 class VenueFile(Protocol):
     """The shape of a module in this package. All of it is pure."""
 
@@ -47,6 +73,14 @@ class VenueFile(Protocol):
 
     def candidates(self, token: Address, contracts: Contracts) -> tuple[Venue, ...]:
         """The standard places of this kind where ``token`` may trade, when no index knows better."""
+        ...
+
+    def listing(self, contracts: Contracts) -> tuple[Address, str] | None:
+        """Who tells of new venues of this kind, and under which topic. None: nobody does here."""
+        ...
+
+    def listed(self, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+        """The venues that a log of ``listing`` tells of: one for each side that may be the token."""
         ...
 
     def fact_calls(self, venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
@@ -57,15 +91,15 @@ class VenueFile(Protocol):
         """The state from the answers; None where a call reverted."""
         ...
 
-    def plan_sweep(self, contracts: Contracts, to: Address) -> Call:
+    def plan_sweep(self, contracts: Contracts, to: Address) -> Call | None:
         """Takes what eth and weth lies in the router out of the way: a trade that takes out what is left
-        of it would count a stranger's dust as its own."""
+        of it would count a stranger's dust as its own. None: nothing can lie there."""
         ...
 
     def plan_buy(
-        self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int
+        self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
     ) -> tuple[Call, ...]:
-        """The wallet's calls that spend ``amount_raw`` of the quote; the last one is the buy."""
+        """The buyer's calls that spend ``amount_raw`` of the quote; the last one is the buy."""
         ...
 
     def plan_sell(

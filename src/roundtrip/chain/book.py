@@ -1,0 +1,126 @@
+"""Where tokens may trade, as the chain's own logs tell it: every new pool and launch, kept in memory.
+
+Only a hint: what stands here is asked of the chain before anything is believed. So a log that a reorg took
+back, or one that never was, costs a few calls and changes no verdict.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+import msgspec
+
+from roundtrip.domain.evidence import Venue
+from roundtrip.domain.types import Address, parse_address
+from roundtrip.venues import VENUES
+from roundtrip.venues.base import Contracts, Log
+
+from .rpc import RpcCall, RpcError
+
+MOST_TOKENS = 200_000
+MOST_VENUES_A_TOKEN = 32
+"""The first ones are kept: whoever makes pools by the thousand only hides his own."""
+MOST_BLOCKS_A_CALL = 10_000
+"""Providers bound the range of eth_getLogs; 10,000 blocks pass with all that were tried."""
+
+
+class _RawLog(msgspec.Struct, rename="camel"):
+    address: str
+    topics: list[str]
+    data: str
+
+
+READ_AGAIN_BLOCKS = 64
+"""So many of the newest blocks are read again each time: a reorg may have put others in their place."""
+
+
+class Book:
+    """``look_back_blocks``: how far behind the first head it begins; None: at the chain's beginning, and
+    then it is complete once it has caught up: a token it does not know has no pool."""
+
+    def __init__(self, contracts: Contracts, look_back_blocks: int | None = None) -> None:
+        self._contracts = contracts
+        self._look_back = look_back_blocks
+        self._start: int | None = 0 if look_back_blocks is None else None
+        self._next = 0
+        self._venues: OrderedDict[Address, list[Venue]] = OrderedDict()
+        self._crowded: set[Address] = set()
+        self._forgot = False
+        self._whole = False
+
+    def known(self, token: Address) -> tuple[Venue, ...]:
+        """Every venue seen for ``token``, oldest first, whatever it is paid in."""
+        return tuple(self._venues.get(token, ()))
+
+    def complete(self, token: Address) -> bool:
+        """True when no pool of ``token`` can be missing here."""
+        return self._whole and self._start == 0 and not self._forgot and token not in self._crowded
+
+    def calls(self, head: int) -> list[RpcCall]:
+        """What to ask to know everything up to ``head``: at most one range, the oldest not yet read."""
+        if self._start is None:
+            self._next = self._start = max(0, head - (self._look_back or 0))
+        if self._next > head:
+            return []
+        self._whole = False
+        first = max(self._start, self._next - READ_AGAIN_BLOCKS)
+        senders, topics = self._filter()
+        wanted = {
+            "fromBlock": hex(first),
+            "toBlock": hex(self._last(head)),
+            "address": sorted(senders),
+            "topics": [sorted(topics)],
+        }
+        return [RpcCall("eth_getLogs", [wanted])]
+
+    def read(self, answer: msgspec.Raw | RpcError, head: int) -> bool:
+        """Takes the answer to ``calls`` in; False when it was none, and the same range is asked again."""
+        if isinstance(answer, RpcError):
+            return False
+        try:
+            raw = msgspec.json.decode(answer, type=list[_RawLog])
+            logs = [_log(one) for one in raw]
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return False
+        for log in logs:
+            self._take(log)
+        self._next = self._last(head) + 1
+        self._whole = self._next > head
+        return True
+
+    def add(self, token: Address, venues: Iterable[Venue]) -> None:
+        """Remembers venues that were found another way."""
+        for venue in venues:
+            self._put(token, venue)
+
+    def _last(self, head: int) -> int:
+        return min(head, self._next + MOST_BLOCKS_A_CALL - READ_AGAIN_BLOCKS - 1)
+
+    def _filter(self) -> tuple[set[str], set[str]]:
+        found = [pair for file in VENUES if (pair := file.listing(self._contracts)) is not None]
+        return {sender for sender, _ in found}, {topic for _, topic in found}
+
+    def _take(self, log: Log) -> None:
+        for file in VENUES:
+            if log.topics and file.listing(self._contracts) == (log.address, log.topics[0]):
+                for listed in file.listed(log, self._contracts):
+                    self._put(listed.token, listed.venue)
+
+    def _put(self, token: Address, venue: Venue) -> None:
+        if token in (self._contracts.weth, self._contracts.usdg):
+            return
+        own = self._venues.setdefault(token, [])
+        if venue in own:
+            return
+        if len(own) >= MOST_VENUES_A_TOKEN:
+            self._crowded.add(token)
+            return
+        own.append(venue)
+        if len(self._venues) > MOST_TOKENS:
+            forgotten, _ = self._venues.popitem(last=False)
+            self._crowded.discard(forgotten)
+            self._forgot = True
+
+
+def _log(raw: _RawLog) -> Log:
+    topics = tuple("0x" + bytes.fromhex(topic[2:]).hex() for topic in raw.topics)
+    return Log(parse_address(raw.address), topics, bytes.fromhex(raw.data.removeprefix("0x")))

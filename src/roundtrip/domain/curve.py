@@ -1,0 +1,56 @@
+"""The launchpad's bonding curve, as integers: x * y = k over a phantom quote reserve.
+
+Source: the launchpad's published formulas, held by golden vectors of public logs. Each fee is rounded down
+on its own; amounts are base units, shares hundredths of a percent.
+"""
+
+from dataclasses import dataclass
+
+from .evidence import Curve
+from .types import BPS
+
+MOST_TAKEN_BPS = 9900
+"""A buyer keeps at least one percent, whatever the snipe tax says."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveBuy:
+    """How a buy comes out: ``spent_raw`` of what was offered (the rest comes back), and the tokens."""
+
+    spent_raw: int
+    tokens_raw: int
+
+
+def _net(curve: Curve, quote_in_raw: int, snipe_bps: int) -> int:
+    shares = (curve.fee_bps, curve.creator_tax_bps, snipe_bps)
+    return quote_in_raw - sum(quote_in_raw * share // BPS for share in shares)
+
+
+def buy(curve: Curve, quote_in_raw: int, snipe_bps: int) -> CurveBuy:
+    """Tokens for ``quote_in_raw``; the end of the sale clamps it and gives the rest back."""
+    snipe_bps = max(0, min(snipe_bps, MOST_TAKEN_BPS - curve.fee_bps - curve.creator_tax_bps))
+    net = _net(curve, quote_in_raw, snipe_bps)
+    tokens = net * curve.token_raw // (curve.quote_raw + net)
+    sellable = curve.token_raw - curve.reserved_raw
+    if tokens <= sellable:
+        return CurveBuy(quote_in_raw, tokens)
+    net = -(-curve.quote_raw * sellable // curve.reserved_raw)
+    kept_bps = BPS - curve.fee_bps - curve.creator_tax_bps - snipe_bps
+    return CurveBuy(min(quote_in_raw, -(-net * BPS // kept_bps)), sellable)
+
+
+def after_buy(curve: Curve, bought: CurveBuy, snipe_bps: int) -> tuple[int, int]:
+    """Quote (with its phantom part) and tokens in the curve after ``bought``."""
+    snipe_bps = max(0, min(snipe_bps, MOST_TAKEN_BPS - curve.fee_bps - curve.creator_tax_bps))
+    return curve.quote_raw + _net(curve, bought.spent_raw, snipe_bps), curve.token_raw - bought.tokens_raw
+
+
+def sell(curve: Curve, quote_raw: int, token_raw: int, tokens_in_raw: int) -> int:
+    """What is paid for ``tokens_in_raw`` by a curve that holds ``quote_raw`` and ``token_raw``."""
+    gross = tokens_in_raw * quote_raw // (token_raw + tokens_in_raw)
+    return gross - gross * curve.fee_bps // BPS - gross * curve.creator_tax_bps // BPS
+
+
+def fill_bps(curve: Curve, threshold_raw: int) -> int:
+    """How full the curve is: real quote against what it takes to graduate, at most all of it."""
+    return min(BPS, curve.real_quote_raw * BPS // threshold_raw) if threshold_raw > 0 else BPS

@@ -1,0 +1,49 @@
+"""Where a token may trade: the venues that a check tries."""
+
+from dataclasses import dataclass
+
+from roundtrip.chain.book import Book
+from roundtrip.domain.evidence import Launch, Missing, Venue, VenueKind
+from roundtrip.domain.types import Address
+from roundtrip.venues import VENUES, launchpad_curve, launchpad_pool
+from roundtrip.venues.base import Contracts
+
+COMMON_MONEY = ("eth", "weth", "usdg")
+_LAUNCHPAD: tuple[VenueKind, ...] = ("launchpad_curve", "launchpad_pool")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """``venues`` are tried. ``others`` more are known and not tried: their money is nobody's money, and
+    anybody can make a pool of a token against his own. ``complete``: no pool is unknown."""
+
+    venues: tuple[Venue, ...]
+    others: int
+    complete: bool
+
+
+def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candidates:
+    """Every venue known to be, and while some may be unknown the standard ones beside them."""
+    known = book.known(token) if book is not None else ()
+    complete = book is not None and book.complete(token)
+    of_launches = {venue.quote_address for venue in known if venue.kind in _LAUNCHPAD}
+    paid = [v for v in known if v.quote in COMMON_MONEY or v.quote_address in of_launches]
+    standard = [] if complete else [v for file in VENUES for v in file.candidates(token, contracts)]
+    tried = (*standard, *(venue for venue in paid if venue not in standard))
+    return Candidates(tried, len(known) - len(paid), complete)
+
+
+def unseen(
+    contracts: Contracts, token: Address, launch: Launch | Missing | None, known: tuple[Venue, ...]
+) -> tuple[Venue, ...]:
+    """Where the launchpad says that the token trades, unless that is among the candidates."""
+    if not isinstance(launch, Launch):
+        return ()
+    if launch.phase == "curve":
+        found = launchpad_curve.curve(launch.quote_address, launch.curve, contracts)
+        return () if found in known else (found,)
+    if launch.phase == "pooled":
+        fee, spacing = launch.pool_fee_pips, launch.tick_spacing
+        pool = launchpad_pool.pool(token, launch.quote_address, fee, spacing, contracts)
+        return () if pool is None or pool in known else (pool,)
+    return ()

@@ -1,0 +1,56 @@
+"""The wallets and blocks that probes are run with: unlike each other as people are, drawn anew each time."""
+
+from typing import Any
+
+from roundtrip.chain.heads import Head
+from roundtrip.domain.evidence import Environment
+from roundtrip.domain.policy import Policy
+from roundtrip.domain.types import Address
+from roundtrip.venues.abi import keccak
+
+
+def draw(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
+    """Two wallets in two blocks that could be the next one: neither can be told from a real buyer."""
+
+    def drawn(label: str) -> bytes:
+        return keccak(entropy + label.encode())
+
+    def wallet(label: str) -> Address:
+        return Address("0x" + drawn(label)[12:].hex())
+
+    def number(label: str, least: int, most: int) -> int:
+        return least + int.from_bytes(drawn(label)[:8], "big") % (most - least + 1)
+
+    def environment(which: int, tip_wei: int, **manners: Any) -> Environment:
+        return Environment(
+            buyer=wallet(f"buyer {which}"),
+            receiver=wallet(f"receiver {which}"),
+            reader=wallet(f"reader {which}"),
+            nonce=number(f"nonce {which}", 1, 300),
+            coinbase=head.coinbase,
+            prev_randao="0x" + drawn(f"randao {which}").hex(),
+            base_fee_wei=head.base_fee_wei,
+            max_fee_wei=2 * head.base_fee_wei + tip_wei,
+            tip_wei=tip_wei,
+            **manners,
+        )
+
+    small_wei, large_wei = 5 * 10**16, 10**18
+    careful = environment(0, 0, gas_float_wei=number("float 0", small_wei, 2 * small_wei))
+    careless = environment(
+        1,
+        number("tip 1", 10**6, 2 * 10**9),
+        gas_float_wei=number("float 1", large_wei, 20 * large_wei),
+        size_bps=number("size 1", 6000, 9900),
+        approves_all=True,
+        approve_gas_limit=_APPROVE_GAS_AS_WALLETS_SEND_IT,
+        late_s=number("late 1", 1, 14),
+        sell_gas_ladder=(policy.buy_gas_limit,),
+        own_usdg_raw=number("usdg 1", 10**6, 40 * 10**6),
+        company=True,
+    )
+    return careful, careless
+
+
+_APPROVE_GAS_AS_WALLETS_SEND_IT = 90_000
+"""Half as much again as an approval usually takes."""

@@ -1,0 +1,72 @@
+"""What the launchpad's factory tells of a token it launched."""
+
+from dataclasses import dataclass
+
+from roundtrip.domain.evidence import LaunchPhase
+from roundtrip.domain.types import Address
+
+from . import abi
+from .base import Call, Contracts
+
+GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
+HOOK_FEE_BPS = "0xea26abcf"
+
+_PHASES: tuple[LaunchPhase, ...] = ("curve", "swept", "pooled", "rescued")
+_INT24_SIGN = 2**23
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The factory's words about one launch, as far as anything here depends on them."""
+
+    curve: Address
+    deployer: Address
+    quote_address: Address
+    threshold_raw: int
+    pool_fee_pips: int
+    tick_spacing: int
+    creator_tax_bps: int
+    phase: LaunchPhase
+    swept_at_s: int
+
+
+def record_call(token: Address, factory: Address) -> Call:
+    """Asks the factory for its record of ``token``."""
+    return Call(factory, abi.call(GET_LAUNCHED_TOKEN, token))
+
+
+def hook_fee_call(hook: Address) -> Call:
+    """Asks the hook for its own fee."""
+    return Call(hook, HOOK_FEE_BPS)
+
+
+def read_record(token: Address, answer: bytes | None) -> Record | None:
+    """(token, curve, deployer, creatorFeeRecipient, pairToken, graduationThreshold, poolFee, tickSpacing,
+    creatorTaxBps, buybackEnabled, phase, sweptQuote, sweptTokens, sweptAt, exists). None: never launched,
+    or an answer that is no such record."""
+    data = answer or b""
+    numbers = [abi.uint_at(data, index) for index in range(15)]
+    curve, deployer, quote = (abi.address_at(data, index) for index in (1, 2, 4))
+    if None in numbers or numbers[14] != 1 or abi.address_at(data, 0) != token:
+        return None
+    phase, spacing = numbers[10] or 0, numbers[7] or 0
+    if curve is None or deployer is None or quote is None or phase >= len(_PHASES):
+        return None
+    return Record(
+        curve=curve,
+        deployer=deployer,
+        quote_address=quote,
+        threshold_raw=numbers[5] or 0,
+        pool_fee_pips=numbers[6] or 0,
+        tick_spacing=spacing % 2**24 - (2**24 if spacing % 2**24 >= _INT24_SIGN else 0),
+        creator_tax_bps=numbers[8] or 0,
+        phase=_PHASES[phase],
+        swept_at_s=numbers[13] or 0,
+    )
+
+
+def of_contracts(contracts: Contracts) -> tuple[Address, Address] | None:
+    """Factory and hook; None where the network has no launchpad."""
+    if contracts.launchpad_factory is None or contracts.launchpad_hook is None:
+        return None
+    return contracts.launchpad_factory, contracts.launchpad_hook

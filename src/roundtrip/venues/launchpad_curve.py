@@ -1,0 +1,151 @@
+"""The launchpad's bonding curves: a contract for each token that sells it and buys it back itself.
+
+A curve has no router and no deadline; a buy near its end is cut to what is left, and the rest comes back.
+"""
+
+from math import isqrt
+
+from roundtrip.domain.evidence import Curve, PoolFacts, Venue, VenueKind
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+
+from . import abi, erc20
+from .base import Call, Contracts, Listed, Log, quote_name
+
+KIND: VenueKind = "launchpad_curve"
+
+BUY = "0x59a87bc1"
+SELL = "0xd04c6983"
+GET_RESERVES = "0x0902f1ac"
+REAL_QUOTE_RESERVE = "0x4f1f58fd"
+RESERVED_TOKENS = "0x15a55347"
+FEE_BPS = "0x24a9d853"
+CREATOR_TAX_BPS = "0xc1bb8901"
+READY_TO_GRADUATE = "0xc68360a5"
+GRADUATED = "0xe7c2b772"
+LAUNCHED_AT = "0xbf56b371"
+SNIPE_TAX_SECONDS = "0x6783774b"
+CURRENT_SNIPE_TAX_BPS = "0xd7e1ef39"
+
+TOKEN_LAUNCHED = "0x8d4aad4953d0ca700d468f3753aa14432d1b35b43ec6409f051fb6aa43a89607"  # noqa: S105
+"""TokenLaunched(address,address,address,address,uint256,uint256)."""
+
+_VIEWS = (
+    GET_RESERVES, REAL_QUOTE_RESERVE, RESERVED_TOKENS, FEE_BPS, CREATOR_TAX_BPS, READY_TO_GRADUATE, GRADUATED,
+    LAUNCHED_AT, SNIPE_TAX_SECONDS,
+)  # fmt: skip
+
+
+def curve(quote_address: Address, address: Address, contracts: Contracts) -> Venue:
+    """The venue of one curve. Its fees are told by the curve, not by its name."""
+    return Venue(KIND, quote_name(quote_address, contracts), quote_address, address, 0)
+
+
+def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
+    """None: a curve is found only through the factory."""
+    return ()
+
+
+def listing(contracts: Contracts) -> tuple[Address, str] | None:
+    """The factory's TokenLaunched, where there is a launchpad."""
+    return (contracts.launchpad_factory, TOKEN_LAUNCHED) if contracts.launchpad_factory is not None else None
+
+
+def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+    """TokenLaunched(token, curve, deployer indexed; pairToken, launchConfigId, graduationThreshold)."""
+    token, at = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
+    quote = abi.address_at(log.data, 0)
+    if token is None or at is None or quote is None:
+        return ()
+    return (Listed(token, curve(quote, at, contracts)),)
+
+
+def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
+    """The curve's own views."""
+    assert venue.pool is not None
+    return tuple(Call(venue.pool, view) for view in _VIEWS)
+
+
+def snipe_call(venue: Venue, wallet: Address) -> Call:
+    """What share of a buy the curve would take of ``wallet`` now, beside its fees."""
+    assert venue.pool is not None
+    return Call(venue.pool, abi.call(CURRENT_SNIPE_TAX_BPS, wallet))
+
+
+def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
+    """A curve that is sold out is no place to trade any more: it counts as not there."""
+    found = read_curve(answers, 0)
+    if found is None or found.closed:
+        return PoolFacts(False, 0, 0, 0)
+    low, high = (found.token_raw, found.quote_raw)
+    if venue.quote_address < token:
+        low, high = high, low
+    price = isqrt((high << 192) // low)
+    return PoolFacts(True, price, isqrt(found.quote_raw * found.token_raw), found.real_quote_raw)
+
+
+def read_curve(answers: tuple[bytes | None, ...], snipe_bps: int) -> Curve | None:
+    """The curve's state from the answers to ``fact_calls``; None when it does not answer like one."""
+    reserves, *rest = answers
+    quote, token = (abi.uint_at(reserves or b"", index) for index in (0, 1))
+    real, reserved, fee, tax, ready, graduated, launched, seconds = (
+        abi.uint_at(answer or b"", 0) for answer in rest
+    )
+    if quote is None or token is None or fee is None or tax is None or graduated is None:
+        return None
+    return Curve(
+        quote_raw=quote,
+        token_raw=token,
+        real_quote_raw=real or 0,
+        reserved_raw=reserved or 0,
+        fee_bps=fee,
+        creator_tax_bps=tax,
+        closed=bool(ready) or bool(graduated) or quote == 0 or token == 0,
+        snipe_bps=snipe_bps,
+        launched_at_s=launched or 0,
+        snipe_seconds=seconds,
+    )
+
+
+def plan_sweep(contracts: Contracts, to: Address) -> Call | None:
+    """Nothing of a stranger's lies in a curve that it would hand out: it keeps books."""
+    return None
+
+
+def plan_buy(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
+) -> tuple[Call, ...]:
+    """Eth goes along; other money is allowed to the curve, exactly."""
+    assert venue.pool is not None
+    buy = abi.call(BUY, amount_raw, 0, buyer)
+    if venue.quote_address == ZERO_ADDRESS:
+        return (Call(venue.pool, buy, amount_raw),)
+    return Call(venue.quote_address, abi.call(erc20.APPROVE, venue.pool, amount_raw)), Call(venue.pool, buy)
+
+
+def plan_sell(
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    seller: Address,
+    approve_raw: int | None = None,
+) -> tuple[Call, ...]:
+    """Allow the curve exactly what is sold, sell it."""
+    assert venue.pool is not None
+    allowed = amount_raw if approve_raw is None else approve_raw
+    approve = Call(token, abi.call(erc20.APPROVE, venue.pool, allowed))
+    return approve, Call(venue.pool, abi.call(SELL, amount_raw, 0, seller))
+
+
+def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
+    """The curve's own transfer of one unit to the buyer."""
+    assert venue.pool is not None
+    return venue.pool, Call(token, abi.call(erc20.TRANSFER, buyer, 1))
+
+
+def plan_pull(
+    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
+) -> tuple[Address, Call]:
+    """The curve's own transferFrom."""
+    assert venue.pool is not None
+    return venue.pool, Call(token, abi.call(erc20.TRANSFER_FROM, seller, venue.pool, amount_raw))

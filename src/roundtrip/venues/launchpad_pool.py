@@ -1,0 +1,46 @@
+"""The v4 pool that a graduated curve becomes: the launchpad's hook takes its fee and the creator's tax."""
+
+from roundtrip.domain.evidence import Quote, Venue, VenueKind
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+
+from . import amm_v4
+from .amm_v4 import fact_calls, plan_buy, plan_pay_out, plan_pull, plan_sell, plan_sweep, read_facts
+from .base import Contracts, Listed, Log, quote_name
+
+__all__ = [
+    "KIND", "candidates", "fact_calls", "listed", "listing", "plan_buy", "plan_pay_out", "plan_pull",
+    "plan_sell", "plan_sweep", "read_facts",
+]  # fmt: skip
+
+KIND: VenueKind = "launchpad_pool"
+
+USUAL_FEE_PIPS, USUAL_TICK_SPACING = 0, 200
+"""Of every launch so far; the factory's record tells where one differs."""
+
+
+def pool(
+    token: Address, quote_address: Address, fee_pips: int, spacing: int, contracts: Contracts
+) -> Venue | None:
+    """The pool of one launch. None where the network has no launchpad."""
+    if contracts.launchpad_hook is None:
+        return None
+    name: Quote = quote_name(quote_address, contracts)
+    return amm_v4.pool(KIND, token, name, quote_address, fee_pips, spacing, contracts.launchpad_hook)
+
+
+def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
+    """The usual key against eth, weth and usdg."""
+    quotes = (ZERO_ADDRESS, contracts.weth, contracts.usdg)
+    found = (pool(token, quote, USUAL_FEE_PIPS, USUAL_TICK_SPACING, contracts) for quote in quotes)
+    return tuple(venue for venue in found if venue is not None)
+
+
+def listing(contracts: Contracts) -> tuple[Address, str] | None:
+    """The pool manager's Initialize, where there is a launchpad."""
+    return amm_v4.listing(contracts) if contracts.launchpad_hook is not None else None
+
+
+def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+    """The pools whose hook is the launchpad's."""
+    found = amm_v4.keys_in(KIND, log, contracts)
+    return tuple(one for one in found if one.venue.hook == contracts.launchpad_hook)
