@@ -23,6 +23,8 @@ from roundtrip.venues import abi
 from .probes import Place, handed_part, planned, sellable
 from .simulate import Results
 
+NO_ROUTE = "no route to the money side"
+
 
 def _quote_at(results: Results, moment: str) -> int | Missing:
     found = results[f"{moment}-quote"]
@@ -41,7 +43,7 @@ def _paid(results: Results, place: Place, environment: Environment) -> int | Ref
     refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
     if refused is not None:
         # The money for it could not be had by a real swap: nothing is known of the venue.
-        return Missing("node", "no route to the money side") if refused.step == "fund" else refused
+        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
     start, after = _quote_at(results, "start"), _quote_at(results, "bought")
     if isinstance(start, Missing):
         return start

@@ -25,6 +25,7 @@ from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, VenueFile
 
 from .simulate import Plan, PlannedBlock, Step
+from .storage import BalanceSlot
 
 GET_ETH_BALANCE = "0x4d2301cc"
 
@@ -40,6 +41,8 @@ class Setting:
     contracts: Contracts
     market: Market
     policy: Policy
+    slots: tuple[BalanceSlot, ...] = ()
+    """Money that is given where it lies in storage, because no swap brings it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def size_raw(size: Size, place: Place, setting: Setting, environment: Environmen
         return setting.market.usdg_per_eth_raw
     wei = size_wei(size, setting.policy) * environment.size_bps // BPS
     raw = quote_raw(wei, place.venue.quote, setting.market)
-    return Missing("node", "no route to the money side") if raw is None else raw
+    return Missing("node", "what an eth buys of the money side is not known") if raw is None else raw
 
 
 # --- plans ----------------------------------------------------------------------------------------
@@ -267,7 +270,9 @@ def _buy_block(
         (environment.reader, WEI_PER_ETH),
     )
     nonces = ((buyer, environment.nonce), (environment.receiver, environment.nonce))
-    return PlannedBlock(_BUY_DELAY_S, tuple(steps), balances, nonces)
+    slot = slot_of(place.venue, setting)
+    given = () if slot is None else ((slot.asset, slot.of(buyer), amount_raw),)
+    return PlannedBlock(_BUY_DELAY_S, tuple(steps), balances, nonces, given)
 
 
 def _fund_steps(
@@ -281,12 +286,17 @@ def _fund_steps(
             contracts, to_usdg, environment.own_usdg_raw, environment.gas_float_wei // 4
         )
         steps.append(Step("hold", buyer, held, policy.transfer_gas_limit))
-    if not place.pays_eth():
+    if not place.pays_eth() and slot_of(place.venue, setting) is None:
         most_wei = _start_wei(setting, environment, size) - _gas_float(policy, environment) // 2
         route = route_to(place.venue.quote, setting)
         fund = amm_v3.plan_eth_to(contracts, route, amount_raw, most_wei)
         steps.append(Step("fund", buyer, fund, policy.transfer_gas_limit))
     return steps
+
+
+def slot_of(venue: Venue, setting: Setting) -> BalanceSlot | None:
+    """Where the wallet is given what this venue is paid in; None: it buys that."""
+    return next((slot for slot in setting.slots if slot.asset == venue.quote_address), None)
 
 
 def route_to(quote: Quote, setting: Setting) -> tuple[Hop, ...]:

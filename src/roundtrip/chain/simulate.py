@@ -4,6 +4,7 @@ Every block and call states number, time, gas, fees and coinbase: nodes differ i
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -31,13 +32,14 @@ class Step:
 class PlannedBlock:
     """A block ``delay_s`` seconds after the one before it, and the calls in it.
 
-    ``balances`` (wei) and ``nonces`` are set before its first call.
+    ``balances`` (wei), ``nonces`` and ``storage`` (contract, key, word) are set before its first call.
     """
 
     delay_s: int
     steps: tuple[Step, ...]
     balances: tuple[tuple[Address, int], ...] = ()
     nonces: tuple[tuple[Address, int], ...] = ()
+    storage: tuple[tuple[Address, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,11 @@ def _block(plan: Plan, index: int, number: int, time_s: int) -> dict[str, object
     block = plan.blocks[index]
     environment = plan.environment
     fees = {"maxFeePerGas": hex(environment.max_fee_wei), "maxPriorityFeePerGas": hex(environment.tip_wei)}
-    overrides: dict[str, dict[str, str]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
+    overrides: dict[str, dict[str, Any]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
     for address, nonce in block.nonces:
         overrides.setdefault(address, {})["nonce"] = hex(nonce)
+    for address, key, value in block.storage:
+        overrides.setdefault(address, {}).setdefault("stateDiff", {})[key] = "0x" + abi.word(value)
     return {
         "stateOverrides": overrides,
         "blockOverrides": {

@@ -6,7 +6,7 @@ on its own; amounts are base units, shares hundredths of a percent.
 
 from dataclasses import dataclass
 
-from .evidence import Curve
+from .evidence import Bought, Curve
 from .types import BPS
 
 MOST_TAKEN_BPS = 9900
@@ -54,3 +54,15 @@ def sell(curve: Curve, quote_raw: int, token_raw: int, tokens_in_raw: int) -> in
 def fill_bps(curve: Curve, threshold_raw: int) -> int:
     """How full the curve is: real quote against what it takes to graduate, at most all of it."""
     return min(BPS, curve.real_quote_raw * BPS // threshold_raw) if threshold_raw > 0 else BPS
+
+
+def round_trip_loss_bps(curve: Curve, bought: Bought) -> int | None:
+    """What selling all of ``bought`` straight back would lose by the formula, rounded up; None unless the
+    formula gave that very buy, to the last unit. A tax of the first seconds differs from block to block."""
+    if curve.snipe_bps or bought.closes:
+        return None
+    told = buy(curve, bought.offered_raw, 0)
+    if told != CurveBuy(bought.paid_raw, bought.received_raw) or told.spent_raw <= 0:
+        return None
+    back = sell(curve, *after_buy(curve, told, 0), told.tokens_raw)
+    return -((back - told.spent_raw) * BPS // told.spent_raw)

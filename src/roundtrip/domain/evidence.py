@@ -340,5 +340,7 @@ class Evidence:
     pools_found: int = 0
     launch: Launch | Missing | None = None
     """None: not launched on the launchpad, or there is none here."""
+    given: tuple[Address, ...] = ()
+    """Money that the wallets were given, because no swap brought it."""
     deployer: Deployer | None = None
     """None: not known, which takes an index."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain import names
-from roundtrip.domain.curve import fill_bps
+from roundtrip.domain.curve import fill_bps, round_trip_loss_bps
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.evidence import (
     Curve,
@@ -266,16 +266,29 @@ def _trade(
         paid_raw = reading.bought.paid_raw
         if isinstance(decimals, int):
             tokens_out = plain_decimal(reading.bought.received_raw, decimals)
+    simulated = reading.full.loss_bps if isinstance(reading.full, Sale) else None
+    by_formula = _by_formula(evidence, venue, reading)
     return TradeAnswer(
-        method="simulated_trade",
+        method="simulated_trade" if by_formula is None else "curve_math",
         paid=_paid(venue, paid_raw, evidence.market),
         tokens_out=tokens_out,
-        round_trip_loss_bps=reading.full.loss_bps if isinstance(reading.full, Sale) else None,
+        round_trip_loss_bps=simulated if by_formula is None else by_formula,
         fees_bps=reading.fees_bps if isinstance(reading.fees_bps, int) else None,
         price_impact_bps=reading.impact_bps if isinstance(reading.impact_bps, int) else None,
         buy_reverts=buy_reason_text(venue, reading),
         sell_reverts=sell_reason_text(venue, reading),
     )
+
+
+def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> int | None:
+    """The loss by the curve's formula, where the sell could not be simulated and the buy agrees with it.
+    The verdict takes no notice of it: what was not sold is not proven."""
+    state = evidence.launch.curve_state if isinstance(evidence.launch, Launch) else None
+    if venue.venue.kind != "launchpad_curve" or not isinstance(reading.full, Missing):
+        return None
+    if reading.bought is None or not isinstance(state, Curve):
+        return None
+    return round_trip_loss_bps(state, reading.bought)
 
 
 def _paid(venue: VenueEvidence, paid_raw: int, market: Market) -> PaidAnswer:

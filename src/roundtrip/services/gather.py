@@ -9,6 +9,7 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.probes import Place, Setting
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
+from roundtrip.chain.storage import guess_calls, read_guesses
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import (
     Bought,
@@ -59,6 +60,11 @@ class _Venue:
             if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, Bought):
                 return None if buy.outcome.closes else buy.outcome
         return None
+
+    def unfunded(self) -> bool:
+        """True for a pool that is there and whose money could not be had in the judged size."""
+        outcome = next((buy.outcome for buy in self.buys if buy.size == "probe"), None)
+        return self.there() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE
 
     def there(self) -> bool:
         """True for a pool that is known to exist."""
@@ -123,6 +129,7 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
             ctx.heads.book.add(token, new)
         run = await _with_rates(run, new)
         first = await _first_trip(run, _places((*known.venues, *new)))
+    run, first = await _with_given(run, first)
     tried = await _second_trip(run, _best(first.venues, ctx.policy.most_venues))
     return Evidence(
         schema=EVIDENCE_SCHEMA,
@@ -139,6 +146,7 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
         candidates_complete=known.complete,
         pools_found=sum(venue.there() for venue in first.venues) + known.others,
         launch=first.launch,
+        given=tuple(slot.asset for slot in run.setting.slots),
     )
 
 
@@ -163,6 +171,28 @@ class _First:
     facts: TokenFacts
     launch: Launch | Missing | None
     venues: list[_Venue]
+
+
+async def _with_given(run: _Run, first: _First) -> tuple[_Run, _First]:
+    """Where no real swap brought the money of a venue, what was looked for: where that money keeps its
+    balances, and trip 1 once more with it given. Two trips more, and only then."""
+    short = {
+        v.place.venue.quote_address for v in first.venues if v.place.venue.quote_address and v.unfunded()
+    }
+    if not short:
+        return run, first
+    wallet, slots = run.environments[0].reader, []
+    for asset in sorted(short):
+        try:
+            answers = await run.ctx.node.batch(guess_calls(asset, wallet, run.head.block), run.meter)
+        except NodeFault:
+            continue
+        slots.append(read_guesses(asset, answers))
+    found = tuple(slot for slot in slots if slot is not None)
+    if not found:
+        return run, first
+    run = replace(run, setting=replace(run.setting, slots=found))
+    return run, await _first_trip(run, tuple(venue.place for venue in first.venues))
 
 
 async def _first_trip(run: _Run, places: tuple[Place, ...]) -> _First:
