@@ -12,6 +12,7 @@ import contextlib
 import http.client
 import itertools
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -29,7 +30,11 @@ from starlette.routing import Route
 from roundtrip.assembly import application, context, contracts_from, listen, serving
 from roundtrip.chain.rpc import Meter, Node
 from roundtrip.devnet import world
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.stories import PoolPlan, Story
+from roundtrip.devnet.wire import SyncRpc
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
@@ -37,7 +42,13 @@ from roundtrip.settings import Settings
 from roundtrip.store.postgres import EmbeddedPostgres
 
 PROJECT = Path(__file__).resolve().parents[1]
-STORIES = ("plain", "usdg_pool", "two_pools", "owner_only_sell", "six_decimals")
+STORIES = ("plain", "usdg_pool", "two_pools", "owner_only_sell", "six_decimals", "curve", "graduated")
+AT_ONCE = 64
+EIGHT_VENUES = tuple(
+    PoolPlan("weth" if version == 3 else quote, fee, 5_000, 900, version)
+    for version, quote in ((3, "weth"), (4, "eth"))
+    for fee in (100, 500, 3000, 10_000)
+)
 CONNECTIONS = 16
 
 
@@ -124,7 +135,8 @@ async def warm(base_url: str, token: str, requests: int) -> None:
 
 
 async def at_once(base_url: str, tokens: list[str]) -> None:
-    """Every sample token at once, cold."""
+    """Distinct tokens at once, cold; what the service holds in memory before and after."""
+    before = memory_mb()
     async with aiohttp.ClientSession() as session:
 
         async def ask(token: str) -> float:
@@ -137,7 +149,29 @@ async def at_once(base_url: str, tokens: list[str]) -> None:
         started = time.perf_counter()
         times = await asyncio.gather(*(ask(token) for token in tokens))
         spent = (time.perf_counter() - started) * 1000
-    print(f"{len(tokens)} cold at once  {figures(times)}   all in {spent:.0f} ms, no error")
+    held = f"memory {before:.0f} -> {memory_mb():.0f} MB"
+    print(f"{len(tokens)} cold at once  {figures(times)}   all in {spent:.0f} ms, no error, {held}")
+
+
+def memory_mb() -> float:
+    """What this process holds in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def put_tokens(rpc_url: str, built: world.Built) -> tuple[list[str], str]:
+    """64 distinct plain tokens of their own pools, and one with eight venues."""
+    source = compile_contract(PROJECT / "contracts/tokens/plain.vy")
+    with SyncRpc(rpc_url) as chain:
+        deployer = Deployer(chain, built.accounts[0])
+        pools = (PoolPlan(), PoolPlan("eth", version=4), PoolPlan("usdg", 500, 60_000_000))
+        found = []
+        for number in range(AT_ONCE):
+            story = Story(f"bench{number}", "", "", pools=(pools[number % len(pools)],))
+            found.append(put_token(deployer, built.contracts, story, source))
+        eight = put_token(deployer, built.contracts, Story("eight", "", "", pools=EIGHT_VENUES), source)
+        deployer.settle()
+    return found, eight
 
 
 @contextlib.asynccontextmanager
@@ -173,6 +207,14 @@ async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_reque
             await cold(ctx, tokens, 20)
             print("--- after warming up")
             await cold(ctx, tokens, cold_checks)
+            print("--- a token with eight venues")
+            many, eight = await asyncio.to_thread(put_tokens, rpc_url, built)
+            await ctx.heads.refresh()
+            await cold(ctx, [eight], 30)
+            print("--- distinct tokens at once; then the same again, cold, for memory")
+            for _ in range(3):
+                await at_once(base_url, many)
+                await asyncio.sleep(ctx.policy.answer_ttl_ms / 1000 + 0.1)
             await at_once(base_url, list(built.tokens.values()))
             await warm(base_url, tokens[0], warm_requests)
 
