@@ -1,6 +1,7 @@
 """The command line: demo, serve, devnet, migrate, publish."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import threading
@@ -19,10 +20,11 @@ from rich.console import Console
 from roundtrip import assembly
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
-from roundtrip.devnet import world
+from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
 from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
 from roundtrip.devnet.stories import STORIES
+from roundtrip.domain.policy import POLICY
 from roundtrip.settings import Settings
 from roundtrip.store.migrate import migrate as run_migrations
 from roundtrip.store.postgres import EmbeddedPostgresError
@@ -82,8 +84,11 @@ def _built(places: world.Places) -> world.Built:
         return world.build(places, lambda step: status.update(step) if console.is_terminal else print(step))
 
 
+Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on trading.")]
+
+
 @app.command()
-def demo() -> None:
+def demo(actors: Actors = False) -> None:
     """A local chain, a database and the service, with sample tokens to try it on."""
     settings = Settings()
     assembly.log_to_stderr()
@@ -92,7 +97,7 @@ def demo() -> None:
         _free(settings.rpc_port)
         built = _built(places)
         options = NodeOptions(settings.rpc_port, DEMO_BLOCK_TIME_S, built.state)
-        with world.started(places, built, options) as node, _watched(node):
+        with world.started(places, built, options) as node, _watched(node), _trading(node, built, actors):
             described = world.write_description(places, built, node.url)
             base_url = "http://{}:{}".format(*listening.getsockname()[:2])
             _run(
@@ -157,6 +162,10 @@ class _watched:  # noqa: N801
                 return
 
 
+def _trading(node: RunningNode, built: world.Built, actors: bool) -> contextlib.AbstractContextManager[None]:
+    return live.trading(node.url, built) if actors else contextlib.nullcontext()
+
+
 def _free(port: int) -> None:
     """Raises PortTaken when somebody listens on the local node's port."""
     if port:
@@ -166,6 +175,7 @@ def _free(port: int) -> None:
 @app.command()
 def devnet(
     block_time_s: Annotated[float, typer.Option(help="Seconds between blocks.")] = DEMO_BLOCK_TIME_S,
+    actors: Actors = False,
 ) -> None:
     """Only the local chain; var/devnet.json describes it."""
     settings = Settings()
@@ -175,7 +185,7 @@ def devnet(
     with world.started(places, built, NodeOptions(settings.rpc_port, block_time_s, built.state)) as node:
         path = world.write_description(places, built, node.url)
         print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
-        with _watched(node):
+        with _watched(node), _trading(node, built, actors):
             signal.pause()
 
 
@@ -225,4 +235,7 @@ def publish(
     (folder / "api.md").write_text(publishing.api_markdown())
     tools = msgspec.json.format(msgspec.json.encode(publishing.tools_json()), indent=1)
     (folder / "tools.json").write_bytes(tools + b"\n")
-    print(f"written: {folder / 'api.md'}, {folder / 'tools.json'}")
+    verdicts = folder / "verdicts.md"
+    page = verdicts.read_text() if verdicts.exists() else publishing.EMPTY_VERDICTS
+    verdicts.write_text(publishing.verdicts_markdown(page, POLICY))
+    print(f"written: {folder / 'api.md'}, {folder / 'tools.json'}, {verdicts}")

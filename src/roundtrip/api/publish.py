@@ -5,6 +5,9 @@ from typing import Any
 
 import msgspec
 
+from roundtrip.domain import explained
+from roundtrip.domain.policy import Policy
+
 from .catalog import OPERATIONS, Operation, tools
 
 ABOUT = (
@@ -52,6 +55,36 @@ def tools_json() -> dict[str, Any]:
             for operation in tools()
         ],
     }
+
+
+POLICY_BEGINS, POLICY_ENDS = "<!-- policy: begin -->", "<!-- policy: end -->"
+
+
+EMPTY_VERDICTS = f"# Verdicts\n\n{POLICY_BEGINS}\n{POLICY_ENDS}\n"
+
+
+def verdicts_markdown(page: str, policy: Policy) -> str:
+    """The page with everything between its two marks written anew from the policy. Raises ValueError when
+    a mark is missing."""
+    before, rest = page.split(POLICY_BEGINS)
+    _, after = rest.split(POLICY_ENDS)
+    return f"{before}{POLICY_BEGINS}\n{policy_tables(policy)}{POLICY_ENDS}{after}"
+
+
+def policy_tables(policy: Policy) -> str:
+    """Codes, flags and thresholds as tables."""
+    lines = [f"Policy version {policy.version}; written by `roundtrip publish`, do not edit by hand.", ""]
+    for heads, rows in (
+        (("code", "level", "when (the first that is proven)"), explained.codes(policy)),
+        (("flag", "line", "when"), explained.flags(policy)),
+        (("threshold", "value"), explained.thresholds(policy)),
+    ):
+        lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+        for row in rows:
+            cells = (f"`{row.name}`", row.value, row.when)[: len(heads)]
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def api_markdown() -> str:

@@ -237,10 +237,10 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     state = launch.curve_state
     taken = _launch_fee_bps(launch) or 0
     snipe = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
-    on_curve = launch.phase == "curve"
+    fill = fill_bps(state, launch.threshold_raw) if isinstance(state, Curve) else None
     return LaunchpadAnswer(
-        phase="curve" if on_curve else "graduated",
-        curve_fill_bps=fill_bps(state, launch.threshold_raw) if isinstance(state, Curve) else None,
+        phase="graduated" if launch.phase == "pooled" else "curve",
+        curve_fill_bps=BPS if launch.phase == "swept" else fill,
         buy_tax_bps=min(BPS, taken + snipe),
         sell_tax_bps=taken,
         creator_tax_bps=launch.creator_tax_bps,

@@ -1,6 +1,7 @@
 """What the table says to readers, and the files that are written from it."""
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,18 @@ import pytest
 
 from roundtrip import cli
 from roundtrip.api.catalog import OPERATIONS, Operation, tools
-from roundtrip.api.publish import answer_schema, api_markdown, params_schema, tools_json
+from roundtrip.api.publish import (
+    answer_schema,
+    api_markdown,
+    params_schema,
+    policy_tables,
+    tools_json,
+    verdicts_markdown,
+)
+from roundtrip.domain import explained
+from roundtrip.domain.flags import FLAGS
+from roundtrip.domain.policy import POLICY, Policy
+from roundtrip.domain.verdict import CODES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
@@ -48,6 +60,26 @@ def test_only_tools_are_in_the_tool_table() -> None:
     names = [tool["function"]["name"] for tool in tools_json()["tools"]]
     assert names == [row.name for row in OPERATIONS if row.on_mcp]
     assert "health" not in names
+
+
+def test_the_published_tables_are_the_policys() -> None:
+    page = (DOCS / "verdicts.md").read_text()
+    assert page == verdicts_markdown(page, POLICY)
+
+
+def test_the_tables_speak_of_every_code_flag_and_threshold() -> None:
+    assert sorted(row.name for row in explained.codes(POLICY)) == sorted(CODES)
+    assert [row.name for row in explained.flags(POLICY)] == list(FLAGS)
+    assert [row.name for row in explained.thresholds(POLICY)] == [f.name for f in fields(Policy)]
+    assert all(row.when for row in (*explained.codes(POLICY), *explained.flags(POLICY)))
+
+
+def test_another_policy_is_another_table() -> None:
+    other = replace(POLICY, warn_loss_bps=1234, high_creator_tax_bps=777, version="other")
+    tables = policy_tables(other)
+    assert "12.34 %" in tables
+    assert "7.77 %" in tables
+    assert "version other" in tables
 
 
 def test_the_reader_is_told_that_names_are_strangers_text() -> None:
@@ -110,9 +142,11 @@ def test_every_schema_in_the_manual_is_json() -> None:
 
 
 def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) -> None:
+    page = (DOCS / "verdicts.md").read_text()
+    (tmp_path / "verdicts.md").write_text(verdicts_markdown(page, replace(POLICY, version="older")))
     cli.publish(tmp_path)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert written.keys() == {"api.md", "tools.json"}
+    assert written.keys() == {"api.md", "tools.json", "verdicts.md"}
     assert msgspec.json.decode(written["tools.json"]) == tools_json()
     assert written["api.md"].decode() == api_markdown()
     kept = {name: (DOCS / name).read_bytes() for name in written if (DOCS / name).exists()}
