@@ -12,8 +12,8 @@ from roundtrip.domain.evidence import Evidence, Refused, Sold
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
-from roundtrip.services.gather import gather
 from roundtrip.services.context import Context
+from roundtrip.services.gather import gather
 from support.wallet import Fill, Wallet
 
 PROBE_WEI = 10**17

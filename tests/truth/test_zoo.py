@@ -14,8 +14,8 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
-from roundtrip.services.gather import gather
 from roundtrip.services.context import Context
+from roundtrip.services.gather import gather
 from truth.test_truth import expected, probe_raw, trade
 
 V3 = (PoolPlan(),)

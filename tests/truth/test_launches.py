@@ -1,0 +1,250 @@
+"""Launches and hooked pools: verdicts against what real wallets meet, to the wei; one launch through its
+whole life."""
+
+import pytest
+
+from roundtrip.chain.rpc import Meter
+from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.launchpad import Launch, Launched, curve_buy, launch
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain import curve
+from roundtrip.domain.evidence import Bought, Curve, Evidence, Refused, Sold, VenueEvidence
+from roundtrip.domain.evidence import Launch as LaunchFacts
+from roundtrip.domain.flags import Judged, raised
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.services.gather import gather
+from support.trader import Market, Trader
+from support.wallet import Wallet
+
+ON_CURVE = ("curve", "curve_taxed", "curve_usdg", "curve_other", "curve_nearly_full")
+IN_POOL = ("graduated", "graduated_usdg", "graduated_taxed", "graduated_other")
+HOOKED = (
+    "hook_harmless", "hook_reverts_on_sell", "hook_takes_tenth", "hook_fee_jump", "hook_allow_list",
+    "taxed_v4_hooked", "odd_key",
+)  # fmt: skip
+
+
+async def gathered(ctx: Context, token: str) -> tuple[Evidence, Judgement]:
+    await ctx.heads.refresh()
+    evidence = await gather(ctx, Address(token), Meter())
+    return evidence, judge(evidence, POLICY)
+
+
+def now_s(rpc: SyncRpc) -> int:
+    return int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+
+
+def pass_s(rpc: SyncRpc, seconds: int) -> None:
+    rpc.call("evm_setNextBlockTimestamp", now_s(rpc) + seconds)
+    rpc.call("evm_mine")
+
+
+def market_of(venue: VenueEvidence, token: str) -> Market:
+    found = venue.venue
+    if found.kind == "launchpad_curve":
+        return Market(token, found.quote_address, curve=found.pool or "")
+    hook = found.hook or ZERO_ADDRESS
+    return Market(token, found.quote_address, "", found.fee_pips, found.tick_spacing, hook)
+
+
+def with_money(rpc: SyncRpc, built: Built, wallet: Wallet, quote: str, amount_raw: int) -> None:
+    """What the wallet pays with: usdg bought, shares sent to it."""
+    if quote == built.contracts["usdg"]:
+        wallet.get_usdg(amount_raw)
+    elif quote == built.contracts["share"]:
+        data = "0xa9059cbb" + wallet.address[2:].rjust(64, "0") + format(amount_raw, "064x")
+        Deployer(rpc, built.accounts[0]).receipt(Deployer(rpc, built.accounts[0]).send(quote, data))
+
+
+@pytest.mark.parametrize("key", [*ON_CURVE, *IN_POOL, *HOOKED])
+async def test_every_cell_is_what_a_wallet_meets(ctx: Context, rpc: SyncRpc, built: Built, key: str) -> None:
+    token = built.tokens[key]
+    evidence, _ = await gathered(ctx, token)
+    (venue,) = evidence.venues
+    (size, bought) = next(
+        (b.size, b.outcome)
+        for b in venue.buys
+        if b.environment == 0 and isinstance(b.outcome, Bought) and not b.outcome.closes
+    )
+    wallet = Wallet(rpc, built.contracts, f"truth {key}")
+    trader = Trader(wallet, built.contracts, market_of(venue, token))
+    with_money(rpc, built, wallet, trader.market.quote, bought.offered_raw)
+    assert trader.buy(bought.offered_raw) == bought.received_raw
+    since_s, compared = now_s(rpc), 0
+    for cell in venue.cells:
+        probe = cell.probe
+        if (probe.size, probe.seller, probe.environment) != (size, "buyer", 0):
+            continue
+        snapshot = rpc.call("evm_snapshot")
+        pass_s(rpc, since_s + probe.delay_s - now_s(rpc))
+        fill = trader.sell(bought.received_raw * probe.share_bps // 10_000)
+        if isinstance(cell.outcome, Sold):
+            assert (fill.ok, fill.sold_raw, fill.back_raw) == (
+                True,
+                cell.outcome.sold_raw,
+                cell.outcome.back_raw,
+            )
+        else:
+            assert isinstance(cell.outcome, Refused)
+            assert not fill.ok
+        rpc.call("evm_mine")
+        assert rpc.call("evm_revert", snapshot)
+        compared += 1
+    assert compared == 5
+
+
+VERDICTS = {
+    "curve": ("ok", "ok"),
+    "curve_taxed": ("high_fees", "warn"),
+    "curve_usdg": ("ok", "ok"),
+    "curve_other": ("ok", "ok"),
+    "curve_nearly_full": ("ok", "ok"),
+    "curve_all_but_full": ("empty_pool", "warn"),
+    "curve_full": ("no_pool", "warn"),
+    "swept": ("no_pool", "warn"),
+    "rescued": ("no_pool", "warn"),
+    "graduated": ("ok", "ok"),
+    "graduated_usdg": ("ok", "ok"),
+    "graduated_taxed": ("ok", "ok"),
+    "graduated_other": ("ok", "ok"),
+    "hook_harmless": ("ok", "ok"),
+    "hook_reverts_on_sell": ("cannot_sell", "danger"),
+    "hook_takes_tenth": ("toll_pool", "warn"),
+    "hook_fee_jump": ("toll_pool", "danger"),
+    "hook_allow_list": ("cannot_sell", "danger"),
+    "hook_bait": ("ok", "ok"),
+    "hook_slightly_cheaper": ("ok", "ok"),
+    "hook_much_cheaper": ("ok", "ok"),
+    "toll_beside_fair": ("ok", "ok"),
+    "taxed_v4_hooked": ("ok", "ok"),
+    "odd_key": ("ok", "ok"),
+    "odd_tier": ("ok", "ok"),
+}
+CHOSEN = {
+    "hook_bait": "amm_v3",
+    "hook_slightly_cheaper": "amm_v3",
+    "hook_much_cheaper": "amm_v4",
+    "toll_beside_fair": "amm_v3",
+}
+FLAGGED = {
+    "curve_taxed": ("high_creator_tax",),
+    "curve_full": ("curve_closed",),
+    "swept": ("curve_closed",),
+    "rescued": ("curve_closed",),
+    "graduated_taxed": ("high_creator_tax",),
+    "hook_fee_jump": ("hook", "dynamic_fee"),
+    "toll_beside_fair": ("toll_pool",),
+    "hook_much_cheaper": ("hook",),
+    "hook_slightly_cheaper": (),
+    "odd_key": (),
+    "graduated": (),
+}
+
+
+@pytest.mark.parametrize("key", VERDICTS)
+async def test_a_story_is_judged_as_it_is_told(ctx: Context, built: Built, key: str) -> None:
+    evidence, judgement = await gathered(ctx, built.tokens[key])
+    assert (judgement.verdict.code, judgement.verdict.level) == VERDICTS[key], judgement.verdict.text
+    if key in CHOSEN:
+        assert judgement.best is not None
+        assert evidence.venues[judgement.best].venue.kind == CHOSEN[key]
+    if key in FLAGGED:
+        assert raised(Judged(evidence, judgement, POLICY)) == FLAGGED[key]
+
+
+@pytest.mark.parametrize("key", ON_CURVE)
+async def test_the_curves_formula_is_what_the_simulation_saw(ctx: Context, built: Built, key: str) -> None:
+    evidence, _ = await gathered(ctx, built.tokens[key])
+    (venue,) = evidence.venues
+    assert isinstance(evidence.launch, LaunchFacts)
+    state = evidence.launch.curve_state
+    assert isinstance(state, Curve)
+    seen = 0
+    for buy in venue.buys:
+        assert isinstance(buy.outcome, Bought)
+        told = curve.buy(state, buy.outcome.offered_raw, 0)
+        assert (told.spent_raw, told.tokens_raw) == (buy.outcome.paid_raw, buy.outcome.received_raw)
+        for cell in venue.cells:
+            # The second environment shares its curve with somebody else's buy.
+            probe = cell.probe
+            if (probe.size, probe.seller) != (buy.size, "buyer") or buy.environment != probe.environment:
+                continue
+            assert isinstance(cell.outcome, Sold)
+            held = curve.after_buy(state, told, 0)
+            assert curve.sell(state, *held, cell.outcome.planned_raw) == cell.outcome.back_raw
+            seen += 1
+    assert seen >= 6
+
+
+# --- a launch's whole life -------------------------------------------------------------------------
+
+
+async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    deployer = Deployer(rpc, built.accounts[0])
+    made = launch(deployer, built.contracts, Launch("Life", "LIFE", salt=77))
+    await _first_seconds(ctx, rpc, built, made)
+    pass_s(rpc, 10)
+    evidence, judgement = await gathered(ctx, made.token)
+    assert (judgement.verdict.code, judgement.verdict.level) == ("ok", "ok"), judgement.verdict.text
+    assert raised(Judged(evidence, judgement, POLICY)) == ("no_liquidity",)
+    curve_buy(deployer, made, 5 * 10**18)
+    deployer.settle()
+    for phase_flag in ("ready", "swept"):
+        if phase_flag == "swept":
+            from_factory = Deployer(rpc, built.accounts[0])
+            data = "0xff6d8d05" + made.token[2:].rjust(64, "0")
+            from_factory.receipt(from_factory.send(built.contracts["launchpadFactory"], data))
+        evidence, judgement = await gathered(ctx, made.token)
+        assert (judgement.verdict.code, judgement.verdict.level) == ("no_pool", "warn")
+        assert raised(Judged(evidence, judgement, POLICY)) == ("curve_closed",)
+        assert "sold out" in judgement.verdict.text
+    pass_s(rpc, 7200)
+    _, judgement = await gathered(ctx, made.token)
+    assert "for 2 h 0 min" in judgement.verdict.text
+    data = "0x2f53ef2f" + made.token[2:].rjust(64, "0")
+    deployer.receipt(deployer.send(built.contracts["launchpadFactory"], data))
+    evidence, judgement = await gathered(ctx, made.token)
+    assert (judgement.verdict.code, judgement.verdict.level) == ("ok", "ok"), judgement.verdict.text
+    assert [venue.venue.kind for venue in evidence.venues] == ["launchpad_pool"]
+    assert raised(Judged(evidence, judgement, POLICY)) == ()
+
+
+async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: Launched) -> None:
+    """Right after the launch: what a fresh wallet pays counts, and the answer does not outlive it."""
+    evidence, judgement = await gathered(ctx, made.token)
+    assert (judgement.verdict.code, judgement.verdict.level) == ("heavy_fees", "danger")
+    assert "99.00 % now and ends in 3 s" in judgement.verdict.text
+    assert "snipe_tax_active" in raised(Judged(evidence, judgement, POLICY))
+    answered = await check(ctx, CheckParams(made.token))
+    assert answered.ttl_ms == 3000
+    assert answered.answer.launchpad is not None
+    assert (answered.answer.launchpad.buy_tax_bps, answered.answer.launchpad.sell_tax_bps) == (10_000, 100)
+    assert answered.answer.trade is not None
+    assert answered.answer.trade.fees_bps == 9900
+    # What a real wallet meets a second later is what the simulated buy of that second met.
+    wallet = Wallet(rpc, built.contracts, "sniper")
+    (venue,) = evidence.venues
+    probe = next(b.outcome for b in venue.buys if (b.size, b.environment) == ("probe", 0))
+    assert isinstance(probe, Bought)
+    snapshot = rpc.call("evm_snapshot")
+    rpc.call("evm_setNextBlockTimestamp", evidence.block.timestamp_s + 1)
+    assert Trader(wallet, built.contracts, market_of(venue, made.token)).buy(10**17) == probe.received_raw
+    rpc.call("evm_mine")
+    assert rpc.call("evm_revert", snapshot)
+
+
+async def test_a_launch_that_no_log_told_of_costs_one_trip_more(ctx: Context, built: Built) -> None:
+    book = ctx.heads.book
+    assert book is not None
+    ctx.heads.book = None
+    meter = Meter()
+    evidence = await gather(ctx, Address(built.tokens["curve"]), meter)
+    assert meter.trips == 3
+    assert judge(evidence, POLICY).verdict.level == "ok"
+    assert not evidence.candidates_complete
