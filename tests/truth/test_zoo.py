@@ -103,7 +103,14 @@ ANIMALS = (
     Animal("odd_0_decimals", decimals=0),
 )
 
-BY_MANNER = ("detect_same_block", "detect_delays", "detect_exact_approval", "unlucky_wallets")
+BY_MANNER = (
+    "detect_same_block",
+    "detect_delays",
+    "detect_exact_approval",
+    "unlucky_wallets",
+    "last_buyer_only",
+    "detect_other_money",
+)
 """They refuse wallets that trade otherwise than the one in these tests, or some wallets and not others."""
 
 ELSEWHERE = {
@@ -148,7 +155,8 @@ async def test_the_verdict_is_what_a_wallet_meets(
 async def test_what_holds_for_some_manners_of_trading_only_is_never_ok(
     ctx: Context, rpc: SyncRpc, built: Built, source: str
 ) -> None:
-    story = Animal(source).story()
+    extra = (int(built.contracts["usdg"], 16),) if source == "detect_other_money" else ()
+    story = Animal(source, extra).story()
     deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(
         deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
