@@ -74,7 +74,11 @@ class _Venue:
 def _best(venues: list[_Venue], most: int) -> list[_Venue]:
     """The venues that are judged: at most so many that bought, by what the buy of the probe brought (every
     venue is paid the same worth), and all that refused or are not known. A claim of liquidity counts for
-    nothing."""
+    nothing.
+
+    Half of the places are kept for pools without a stranger's hook: otherwise a few cheap pools whose hooks
+    refuse sells would crowd the fair one out.
+    """
     there = [v for v in venues if not (isinstance(v.facts, PoolFacts) and not v.facts.exists)]
     buying = [v for v in there if _main_size(v) is not None]
 
@@ -82,7 +86,11 @@ def _best(venues: list[_Venue], most: int) -> list[_Venue]:
         bought = venue.bought("probe")
         return bought.received_raw if bought is not None else 0
 
-    kept = sorted(buying, key=brought, reverse=True)[:most]
+    ordered = sorted(buying, key=brought, reverse=True)
+    hooked = [v for v in ordered if v.place.venue.rival_hook()]
+    plain = [v for v in ordered if not v.place.venue.rival_hook()]
+    kept = plain[: max(most - len(hooked), most // 2)]
+    kept += hooked[: most - len(kept)]
     return [v for v in there if v in kept or v not in buying]
 
 
