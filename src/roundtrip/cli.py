@@ -135,9 +135,15 @@ def _welcome(base_url: str, built: world.Built, described: Path) -> None:
         f"  curl -s {base_url}/v1/check/{plain}",
         f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
         "",
-        f"The local chain is described in {described}. Ctrl-C ends it all.",
+        f"The local chain is described in {described}, with {len(built.tokens) - len(samples)} more tokens:",
+        f"  {', '.join(_MORE_SAMPLES)} and others.",
+        "Ctrl-C ends it all.",
     ]
     print("\n".join(lines), flush=True)
+
+
+_MORE_SAMPLES = ("curve", "swept", "graduated", "hook_takes_tenth", "v4_fee_on_sell", "hook_bait")
+"""Of what else there is to try: phases of a launch, a hook, a tax, a bait."""
 
 
 class _watched:  # noqa: N801

@@ -12,9 +12,9 @@ from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
 from roundtrip.services.check import check
-from roundtrip.services.gather import gather
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
+from roundtrip.services.gather import gather
 from roundtrip.store import evidence as evidence_store
 from roundtrip.venues import abi
 

@@ -123,7 +123,7 @@ def test_a_newcomer_gets_five_tokens_that_match_their_stories(demo: Demo) -> Non
         }
         assert f"curl -s http://127.0.0.1:{demo.port}/v1/check/" in text
         described = json.loads((Path(demo.environment["ROUNDTRIP_VAR"]) / "devnet.json").read_text())
-        assert described.keys() == {"rpcUrl", "chainId", "contracts", "accounts", "tokens"}
+        assert described.keys() == {"rpcUrl", "chainId", "contracts", "accounts", "tokens", "hooks"}
         assert (described["chainId"], len(described["accounts"])) == (4663, 10)
         assert described["rpcUrl"] == f"http://127.0.0.1:{demo.rpc_port}"
         started_by_it = family(process.pid)

@@ -95,9 +95,11 @@ async def test_a_head_that_is_too_old_is_no_head(shaky: Context, built: Built) -
 
 
 async def test_a_spent_budget_is_told(shaky: Context, built: Built) -> None:
-    shaky.node.budget = Budget(calls_per_day=200)
+    shaky.node.budget = Budget(calls_per_day=10_000)
     first = await check(shaky, CheckParams(built.tokens["plain"]))
     assert first.answer.verdict.code == "ok"
+    # One call is short of as much again.
+    shaky.node.budget.calls_per_day = 2 * shaky.node.budget.spent - 1
     with pytest.raises(ServiceFull) as refused:
         await check(shaky, CheckParams(built.tokens["plain"]))
     assert refused.value.code == "budget_spent"

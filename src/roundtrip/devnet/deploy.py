@@ -1,9 +1,9 @@
 """Puts the exchange contracts and the sample tokens on a fresh local chain."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isqrt
+from math import isqrt, log
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from roundtrip.venues.abi import selector
 from roundtrip.venues.amm_v3 import POOL_INIT_CODE_HASH
 
 from .compile import compile_contract
-from .stories import STORIES, SUPPLY_TOKENS, PoolPlan, Story
+from .stories import DYNAMIC_FEE, SUPPLY_TOKENS, PoolPlan, Story
 from .wire import SyncRpc
 
 ZERO = "0x" + "0" * 40
@@ -25,12 +25,14 @@ V2_INIT_CODE_HASH = "96e8ac4277198ff8b6f785478aa9a39f403cb768dd02cbee326c3e7da34
 
 ETH_PRICE_USDG = 3500
 _UNIT = {"eth": 10**18, "weth": 10**18, "usdg": 10**6}
-_TICK_SPACING = {100: 1, 500: 10, 3000: 60, 10_000: 200}
+_TICK_SPACING = {100: 1, 500: 10, 2500: 50, 3000: 60, 10_000: 200, DYNAMIC_FEE: 60}
 _MAX_TICK = 887_272
 _DEADLINE = 2**40
 _MINT = "mint((address,address,uint24,int24,int24,uint256,uint256,uint256,uint256,address,uint256))"
-_MAX = 2**256 - 1
+MAX = 2**256 - 1
 _GAS = 12_000_000
+_FEES = {"maxFeePerGas": hex(20 * 10**9), "maxPriorityFeePerGas": hex(10**9)}
+"""Given, because what the node would fill in depends on how fast it is asked: builds would differ."""
 
 
 class DeployError(Exception):
@@ -39,12 +41,13 @@ class DeployError(Exception):
 
 def await_receipt(chain: SyncRpc, transaction: str, wait_s: float = 10.0) -> dict[str, Any]:
     """The receipt, once the node has mined the transaction. Raises DeployError when it does not."""
-    deadline = time.monotonic() + wait_s
+    deadline, pause_s = time.monotonic() + wait_s, 0.001
     while time.monotonic() < deadline:
         receipt: dict[str, Any] | None = chain.call("eth_getTransactionReceipt", transaction)
         if receipt is not None:
             return receipt
-        time.sleep(0.001)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.05)
     raise DeployError(f"transaction {transaction} was not mined within {wait_s:.0f} s")
 
 
@@ -66,18 +69,24 @@ def _argument_types(signature: str) -> list[str]:
 
 @dataclass
 class Deployer:
-    """Sends set-up transactions from the node's first account; every transaction is its own block."""
+    """Sends set-up transactions from one of the node's accounts, each with a limit of ``gas``."""
 
     chain: SyncRpc
     account: str
+    gas: int = _GAS
     sent: list[str] = field(default_factory=list)
 
     def send(self, to: str | None, data: str, value_wei: int = 0) -> str:
-        """The transaction's hash; failures are noticed by ``settle``."""
-        transaction = {"from": self.account, "data": data, "gas": hex(_GAS), "value": hex(value_wei)}
+        """The transaction's hash, once it is mined; failures are noticed by ``settle``.
+
+        Waiting keeps builds the same: of two that are sent fast, the node may put both in one block.
+        """
+        transaction = {"from": self.account, "data": data, "gas": hex(self.gas), "value": hex(value_wei)}
+        transaction |= _FEES
         if to is not None:
             transaction["to"] = to
         self.sent.append(self.chain.call("eth_sendTransaction", transaction))
+        await_receipt(self.chain, self.sent[-1])
         return self.sent[-1]
 
     def create(self, code: str, types: list[str] | None = None, values: list[Any] | None = None) -> str:
@@ -99,35 +108,8 @@ class Deployer:
         self.sent.clear()
 
 
-@dataclass(frozen=True, slots=True)
-class Deployed:
-    """What stands on the chain: contract addresses by name, token addresses by story."""
-
-    contracts: dict[str, str]
-    tokens: dict[str, str]
-
-
-def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callable[[str], None]) -> Deployed:
-    """The whole world of the local chain. ``bytecode`` by name, ``sources`` the folder of our contracts."""
-    account = chain.call("eth_accounts")[0]
-    chain.call("anvil_setCoinbase", COINBASE)
-    deployer = Deployer(chain, account)
-    say("deploying the exchange contracts")
-    contracts = _exchange(deployer, bytecode, sources)
-    _price_of_eth(deployer, contracts)
-    deployer.settle()
-    compiled: dict[str, str] = {}
-    tokens = {}
-    for number, story in enumerate(STORIES, 1):
-        say(f"deploying sample tokens {number}/{len(STORIES)}: {story.key}")
-        if story.source not in compiled:
-            compiled[story.source] = compile_contract(sources / story.source)
-        tokens[story.key] = put_token(deployer, contracts, story, compiled[story.source])
-        deployer.settle()
-    return Deployed({name: a.lower() for name, a in contracts.items()}, tokens)
-
-
-def _exchange(deployer: Deployer, bytecode: dict[str, str], sources: Path) -> dict[str, str]:
+def exchange(deployer: Deployer, bytecode: dict[str, str], sources: Path) -> dict[str, str]:
+    """The exchange's contracts by name. ``bytecode`` by name, ``sources``: the folder of our contracts."""
     create, account = deployer.create, deployer.account
     chain = deployer.chain
     weth = create(bytecode["WETH9"])
@@ -152,7 +134,7 @@ def _exchange(deployer: Deployer, bytecode: dict[str, str], sources: Path) -> di
         ["(address,address,address,address,bytes32,bytes32,address,address,address,address)"],
         [(PERMIT2, weth, ZERO, v3, *hashes, v4, positions, v4_positions, ZERO)],
     )
-    return {
+    found = {
         "weth": weth,
         "usdg": usdg,
         "multicall3": MULTICALL3,
@@ -167,21 +149,28 @@ def _exchange(deployer: Deployer, bytecode: dict[str, str], sources: Path) -> di
         "v4Quoter": create(bytecode["V4Quoter"], ["address"], [v4]),
         "universalRouter": universal,
     }
+    return {name: address.lower() for name, address in found.items()}
 
 
-def _price_of_eth(deployer: Deployer, contracts: dict[str, str]) -> None:
+def price_of_eth(deployer: Deployer, contracts: dict[str, str]) -> None:
     """A deep weth/usdg pool, so that eth has a price and usdg can be bought."""
     weth, usdg = contracts["weth"], contracts["usdg"]
     deployer.send(weth, calldata("deposit()"), 5000 * _UNIT["weth"])
     for token in (weth, usdg):
-        deployer.send(token, calldata("approve(address,uint256)", contracts["v3PositionManager"], _MAX))
+        deployer.send(token, calldata("approve(address,uint256)", contracts["v3PositionManager"], MAX))
     eth = 1000
     amounts = {weth: eth * _UNIT["weth"], usdg: eth * ETH_PRICE_USDG * _UNIT["usdg"]}
-    _pool(deployer, contracts, amounts, 500, fill=True)
+    v3_pool(deployer, contracts, amounts, 500, fill=True)
 
 
-def put_token(deployer: Deployer, contracts: dict[str, str], story: Story, code: str) -> str:
-    """Deploys a story's token with its pools filled, and gives its address."""
+def put_token(
+    deployer: Deployer,
+    contracts: dict[str, str],
+    story: Story,
+    code: str,
+    hooks: Mapping[str, str] | None = None,
+) -> str:
+    """Deploys a story's token with its pools filled, and gives its address. ``hooks`` by name and quote."""
     supply = SUPPLY_TOKENS * 10**story.decimals
     types, values = _constructor(story, supply)
     token = deployer.create(code, types, values).lower()
@@ -190,10 +179,11 @@ def put_token(deployer: Deployer, contracts: dict[str, str], story: Story, code:
         amounts = _amounts(pool, token, quote, supply)
         fill = pool.quote_milli > 0
         if pool.version == 4:
-            v4_pool(deployer, contracts, amounts, pool.fee_pips, fill)
+            hook = (hooks or {})[f"{pool.hook}_{pool.quote}"] if pool.hook else ZERO
+            v4_pool(deployer, contracts, amounts, pool.key_fee(), fill, hook, pool.tick_spacing)
         else:
-            deployer.send(token, calldata("approve(address,uint256)", contracts["v3PositionManager"], _MAX))
-            _pool(deployer, contracts, amounts, pool.fee_pips, fill)
+            deployer.send(token, calldata("approve(address,uint256)", contracts["v3PositionManager"], MAX))
+            v3_pool(deployer, contracts, amounts, pool.fee_pips, fill, token if pool.one_sided else None)
     for signature in story.after:
         deployer.send(token, calldata(signature))
     return token
@@ -221,22 +211,35 @@ def _amounts(pool: PoolPlan, token: str, quote: str, supply: int) -> dict[str, i
     }
 
 
-def _pool(
-    deployer: Deployer, contracts: dict[str, str], amounts: dict[str, int], fee_pips: int, fill: bool
+def v3_pool(
+    deployer: Deployer,
+    contracts: dict[str, str],
+    amounts: dict[str, int],
+    fee_pips: int,
+    fill: bool,
+    only: str | None = None,
 ) -> None:
-    """A v3 pool at the price that ``amounts`` (by token) make, with them in it over the full range."""
+    """A v3 pool at the price that ``amounts`` (by token) make, with them in it over the full range.
+
+    ``only``: this token alone is put in, over the prices at which the pool would sell it.
+    """
     low, high = sorted(amounts, key=lambda address: int(address, 16))
     sqrt_price_x96 = isqrt((amounts[high] << 192) // amounts[low])
     manager = contracts["v3PositionManager"]
     create = "createAndInitializePoolIfNecessary(address,address,uint24,uint160)"
     deployer.send(manager, calldata(create, low, high, fee_pips, sqrt_price_x96))
-    if fill:
-        spacing = _TICK_SPACING[fee_pips]
-        edge = _MAX_TICK // spacing * spacing
-        position = (
-            low, high, fee_pips, -edge, edge, amounts[low], amounts[high], 0, 0, deployer.account, _DEADLINE
-        )  # fmt: skip
-        deployer.send(manager, calldata(_MINT, position))
+    if not fill:
+        return
+    spacing = _TICK_SPACING[fee_pips]
+    edge = _MAX_TICK // spacing * spacing
+    bottom, top = -edge, edge
+    if only is not None:
+        # A spacing further than needed, because the tick comes from a rounded logarithm.
+        tick = int(log(amounts[high] / amounts[low], 1.0001)) // spacing * spacing
+        bottom, top = (tick + 2 * spacing, edge) if only == low else (-edge, tick - spacing)
+    put = {token: amount if only in (None, token) else 0 for token, amount in amounts.items()}
+    position = (low, high, fee_pips, bottom, top, put[low], put[high], 0, 0, deployer.account, _DEADLINE)
+    deployer.send(manager, calldata(_MINT, position))
 
 
 _V4_MINT, _V4_SETTLE_PAIR, _V4_SWEEP = 0x02, 0x0D, 0x14
@@ -264,7 +267,7 @@ def v4_pool(
     manager = contracts["v4PositionManager"]
     for currency in (low, high):
         if currency != ZERO:
-            deployer.send(currency, calldata("approve(address,uint256)", PERMIT2, _MAX))
+            deployer.send(currency, calldata("approve(address,uint256)", PERMIT2, MAX))
             allowed = calldata(
                 "approve(address,address,uint160,uint48)", currency, manager, 2**160 - 1, _DEADLINE
             )

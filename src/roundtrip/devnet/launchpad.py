@@ -84,7 +84,7 @@ def deploy_launchpad(deployer: Deployer, contracts: dict[str, str], sources: Pat
 
     Native eth is an approved quote; so is usdg where ``contracts`` has it. Raises DeployError.
     """
-    with _without_collector():
+    with without_collector():
         code = {path.stem: compile_contract(path) for path in sorted((sources / "launchpad").glob("*.vy"))}
     create, manager = deployer.create, contracts["v4PoolManager"]
     blueprints = [create(_blueprint(code[name])) for name in ("token", "curve")]
@@ -105,7 +105,7 @@ def deploy_launchpad(deployer: Deployer, contracts: dict[str, str], sources: Pat
 
 
 @contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """The compiler makes millions of small objects: walking them again and again is a third of its time."""
     was_on = gc.isenabled()
     gc.disable()
@@ -132,13 +132,13 @@ def _hook(deployer: Deployer, create2: str, code: bytes) -> str:
     return address
 
 
-def mine_salt(creator: str, code: bytes) -> tuple[bytes, str]:
-    """A salt for which CREATE2 (EIP-1014) from ``creator`` gives an address with the hook's permissions."""
+def mine_salt(creator: str, code: bytes, flags: int = HOOK_FLAGS) -> tuple[bytes, str]:
+    """A salt for which CREATE2 (EIP-1014) from ``creator`` gives an address that ends in ``flags``."""
     head, tail = b"\xff" + bytes.fromhex(creator[2:]), keccak(code)
     for number in itertools.count():
         salt = number.to_bytes(32, "big")
         digest = keccak(head + salt + tail)
-        if digest[31] == HOOK_FLAGS & 0xFF and int.from_bytes(digest[30:], "big") & _ALL_FLAGS == HOOK_FLAGS:
+        if digest[31] == flags & 0xFF and int.from_bytes(digest[30:], "big") & _ALL_FLAGS == flags:
             return salt, "0x" + digest[12:].hex()
     raise AssertionError("counting does not end")
 
@@ -210,13 +210,23 @@ def graduate(deployer: Deployer, contracts: dict[str, str], token: str) -> str:
 def pool_swap(
     deployer: Deployer, contracts: dict[str, str], launched: Launched, buy: bool, amount_in_raw: int
 ) -> str:
-    """Swaps an exact input in a graduated token's pool through the universal router; the hash.
+    """Swaps an exact input in a graduated token's pool; the hash. ``contracts`` as ``v4_swap`` wants them."""
+    key = pool_key(contracts, launched.token, launched.quote)
+    return v4_swap(deployer, contracts, key, launched.quote if buy else launched.token, amount_in_raw)
+
+
+def v4_swap(
+    deployer: Deployer,
+    contracts: dict[str, str],
+    key: tuple[str, str, int, int, str],
+    source: str,
+    amount_in_raw: int,
+) -> str:
+    """Swaps an exact input of ``source`` in any v4 pool through the universal router; the hash.
 
     ``contracts`` names the exchange's contracts too.
     """
-    key = pool_key(contracts, launched.token, launched.quote)
-    pair = (launched.quote, launched.token)
-    source, target = pair if buy else pair[::-1]
+    target = key[1] if source == key[0] else key[0]
     router, permit2 = contracts["universalRouter"], contracts["permit2"]
     if source != ZERO:
         _approve(deployer, source, permit2, amount_in_raw)

@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eth_account import Account
 
-from . import artifacts, deploy
+from . import artifacts, stage
+from .deploy import COINBASE
 from .node import NodeOptions, RunningNode, find_anvil, running
 from .wire import SyncRpc
 
@@ -32,12 +33,16 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A built chain: its state on disk and what stands on it."""
+    """A built chain: its state on disk and what stands on it. ``head_s``: its last block's timestamp.
+    ``market``: what the actors know, packed."""
 
     state: Path
     contracts: dict[str, str]
     tokens: dict[str, str]
     accounts: list[str]
+    hooks: dict[str, str]
+    head_s: int
+    market: dict[str, Any]
 
 
 def build(places: Places, say: Callable[[str], None]) -> Built:
@@ -48,7 +53,7 @@ def build(places: Places, say: Callable[[str], None]) -> Built:
         folder.mkdir(parents=True, exist_ok=True)
         _build(places, folder, say)
     known: dict[str, Any] = json.loads(described.read_text())
-    return Built(folder / "state.json", known["contracts"], known["tokens"], known["accounts"])
+    return Built(folder / "state.json", **known)
 
 
 def _build(places: Places, folder: Path, say: Callable[[str], None]) -> None:
@@ -57,14 +62,20 @@ def _build(places: Places, folder: Path, say: Callable[[str], None]) -> None:
         running(find_anvil(places.project), NodeOptions(timestamp_s=GENESIS_S)) as node,
         SyncRpc(node.url) as chain,
     ):
-        chain.call("anvil_setBlockTimestampInterval", 1)
-        deployed = deploy.deploy(chain, bytecode, places.project / "contracts", say)
+        deployed = stage.deploy(chain, bytecode, places.project / "contracts", say)
         chain.call("evm_mine")
-        accounts = chain.call("eth_accounts")
+        head = chain.call("eth_getBlockByNumber", "latest", False)
         say("keeping the chain's state")
         state = _unpack(chain.call("anvil_dumpState"))
     _write(folder / "state.json", json.dumps(state))
-    known = {"contracts": deployed.contracts, "tokens": deployed.tokens, "accounts": accounts}
+    known = {
+        "contracts": deployed.contracts,
+        "tokens": deployed.tokens,
+        "accounts": deployed.accounts,
+        "hooks": deployed.hooks,
+        "head_s": int(head["timestamp"], 16),
+        "market": deployed.market.packed(),
+    }
     _write(folder / "built.json", json.dumps(known, indent=1))
 
 
@@ -85,20 +96,21 @@ def _write(path: Path, text: str) -> None:
 def _digest(project: Path) -> str:
     """A hash over everything the built chain depends on."""
     digest = hashlib.sha256(artifacts.pins_digest().encode())
-    ours = [
-        p for p in Path(__file__).parent.glob("*.py") if p.name in ("deploy.py", "stories.py", "world.py")
-    ]
-    for path in sorted([*(project / "contracts").rglob("*.vy"), *ours]):
+    for path in sorted([*(project / "contracts").rglob("*.vy"), *Path(__file__).parent.glob("*.py")]):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 @contextlib.contextmanager
 def started(places: Places, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
-    """The built chain, running. The coinbase is set again: it is no part of the state."""
-    with running(find_anvil(places.project), options) as node:
+    """The built chain, running. Its clock goes on where it ended, so that its history keeps its age.
+
+    The coinbase is set again: it is no part of the state.
+    """
+    continued = replace(options, timestamp_s=built.head_s + 1)
+    with running(find_anvil(places.project), continued) as node:
         with SyncRpc(node.url) as chain:
-            chain.call("anvil_setCoinbase", deploy.COINBASE)
+            chain.call("anvil_setCoinbase", COINBASE)
             chain.call("evm_mine")
         yield node
 
@@ -112,6 +124,7 @@ def describe(built: Built, url: str) -> dict[str, Any]:
         "contracts": built.contracts,
         "accounts": [{"address": address, "privateKey": key} for address, key in keys.items()],
         "tokens": built.tokens,
+        "hooks": built.hooks,
     }
 
 

@@ -1,0 +1,71 @@
+"""Everything that stands on the built chain, put there in order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from . import history
+from .actors import Market
+from .compile import compile_contract
+from .deploy import COINBASE, Deployer, exchange, price_of_eth, put_token
+from .hooked import HOOKED, deploy_hooks
+from .launches import deploy_share, put_launches
+from .launchpad import deploy_launchpad, without_collector
+from .stories import STORIES
+from .wire import SyncRpc
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What stands on the chain: contracts by name, tokens by story, the node's own accounts, hooks by
+    file name and quote, and what the actors know."""
+
+    contracts: dict[str, str]
+    tokens: dict[str, str]
+    accounts: list[str]
+    hooks: dict[str, str]
+    market: Market
+
+
+def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callable[[str], None]) -> Deployed:
+    """The whole world of the local chain. ``bytecode`` by name, ``sources`` the folder of our contracts."""
+    base = set_up(chain, bytecode, sources, say)
+    deployer = Deployer(chain, base.accounts[0])
+    tokens = _put_stories(deployer, base, sources, say)
+    say("launching sample tokens")
+    return replace(base, tokens=tokens | put_launches(deployer, base.contracts, base.accounts))
+
+
+def set_up(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callable[[str], None]) -> Deployed:
+    """Exchange, launchpad and history, with no sample tokens yet. The samples stand at the history's end."""
+    accounts = chain.call("eth_accounts")
+    deployer = Deployer(chain, accounts[0])
+    chain.call("anvil_setCoinbase", COINBASE)
+    chain.call("anvil_setBlockTimestampInterval", 1)
+    say("deploying the exchange contracts")
+    contracts = exchange(deployer, bytecode, sources)
+    price_of_eth(deployer, contracts)
+    deployer.settle()
+    say("deploying the launchpad")
+    contracts |= deploy_launchpad(deployer, contracts, sources)
+    contracts["share"] = deploy_share(deployer, contracts, sources)
+    hooks = deploy_hooks(deployer, contracts, sources)
+    deployer.settle()
+    market = history.replay(deployer, contracts, accounts, sources, say)
+    return Deployed(contracts, {}, accounts, hooks, market)
+
+
+def _put_stories(
+    deployer: Deployer, base: Deployed, sources: Path, say: Callable[[str], None]
+) -> dict[str, str]:
+    compiled: dict[str, str] = {}
+    stories, tokens = (*STORIES, *HOOKED), {}
+    for number, story in enumerate(stories, 1):
+        say(f"deploying sample tokens {number}/{len(stories)}: {story.key}")
+        if story.source not in compiled:
+            with without_collector():
+                compiled[story.source] = compile_contract(sources / story.source)
+        code = compiled[story.source]
+        tokens[story.key] = put_token(deployer, base.contracts, story, code, base.hooks)
+        deployer.settle()
+    return tokens
