@@ -11,7 +11,7 @@ import msgspec
 
 from roundtrip.domain.evidence import Venue
 from roundtrip.domain.types import Address, parse_address
-from roundtrip.venues import VENUES
+from roundtrip.venues import VENUES, abi
 from roundtrip.venues.base import Contracts, Log
 
 from .rpc import RpcCall, RpcError
@@ -21,6 +21,9 @@ MOST_VENUES_A_TOKEN = 32
 """The first ones are kept: whoever makes pools by the thousand only hides his own."""
 MOST_BLOCKS_A_CALL = 10_000
 """Providers bound the range of eth_getLogs; 10,000 blocks pass with all that were tried."""
+
+
+_TOPIC_CHARACTERS = 2 + 2 * abi.WORD
 
 
 class _RawLog(msgspec.Struct, rename="camel"):
@@ -122,5 +125,7 @@ class Book:
 
 
 def _log(raw: _RawLog) -> Log:
-    topics = tuple("0x" + bytes.fromhex(topic[2:]).hex() for topic in raw.topics)
+    topics = tuple("0x" + bytes.fromhex(topic.removeprefix("0x")).hex() for topic in raw.topics)
+    if any(len(topic) != _TOPIC_CHARACTERS for topic in topics):
+        raise ValueError("a topic is a word")
     return Log(parse_address(raw.address), topics, bytes.fromhex(raw.data.removeprefix("0x")))

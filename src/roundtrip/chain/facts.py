@@ -10,7 +10,7 @@ from roundtrip.venues import abi, erc20, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
 from .probes import Place
-from .rpc import RpcCall, RpcError, hex_bytes
+from .rpc import REVERTED, RpcCall, RpcError, hex_bytes
 from .simulate import Plan, PlannedBlock, Results, Step, StepResult
 
 PROXY_ADMIN_SLOT = "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103"
@@ -113,14 +113,10 @@ def _curve(
     if snipe is None:
         return None
     # A curve of another make, which knows no such tax, reverts.
-    told = b"" if isinstance(snipe, RpcError) and snipe.code == _REVERTED else _bytes(snipe)
+    told = b"" if isinstance(snipe, RpcError) and snipe.code == REVERTED else _bytes(snipe)
     if isinstance(told, Missing):
         return told
     return launchpad_curve.read_curve(answers, abi.uint_at(told, 0) or 0)
-
-
-_REVERTED = 3
-"""The code of a call that reverted, as geth and anvil answer eth_call."""
 
 
 def _answers(results: Results, number: int, count: int) -> tuple[bytes | None, ...]:

@@ -20,6 +20,7 @@ from .book import Book
 from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
 
 LATEST_ROUND_DATA = "0xfeaf968c"
+_MOST_RANGES_A_HEAD = 4
 log = structlog.get_logger(__name__)
 
 
@@ -125,12 +126,14 @@ class Heads:
             self._head = None
             raise NodeFault(f"it is of chain {quantity(chain)}, not {self._chain_id}")
         header = _header(latest)
-        self._answered_s = self._clock()
+        answered_s = self._clock()
         block = BlockRef(int(header.number, 16), header.hash, int(header.timestamp, 16))
         if self._head is not None and self._head.block.hash == block.hash:
+            self._answered_s = answered_s
             return self._head
         market = await self._market_at(block)
         await self._read_book(block.number)
+        self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
         self._head = Head(
             block=block,
@@ -143,11 +146,15 @@ class Heads:
         return self._head
 
     async def _read_book(self, head: int) -> None:
-        """Reads what is new since the last head; after a fault it is asked again with the next one."""
+        """Reads what is new since the last head; after a fault it is asked again with the next one. A long
+        past is read in pieces, so that the newest block never waits for it."""
         if self.book is None:
             return
         with contextlib.suppress(RoundtripError):
-            while calls := self.book.calls(head):
+            for _ in range(_MOST_RANGES_A_HEAD):
+                calls = self.book.calls(head)
+                if not calls:
+                    return
                 (answer,) = await self._node.batch(calls, budgeted=False)
                 if not self.book.read(answer, head):
                     return

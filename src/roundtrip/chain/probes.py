@@ -67,7 +67,7 @@ def size_wei(size: Size, policy: Policy) -> int:
 def size_raw(size: Size, place: Place, setting: Setting, environment: Environment) -> int | Missing:
     """A size as this environment trades it, in the units the venue is paid in; Missing when what an eth
     buys is not known."""
-    if isinstance(setting.market.usdg_per_eth_raw, Missing) and not place.pays_eth():
+    if isinstance(setting.market.usdg_per_eth_raw, Missing) and place.venue.quote == "usdg":
         return setting.market.usdg_per_eth_raw
     wei = size_wei(size, setting.policy) * environment.size_bps // BPS
     raw = quote_raw(wei, place.venue.quote, setting.market)

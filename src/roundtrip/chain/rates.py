@@ -16,7 +16,7 @@ from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
-from .rpc import Meter, Node, RpcCall, RpcError, hex_bytes
+from .rpc import REVERTED, Meter, Node, RpcCall, RpcError, hex_bytes
 
 DECIMALS = "0x313ce567"
 _KEPT_S = 30.0
@@ -47,8 +47,10 @@ class Rates:
             each = len(calls) // len(missing)
             for number, asset in enumerate(missing):
                 own = answers[number * each : (number + 1) * each]
-                self._known[asset] = (now, read_rate(asset, own, self.contracts, market))
-        found = (self._known[asset][1] for asset in wanted)
+                # What the node did not answer is asked again by the next check.
+                if not any(isinstance(answer, RpcError) and answer.code != REVERTED for answer in own):
+                    self._known[asset] = (now, read_rate(asset, own, self.contracts, market))
+        found = (self._known[asset][1] for asset in wanted if asset in self._known)
         return replace(market, rates=tuple(rate for rate in found if rate is not None))
 
 

@@ -49,6 +49,8 @@ def _wrapped(body: bytes) -> str | None:
     """WrappedError(address target, bytes4 selector, bytes reason, bytes details), ERC-7751: v4 puts what a
     hook said into it. Its reason is read as far as it is plain."""
     offset = int.from_bytes(body[64:96], "big")
+    if offset < 4 * 32 or offset + 32 > len(body):
+        return None
     length = int.from_bytes(body[offset : offset + 32], "big")
     inner = body[offset + 32 :][: min(length, _MOST_BYTES)]
     return None if inner[:4] == _WRAPPED else reason_in(inner)

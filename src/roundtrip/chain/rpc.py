@@ -31,6 +31,10 @@ class RpcError(msgspec.Struct, frozen=True):
     data: msgspec.Raw = msgspec.Raw()
 
 
+REVERTED = 3
+"""The code of a call that reverted, as geth and anvil answer eth_call."""
+
+
 class _Answer(msgspec.Struct):
     id: int | str | None = None
     result: msgspec.Raw = msgspec.Raw()

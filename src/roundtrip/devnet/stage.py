@@ -14,6 +14,10 @@ from .launchpad import deploy_launchpad, without_collector
 from .stories import STORIES
 from .wire import SyncRpc
 
+FOLDERS = ("tokens", "hostile", "launchpad", "zoo/hooks")
+SOURCES = frozenset(story.source for story in (*STORIES, *HOOKED))
+"""What of our contracts stands on the chain: whole folders, and single files of others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deployed:

@@ -96,7 +96,10 @@ def _write(path: Path, text: str) -> None:
 def _digest(project: Path) -> str:
     """A hash over everything the built chain depends on."""
     digest = hashlib.sha256(artifacts.pins_digest().encode())
-    for path in sorted([*(project / "contracts").rglob("*.vy"), *Path(__file__).parent.glob("*.py")]):
+    contracts = project / "contracts"
+    sources = {path for folder in stage.FOLDERS for path in (contracts / folder).rglob("*.vy")}
+    sources |= {contracts / source for source in stage.SOURCES}
+    for path in sorted([*sources, *Path(__file__).parent.glob("*.py")]):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

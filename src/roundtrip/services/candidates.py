@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.evidence import Launch, Missing, Venue, VenueKind
+from roundtrip.domain.evidence import Launch, Missing, Venue
 from roundtrip.domain.types import Address
 from roundtrip.venues import VENUES, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 
 COMMON_MONEY = ("eth", "weth", "usdg")
-_LAUNCHPAD: tuple[VenueKind, ...] = ("launchpad_curve", "launchpad_pool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candi
     """Every venue known to be, and while some may be unknown the standard ones beside them."""
     known = book.known(token) if book is not None else ()
     complete = book is not None and book.complete(token)
-    of_launches = {venue.quote_address for venue in known if venue.kind in _LAUNCHPAD}
+    of_launches = {venue.quote_address for venue in known if venue.kind == "launchpad_curve"}
     paid = [v for v in known if v.quote in COMMON_MONEY or v.quote_address in of_launches]
     standard = [] if complete else [v for file in VENUES for v in file.candidates(token, contracts)]
     tried = (*standard, *(venue for venue in paid if venue not in standard))

@@ -235,7 +235,8 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     if not isinstance(launch, Launch):
         return None
     state = launch.curve_state
-    taken = _launch_fee_bps(launch) or 0
+    known = _launch_fee_bps(launch)
+    taken = launch.creator_tax_bps if known is None else known
     snipe = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
     fill = fill_bps(state, launch.threshold_raw) if isinstance(state, Curve) else None
     return LaunchpadAnswer(

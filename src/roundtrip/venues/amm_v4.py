@@ -19,6 +19,9 @@ EXECUTE = "0x3593564c"
 PERMIT2_APPROVE = "0x87517c45"
 GET_SLOT0 = "0xc815641c"
 GET_LIQUIDITY = "0xfa6793d5"
+_MOST_TICK_SPACING = 2**15 - 1
+"""TickMath.MAX_TICK_SPACING."""
+
 INITIALIZE = "0xdd466e674ea557f56295e2d0218a125ea4b4f0f6f3307b95f85e6110838d6438"
 """Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)."""
 
@@ -88,7 +91,8 @@ def listing(contracts: Contracts) -> tuple[Address, str]:
 
 def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     """The pools of a new key, but for those of the launchpad's hook."""
-    return tuple(one for one in keys_in(KIND, log, contracts) if one.venue.hook != contracts.launchpad_hook)
+    found, own = keys_in(KIND, log, contracts), contracts.launchpad_hook
+    return tuple(one for one in found if own is None or one.venue.hook != own)
 
 
 def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
@@ -97,6 +101,8 @@ def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[Listed, ..
     low, high = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
     fee, spacing, hook = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1), abi.address_at(log.data, 2)
     if low is None or high is None or fee is None or spacing is None or hook is None:
+        return ()
+    if fee >= 2**24 or not 0 < spacing <= _MOST_TICK_SPACING:
         return ()
     hooked = None if hook == ZERO_ADDRESS else hook
     return tuple(

@@ -1,6 +1,7 @@
 """What a token and its pools tell of themselves, from hand-made answers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -69,7 +70,7 @@ def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
     plan = facts_plan(TOKEN, PLACES, CONTRACTS, ENVIRONMENT, POLICY)
     (block,) = plan.blocks
     assert [step.label for step in block.steps] == [
-        "name", "symbol", "decimals", "totalSupply", "owner", "getOwner", "balanceOf",
+        "name", "symbol", "decimals", "totalSupply", "owner", "getOwner", "balanceOf", "launch", "hook-fee",
         "venue-0-0", "venue-0-1", "venue-0-2", "venue-1-0", "venue-1-1", "venue-1-2",
     ]  # fmt: skip
     assert {(step.sender, step.gas_limit, step.call.value_wei) for step in block.steps} == {
@@ -77,8 +78,12 @@ def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
     }
     assert {step.call.to for step in block.steps[:7]} == {TOKEN}
     assert block.steps[6].call.data == abi.call(erc20.BALANCE_OF, ENVIRONMENT.reader)
+    assert [step.call.to for step in block.steps[7:9]] == [
+        CONTRACTS.launchpad_factory,
+        CONTRACTS.launchpad_hook,
+    ]
     expected = [call for place in PLACES for call in amm_v3.fact_calls(place.venue, CONTRACTS)]
-    assert [step.call for step in block.steps[7:]] == expected
+    assert [step.call for step in block.steps[9:]] == expected
     assert dict(block.balances).keys() == {ENVIRONMENT.reader}
 
 
@@ -243,6 +248,7 @@ def test_a_pool_in_a_simulation_that_was_not_run_is_missing() -> None:
 def test_the_plan_has_three_reads_for_each_candidate(make: Callable[[Address], Address]) -> None:
     token = make(TOKEN)
     places = tuple(Place(venue, amm_v3) for venue in amm_v3.candidates(token, CONTRACTS))
-    steps = facts_plan(token, places, CONTRACTS, ENVIRONMENT, POLICY).blocks[0].steps
-    assert len(steps) == 7 + 3 * len(places)
-    assert len({step.label for step in steps}) == len(steps)
+    for contracts, own in ((CONTRACTS, 9), (replace(CONTRACTS, launchpad_hook=None), 7)):
+        steps = facts_plan(token, places, contracts, ENVIRONMENT, POLICY).blocks[0].steps
+        assert len(steps) == own + 3 * len(places)
+        assert len({step.label for step in steps}) == len(steps)

@@ -29,6 +29,7 @@ from roundtrip.chain.simulate import Plan, Results, Step, StepResult
 from roundtrip.domain.evidence import (
     Bought,
     Environment,
+    Hop,
     Market,
     Missing,
     Probe,
@@ -221,7 +222,7 @@ def test_the_sweep_takes_eth_and_weth_to_the_reader() -> None:
 
 def test_a_buy_for_eth_offers_the_size() -> None:
     buy = next(step for step in steps_of(bought_by(WETH)) if step.label == "buy")
-    expected = amm_v3.plan_buy(WETH.venue, TOKEN, CONTRACTS, 10**17)[-1]
+    expected = amm_v3.plan_buy(WETH.venue, TOKEN, CONTRACTS, 10**17, BUYER)[-1]
     assert (buy.call, buy.sender) == (expected, BUYER)
 
 
@@ -230,7 +231,7 @@ def test_a_buy_for_dollars_gets_them_by_a_swap_through_the_markets_pool() -> Non
     fund = plan.blocks[0].steps[1]
     assert fund.label == "fund"
     most_wei = 10**17 + POLICY.gas_float_wei // 2
-    assert fund.call == amm_v3.plan_eth_to_usdg(CONTRACTS, 500, 350_000_000, most_wei)
+    assert fund.call == amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), 350_000_000, most_wei)
     assert fund.sender == BUYER
     assert dict(plan.blocks[0].balances)[BUYER] - fund.call.value_wei == POLICY.gas_float_wei // 2
 
@@ -702,7 +703,7 @@ def test_a_router_that_cannot_be_swept_says_nothing_of_the_buy(place: Place) -> 
     assert bought(place, sweep=refused(error_string("STF"))) == bought(place)
 
 
-FREE = Missing("node", "the buy cost nothing, which cannot be")
+FREE = Missing("token", "the buy cost nothing, which cannot be")
 
 
 @pytest.mark.parametrize("gain", [0, 1, PAID_WEI])

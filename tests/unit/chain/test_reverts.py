@@ -44,7 +44,7 @@ def test_a_panic_without_its_number_is_a_custom_error() -> None:
 
 @pytest.mark.parametrize("rest", [b"", b"\1", bytes(64)])
 def test_a_custom_error_is_told_by_its_selector(rest: bytes) -> None:
-    assert reason_in(bytes.fromhex("5212cba1") + rest) == "custom error 0x5212cba1"
+    assert reason_in(bytes.fromhex("5212cba2") + rest) == "custom error 0x5212cba2"
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08", ERROR[:3]])

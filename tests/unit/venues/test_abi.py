@@ -9,9 +9,9 @@ from eth_utils.crypto import keccak as other_keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import facts, heads, probes
+from roundtrip.chain import facts, heads, probes, rates
 from roundtrip.domain.types import Address
-from roundtrip.venues import abi, amm_v3, amm_v4, erc20
+from roundtrip.venues import abi, amm_v3, amm_v4, erc20, launchpad, launchpad_curve
 
 SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "approve(address,uint256)": (erc20, "APPROVE"),
@@ -22,10 +22,7 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
         amm_v3,
         "EXACT_INPUT_SINGLE",
     ),
-    "exactOutputSingle((address,address,uint24,address,uint256,uint256,uint160))": (
-        amm_v3,
-        "EXACT_OUTPUT_SINGLE",
-    ),
+    "exactOutput((bytes,address,uint256,uint256))": (amm_v3, "EXACT_OUTPUT"),
     "multicall(bytes[])": (amm_v3, "MULTICALL"),
     "refundETH()": (amm_v3, "REFUND_ETH"),
     "unwrapWETH9(uint256,address)": (amm_v3, "UNWRAP_WETH9"),
@@ -36,10 +33,34 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "approve(address,address,uint160,uint48)": (amm_v4, "PERMIT2_APPROVE"),
     "getSlot0(bytes32)": (amm_v4, "GET_SLOT0"),
     "getLiquidity(bytes32)": (amm_v4, "GET_LIQUIDITY"),
+    "getLaunchedToken(address)": (launchpad, "GET_LAUNCHED_TOKEN"),
+    "hookFeeBps()": (launchpad, "HOOK_FEE_BPS"),
+    "buy(uint256,uint256,address)": (launchpad_curve, "BUY"),
+    "sell(uint256,uint256,address)": (launchpad_curve, "SELL"),
+    "getReserves()": (launchpad_curve, "GET_RESERVES"),
+    "realQuoteReserve()": (launchpad_curve, "REAL_QUOTE_RESERVE"),
+    "reservedTokens()": (launchpad_curve, "RESERVED_TOKENS"),
+    "feeBps()": (launchpad_curve, "FEE_BPS"),
+    "creatorTaxBps()": (launchpad_curve, "CREATOR_TAX_BPS"),
+    "readyToGraduate()": (launchpad_curve, "READY_TO_GRADUATE"),
+    "graduated()": (launchpad_curve, "GRADUATED"),
+    "launchedAt()": (launchpad_curve, "LAUNCHED_AT"),
+    "snipeTaxSeconds()": (launchpad_curve, "SNIPE_TAX_SECONDS"),
+    "currentSnipeTaxBps(address)": (launchpad_curve, "CURRENT_SNIPE_TAX_BPS"),
+    "decimals()": (rates, "DECIMALS"),
     "latestRoundData()": (heads, "LATEST_ROUND_DATA"),
     "getEthBalance(address)": (probes, "GET_ETH_BALANCE"),
 }
 """Signatures as the contracts declare them, and the constant each stands in."""
+
+EVENTS: dict[str, tuple[ModuleType, str]] = {
+    "PoolCreated(address,address,uint24,int24,address)": (amm_v3, "POOL_CREATED"),
+    "Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)": (amm_v4, "INITIALIZE"),
+    "TokenLaunched(address,address,address,address,uint256,uint256)": (launchpad_curve, "TOKEN_LAUNCHED"),
+}
+"""Events as the contracts declare them, and the constant their topic stands in."""
+
+MODULES = (amm_v3, amm_v4, erc20, facts, heads, launchpad, launchpad_curve, probes, rates)
 
 VIEWS = ("name()", "symbol()", "decimals()", "totalSupply()", "owner()", "getOwner()")
 
@@ -63,7 +84,13 @@ def test_the_tokens_views_are_asked_by_the_hash_of_their_names() -> None:
     assert [head for _, head in facts._VIEWS] == [selector_of(signature) for signature in VIEWS]
 
 
-@pytest.mark.parametrize("module", [amm_v3, amm_v4, erc20, facts, heads, probes], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("signature", EVENTS)
+def test_a_topic_constant_is_the_hash_of_its_event(signature: str) -> None:
+    module, name = EVENTS[signature]
+    assert getattr(module, name) == "0x" + other_keccak(text=signature).hex()
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 def test_every_selector_constant_has_its_signature_here(module: ModuleType) -> None:
     found = {
         name
@@ -72,6 +99,16 @@ def test_every_selector_constant_has_its_signature_here(module: ModuleType) -> N
     }
     known = {name for of, name in SIGNATURES.values() if of is module}
     assert found == known
+
+
+@pytest.mark.parametrize("module", [amm_v3, amm_v4, launchpad, launchpad_curve], ids=lambda m: m.__name__)
+def test_every_topic_constant_has_its_event_here(module: ModuleType) -> None:
+    found = {
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, str) and re.fullmatch("0x[0-9a-f]{64}", value)
+    }
+    assert found == {name for of, name in EVENTS.values() if of is module}
 
 
 def test_the_proxy_admin_slot_is_the_one_of_eip_1967() -> None:

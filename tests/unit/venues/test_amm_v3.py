@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 from eth_abi.abi import decode, encode
+from eth_abi.packed import encode_packed
 from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import PoolFacts, Venue
+from roundtrip.domain.evidence import Hop, PoolFacts, Venue
 from roundtrip.domain.types import Address
 from roundtrip.venues import VENUES, amm_v3
 from roundtrip.venues.base import Call, Contracts
@@ -17,8 +18,10 @@ from unit.venues.network import ABOVE, BELOW, CONTRACTS, SWAPPED, address
 CALLER = address(1)
 ROUTER_ITSELF = address(2)
 SELLER = address(0x5E11E4)
+BUYER = address(0xB0)
 AMOUNT = 123_456_789_012_345_678_901
 
+words160 = st.integers(0, 2**160 - 1).map(address)
 SINGLE = "(address,address,uint24,address,uint256,uint256,uint160)"
 
 TOKENS = pytest.mark.parametrize("token", [BELOW, ABOVE], ids=["below the quote", "above the quote"])
@@ -45,9 +48,20 @@ def _split(types: str) -> list[str]:
     return [types] if types.startswith("(") else types.split(",")
 
 
-def single(data: str, direction: str = "Input") -> tuple[Any, ...]:
-    (found,) = fields(data, f"exact{direction}Single({SINGLE})")
+def single(data: str) -> tuple[Any, ...]:
+    (found,) = fields(data, f"exactInputSingle({SINGLE})")
     return tuple(found)
+
+
+def output(data: str) -> tuple[Any, ...]:
+    """Path, recipient, what is wanted, the most that is paid."""
+    (found,) = fields(data, "exactOutput((bytes,address,uint256,uint256))")
+    return tuple(found)
+
+
+def path_of(*parts: str | int) -> bytes:
+    """Tokens and the fees between them, as they stand in a path."""
+    return encode_packed(["uint24" if isinstance(part, int) else "address" for part in parts], parts)
 
 
 def calls_in(data: str) -> list[str]:
@@ -107,7 +121,7 @@ def test_no_two_venue_files_are_of_one_kind() -> None:
 
 @TOKENS
 def test_a_buy_for_weth_pays_eth_and_takes_back_what_is_left(token: Address) -> None:
-    (buy,) = amm_v3.plan_buy(venue("weth", token), token, CONTRACTS, AMOUNT)
+    (buy,) = amm_v3.plan_buy(venue("weth", token), token, CONTRACTS, AMOUNT, BUYER)
     assert (buy.to, buy.value_wei) == (CONTRACTS.swap_router02, AMOUNT)
     swap, refund = calls_in(buy.data)
     assert single(swap) == (CONTRACTS.weth, token, 3000, CALLER, AMOUNT, 0, 0)
@@ -116,7 +130,7 @@ def test_a_buy_for_weth_pays_eth_and_takes_back_what_is_left(token: Address) -> 
 
 @TOKENS
 def test_a_buy_for_usdg_approves_exactly_what_it_spends(token: Address) -> None:
-    approve, buy = amm_v3.plan_buy(venue("usdg", token, 500), token, CONTRACTS, AMOUNT)
+    approve, buy = amm_v3.plan_buy(venue("usdg", token, 500), token, CONTRACTS, AMOUNT, BUYER)
     assert (approve.to, approve.value_wei) == (CONTRACTS.usdg, 0)
     assert fields(approve.data, "approve(address,uint256)") == (CONTRACTS.swap_router02, AMOUNT)
     assert (buy.to, buy.value_wei) == (CONTRACTS.swap_router02, 0)
@@ -124,16 +138,42 @@ def test_a_buy_for_usdg_approves_exactly_what_it_spends(token: Address) -> None:
 
 
 def test_dollars_are_bought_exactly_and_the_rest_of_the_eth_comes_back() -> None:
-    call = amm_v3.plan_eth_to_usdg(CONTRACTS, 500, 350_000_000, AMOUNT)
+    call = amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), 350_000_000, AMOUNT)
     assert (call.to, call.value_wei) == (CONTRACTS.swap_router02, AMOUNT)
     swap, refund = calls_in(call.data)
-    assert single(swap, "Output") == (CONTRACTS.weth, CONTRACTS.usdg, 500, CALLER, 350_000_000, AMOUNT, 0)
+    path = path_of(CONTRACTS.usdg, 500, CONTRACTS.weth)
+    assert output(swap) == (path, CALLER, 350_000_000, AMOUNT)
     assert fields(refund, "refundETH()") == ()
 
 
 def test_dollars_are_bought_the_same_way_where_weth_is_the_pools_second_token() -> None:
-    swap, _ = calls_in(amm_v3.plan_eth_to_usdg(SWAPPED, 100, 7, 9).data)
-    assert single(swap, "Output") == (SWAPPED.weth, SWAPPED.usdg, 100, CALLER, 7, 9, 0)
+    swap, _ = calls_in(amm_v3.plan_eth_to(SWAPPED, (Hop(SWAPPED.usdg, 100),), 7, 9).data)
+    assert output(swap) == (path_of(SWAPPED.usdg, 100, SWAPPED.weth), CALLER, 7, 9)
+
+
+@given(
+    st.lists(st.tuples(words160, st.integers(0, 2**24 - 1)), min_size=1, max_size=4),
+    words160,
+    st.integers(0, 2**256 - 1),
+    st.integers(0, 2**256 - 1),
+)
+def test_a_path_is_written_from_where_it_ends_to_where_it_begins(
+    hops: list[tuple[Address, int]], start: Address, amount: int, most: int
+) -> None:
+    data = amm_v3.exact_output(start, tuple(Hop(to, fee) for to, fee in hops), BUYER, amount, most)
+    path, recipient, wanted, paid = output(data)
+    assert (recipient, wanted, paid) == (BUYER, amount, most)
+    backwards: list[str | int] = [part for hop in reversed(hops) for part in hop]
+    assert path == path_of(*backwards, start)
+    assert len(path) == 20 + 23 * len(hops)
+
+
+def test_other_money_is_bought_by_way_of_dollars() -> None:
+    route = (Hop(CONTRACTS.usdg, 500), Hop(ABOVE, 10_000))
+    call = amm_v3.plan_eth_to(CONTRACTS, route, 7, 9)
+    assert call.value_wei == 9
+    path, *_ = output(calls_in(call.data)[0])
+    assert path.hex() == ABOVE[2:] + "002710" + CONTRACTS.usdg[2:] + "0001f4" + CONTRACTS.weth[2:]
 
 
 @TOKENS

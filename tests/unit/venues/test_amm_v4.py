@@ -63,7 +63,7 @@ def test_candidates_are_every_usual_fee_against_each_money_side() -> None:
 
 @pytest.mark.parametrize("token", [LOW, HIGH])
 def test_a_buy_with_eth(token: Address) -> None:
-    (call,) = amm_v4.plan_buy(venue("eth", token), token, CONTRACTS, 10**17)
+    (call,) = amm_v4.plan_buy(venue("eth", token), token, CONTRACTS, 10**17, SELLER)
     assert call.value_wei == 10**17
     (command, body), (sweep, rest) = executed(call)
     assert (command, sweep) == (0x10, 0x04)
@@ -76,7 +76,7 @@ def test_a_buy_with_eth(token: Address) -> None:
 
 
 def test_a_buy_with_weth_wraps_and_unwraps_the_rest() -> None:
-    (call,) = amm_v4.plan_buy(venue("weth"), LOW, CONTRACTS, 7)
+    (call,) = amm_v4.plan_buy(venue("weth"), LOW, CONTRACTS, 7, SELLER)
     (wrap, wrapped), (_, body), (unwrap, unwrapped) = executed(call)
     assert (wrap, unwrap, call.value_wei) == (0x0B, 0x0C, 7)
     assert decode(["address", "uint256"], wrapped) == (amm_v4.ROUTER_ITSELF, 7)
@@ -88,7 +88,7 @@ def test_a_buy_with_weth_wraps_and_unwraps_the_rest() -> None:
 
 @pytest.mark.parametrize("token", [LOW, HIGH])
 def test_a_buy_with_usdg_allows_exactly_that(token: Address) -> None:
-    approve, permit, call = amm_v4.plan_buy(venue("usdg", token), token, CONTRACTS, 350)
+    approve, permit, call = amm_v4.plan_buy(venue("usdg", token), token, CONTRACTS, 350, SELLER)
     assert (approve.to, permit.to, call.value_wei) == (CONTRACTS.usdg, CONTRACTS.permit2, 0)
     assert decode(["address", "uint256"], bytes.fromhex(approve.data[10:])) == (CONTRACTS.permit2, 350)
     allowed = decode(["address", "address", "uint160", "uint48"], bytes.fromhex(permit.data[10:]))
