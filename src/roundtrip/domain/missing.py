@@ -36,7 +36,7 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
         found += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
         found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half, reading.handed_on]
-        found.append(reading.keep_bps)
+        found += [reading.keep_bps, reading.first_tax_bps]
     return [gap for gap in found if isinstance(gap, Missing)]
 
 
@@ -126,11 +126,10 @@ def _settled(reading: VenueReading) -> VenueReading:
     """One completion: every missing sell refused, every missing figure zero."""
     sells = ("full", "hour", "day", "half", "handed_on")
     changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
-    changes |= {n: 0 for n in ("fees_bps", "impact_bps") if isinstance(getattr(reading, n), Missing)}
+    figures = ("fees_bps", "impact_bps", "keep_bps", "first_tax_bps")
+    changes |= {n: 0 for n in figures if isinstance(getattr(reading, n), Missing)}
     if isinstance(reading.fickle, Missing):
         changes["fickle"] = False
-    if isinstance(reading.keep_bps, Missing):
-        changes["keep_bps"] = 0
     return replace(reading, **changes)  # type: ignore[arg-type]
 
 
@@ -187,7 +186,8 @@ class _Venue:
             return
         settled = _settled(reading)
         least = fee_like_bps(settled, self._policy)
-        grows = any(isinstance(s, Missing) for s in (reading.hour, reading.day, reading.fees_bps))
+        pieces = (reading.hour, reading.day, reading.fees_bps, reading.first_tax_bps)
+        grows = any(isinstance(piece, Missing) for piece in pieces)
         losses = [least, *(loss for loss in self._code_lines if loss > least)] if grows else [least]
         place = rank(settled, self._policy)
         for code in self._codes_of(losses):
@@ -217,7 +217,8 @@ class _Venue:
             yield Outcome("bought")
         later = any(isinstance(s, Missing) for s in (reading.hour, reading.day))
         losses = [least] if sells or later else []
-        if later or (sells and isinstance(reading.fees_bps, Missing)):
+        fees = (reading.fees_bps, reading.first_tax_bps)
+        if later or (sells and any(isinstance(fee, Missing) for fee in fees)):
             losses += [loss for loss in self._rank_lines if loss > least]
         for loss in losses:
             for code in self._codes_of([loss]):
@@ -246,6 +247,8 @@ class _Venue:
         keep, fees = self._reading.keep_bps, self._reading.fees_bps
         if isinstance(keep, int):
             return [keep]
-        most = min(loss, fees) if isinstance(fees, int) else loss
+        full = self._reading.full
+        bound = full.loss_bps if fees is None and isinstance(full, Sale) else fees
+        most = min(loss, bound) if isinstance(bound, int) else loss
         lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, most}
         return [line for line in _around(lines) if 0 <= line <= most] or [0]

@@ -8,6 +8,7 @@ from .evidence import (
     BuyOutcome,
     Carried,
     CellOutcome,
+    Curve,
     Launch,
     Missing,
     Refused,
@@ -50,7 +51,8 @@ class VenueReading:
     ``keep_bps`` is what the pool itself, or its hook, keeps of a round trip; of what the launchpad takes
     nothing counts as such.
     ``full`` is the worse of its environments. Where one of them is Missing, ``full_at_best`` is what the
-    other came to. ``fickle``: it sold in one environment and was refused in the other.
+    other came to. ``first_tax_bps`` is what a curve takes of a fresh wallet's buy at the pinned block, in a
+    launch's first seconds. ``fickle``: it sold in one environment and was refused in the other.
     ``refused_elsewhere``: one environment bought, and this is why the other did not.
     """
 
@@ -72,6 +74,7 @@ class VenueReading:
     handed_on: SellResult = None
     large: SellResult = None
     fees_bps: int | Missing | None = None
+    first_tax_bps: int | Missing = 0
     impact_bps: int | Missing | None = None
     most_gas: int = 0
 
@@ -94,7 +97,7 @@ def pool_keep_bps(fee_pips: int) -> int:
 def read_venue(venue: VenueEvidence, policy: Policy, launch: Launch | Missing | None = None) -> VenueReading:
     """The figures of one venue. Pieces that could not be found out, or were not asked, stay Missing.
 
-    In a launch's first seconds the curve's snipe tax counts as its fee where that is more.
+    In a launch's first seconds the curve's snipe tax counts where it is more than what was measured.
     """
     rival = venue.venue.rival_hook()
     status, may_be, size = _status(venue)
@@ -136,7 +139,8 @@ def read_venue(venue: VenueEvidence, policy: Policy, launch: Launch | Missing | 
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
         handed_on=_worst(results(policy.later_s, BPS, seller="receiver")),
         large=_worst(results(policy.later_s, BPS, at="large")),
-        fees_bps=_with_snipe(measured, venue.venue, launch),
+        fees_bps=measured,
+        first_tax_bps=_first_tax(venue.venue, launch),
         impact_bps=_impact(bought, _smallest(venue, size)),
         most_gas=_most_gas(venue, size),
     )
@@ -152,6 +156,8 @@ def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) ->
     takes of its own transfers; all of it where the token would not be moved so."""
     if not venue.venue.keeps_by_hook():
         return _fee_keep(venue.venue)
+    if fees is None and isinstance(full, Missing):
+        return full
     lost = full.loss_bps if fees is None and isinstance(full, Sale) else fees
     if not isinstance(lost, int):
         return lost if lost is not None else 0
@@ -168,18 +174,13 @@ def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) ->
     return max(0, BPS - (BPS - lost) * moved * moved // through)
 
 
-def _with_snipe(
-    fees: int | Missing | None, venue: Venue, launch: Launch | Missing | None
-) -> int | Missing | None:
-    if venue.kind != "launchpad_curve" or not isinstance(launch, Launch):
-        return fees
+def _first_tax(venue: Venue, launch: Launch | Missing | None) -> int | Missing:
+    if venue.kind != "launchpad_curve" or launch is None:
+        return 0
+    if isinstance(launch, Missing):
+        return launch
     state = launch.curve_state
-    if isinstance(state, Missing):
-        return state
-    snipe = state.snipe_bps if state is not None else 0
-    if snipe == 0 or isinstance(fees, Missing):
-        return fees
-    return max(snipe, fees or 0)
+    return state.snipe_bps if isinstance(state, Curve) else state or 0
 
 
 _NOT_ASKED = Missing("node", "a sell was not tried")

@@ -164,9 +164,10 @@ def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueRe
         return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one"
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
+        small = max(_known(reading.fees_bps), _known(reading.first_tax_bps))
         for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
             at_once = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
-            if isinstance(later, Sale) and later.loss_bps == worst > max(at_once, _known(reading.fees_bps)):
+            if isinstance(later, Sale) and later.loss_bps == worst > max(at_once, small):
                 return f"Sold {when}, fees and taxes take {percent(worst)} of a round trip"
         return f"Fees and taxes take {percent(worst)} of a round trip"
     return _holds(evidence, venue, reading, policy)

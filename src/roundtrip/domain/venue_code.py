@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from .evidence import Missing
 from .policy import Policy
 from .readings import Sale, SellResult, VenueReading
 
@@ -21,7 +22,8 @@ def takes_sells(reading: VenueReading, policy: Policy) -> bool:
 
 
 def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
-    """The largest loss that is not price impact: of the small round trip and of the sells that count.
+    """The largest loss that is not price impact: of the small round trip, of a launch's first tax and of the
+    sells that count.
 
     Those are all of it at once, after an hour and after a day; where not enough of it sells at once, half
     of it, and where that does not either, all of it from another wallet.
@@ -30,7 +32,11 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     if not enough(reading.full, policy):
         counting.append(next((s for s in (reading.half, reading.handed_on) if enough(s, policy)), None))
     losses = [s.loss_bps for s in counting if isinstance(s, Sale) and enough(s, policy)]
-    return max([reading.fees_bps if isinstance(reading.fees_bps, int) else 0, *losses])
+    return max([_known(reading.fees_bps), _known(reading.first_tax_bps), *losses])
+
+
+def _known(figure: int | Missing | None) -> int:
+    return figure if isinstance(figure, int) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Parts:
 
 def kept(reading: VenueReading) -> int:
     """What the pool keeps, as far as it is known."""
-    return reading.keep_bps if isinstance(reading.keep_bps, int) else 0
+    return _known(reading.keep_bps)
 
 
 def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:

@@ -274,11 +274,17 @@ def _trade(
         paid=_paid(venue, paid_raw, evidence.market),
         tokens_out=tokens_out,
         round_trip_loss_bps=simulated if by_formula is None else by_formula,
-        fees_bps=reading.fees_bps if isinstance(reading.fees_bps, int) else None,
+        fees_bps=_fees_bps(reading),
         price_impact_bps=reading.impact_bps if isinstance(reading.impact_bps, int) else None,
         buy_reverts=buy_reason_text(venue, reading),
         sell_reverts=sell_reason_text(venue, reading),
     )
+
+
+def _fees_bps(reading: VenueReading) -> int | None:
+    """What was measured, or the tax of a launch's first seconds where that is more."""
+    figures = [reading.fees_bps, reading.first_tax_bps or None]
+    return max((figure for figure in figures if isinstance(figure, int)), default=None)
 
 
 def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> int | None:

@@ -1,8 +1,8 @@
 """Random evidence with gaps, and gaps filled at random: what a verdict under doubt is held against.
 
 Nothing here knows how the judge tries values. Pieces are filled where the node would have filled them:
-buys, cells, pool states and token facts. A buy that turns out to go through brings the cells that would
-have been asked then.
+buys, cells, pool states, token facts, what was carried past a hook, a curve's state. A buy that turns out
+to go through brings the cells that would have been asked then.
 """
 
 from dataclasses import dataclass, replace
@@ -12,15 +12,18 @@ from roundtrip.domain.evidence import (
     Bought,
     Buy,
     BuyOutcome,
+    Carried,
     Cell,
     CellOutcome,
     Evidence,
+    Launch,
     Missing,
     PoolFacts,
     Refused,
     Size,
     Sold,
     TokenFacts,
+    Venue,
     VenueEvidence,
 )
 from roundtrip.domain.policy import POLICY
@@ -30,6 +33,7 @@ from roundtrip.domain.types import BPS
 from .builders import (
     ABSENT,
     DRY,
+    ITS_OWN,
     LIQUID,
     MAIN_CELLS,
     NO_MONEY,
@@ -44,11 +48,17 @@ from .builders import (
     sold,
     venue,
 )
+from .launches import CURVE, IDLE, LAUNCHPAD_POOL, SWAPPING, at, gone, launch, state, v4
 
 FEES_PIPS = (100, 500, 3000, 10_000, 60_000, 300_000)
 _LOSSES = (0, 5, 60, 61, 400, 1499, 1500, 2500, 4000, 4999, 5000, 7000, 9990, BPS)
 _IMPACTS = (0, 0, 30, 1499, 1500, 2000, 5000, 8000, 9990)
 FULL: dict[str, object] = {"delay_s": POLICY.later_s, "share_bps": BPS, "seller": "buyer"}
+_HOOKED = (v4(), v4(IDLE), v4(SWAPPING, 500), v4(IDLE, 0x800000), LAUNCHPAD_POOL)
+GAIN_BPS = -300
+"""A gain that beats every loss, by more than the margin too."""
+_SNIPES = (0, 0, 19, 618, 1499, 1500, 4999, 5000, 9900, BPS)
+_KEEPS = (0, 60, 749, 999, 1000, 1001, 1500, 2500, 4999, 5000, BPS)
 _SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
 
 
@@ -71,7 +81,7 @@ def a_sale(rng: Random, world: World, planned_bps: int, keep_bps: int) -> CellOu
         return NO_MONEY
     losses = _LOSSES + world.extra_losses
     if world.hostile:
-        loss = rng.choice((*losses, -300, -20))
+        loss = rng.choice((*losses, GAIN_BPS, -20))
         if draw < 0.3:
             return sold(loss, BPS, planned_bps)
     else:
@@ -86,11 +96,28 @@ def a_buy(rng: Random, size: Size) -> BuyOutcome:
     draw = rng.random()
     if size == "thousandth":
         # Below zero: more tokens for the money, so that the judged buy looks worse beside it.
-        better = rng.choice((0, 0, 1000, 5000, -1000, -5000, -30_000, -90_000, -(10**9)))
+        better = rng.choice((0, 0, 1000, 5000, 9990, -1000, -5000, -30_000, -90_000, -(10**9)))
         return NO_MONEY if draw < 0.15 else bought(better, size)
     if draw < 0.2:
         return Refused("buy", "paused", 50_000)
     return bought(rng.choice(_IMPACTS), size, 5000 if draw < 0.3 else BPS)
+
+
+def kept_for_sure(where: Venue) -> int:
+    """What no sell there escapes: the fee of a pool without a hook. A hook may give as well as take."""
+    return keep_of(where.fee_pips) if where.hook is None else 0
+
+
+def carried_past(rng: Random, one: VenueEvidence) -> Carried | Refused | Missing | None:
+    """What became of tokens moved past a pool: often just what makes its hook keep a certain share."""
+    if not one.venue.keeps_by_hook():
+        return None
+    if rng.random() < 0.15:
+        return rng.choice((NO_MONEY, ITS_OWN, None))
+    lost = next((c.outcome for c in one.cells if c.probe.size == "thousandth"), None)
+    left = BPS * lost.back_raw // lost.paid_raw if isinstance(lost, Sold) else rng.randint(0, BPS)
+    keep = min(BPS - 1, rng.choice((*_KEEPS, rng.randint(0, BPS))))
+    return Carried(10**12, min(10**12, max(0, left) * 10**12 // (BPS - keep)), 10**12)
 
 
 def a_pool(rng: Random) -> PoolFacts:
@@ -102,6 +129,8 @@ def asked_cells(rng: Random, world: World, size: Size, fees: bool, keep_bps: int
     """Every cell that is asked of a venue that bought at this size."""
     mood = rng.random()
     usual = max(keep_bps, rng.choice((60, 60, 400, 2500, 7000)))
+    if world.hostile and rng.random() < 0.2:
+        usual = GAIN_BPS
     found = []
     for name, (_, share_bps, _, _) in MAIN_CELLS.items():
         outcome = sold(usual, share_bps)
@@ -118,7 +147,8 @@ def asked_cells(rng: Random, world: World, size: Size, fees: bool, keep_bps: int
 
 
 def a_venue(rng: Random, world: World) -> VenueEvidence:
-    """A venue without gaps."""
+    """A venue without gaps: a v3 pool, or one with a hook."""
+    where = rng.choice(_HOOKED) if rng.random() < 0.25 else None
     fee_pips = rng.choice(FEES_PIPS) if rng.random() < 0.7 else 3000
     kind = rng.random()
     if kind < 0.08:
@@ -126,24 +156,27 @@ def a_venue(rng: Random, world: World) -> VenueEvidence:
     sizes: tuple[Size, ...] = (*_SIZES, "thousandth")
     if kind < 0.2:
         no: BuyOutcome = Refused("buy", "paused", 50_000) if kind < 0.15 else bought(0, "probe", 5000)
-        return venue((), all_buys=tuple(Buy(s, 0, no) for s in sizes), facts=rng.choice((LIQUID, DRY)))
+        found = venue((), all_buys=tuple(Buy(s, 0, no) for s in sizes), facts=rng.choice((LIQUID, DRY)))
+        return found if where is None else at(where, found)
     if kind < 0.3:
         all_buys = tuple(Buy(size, 0, a_buy(rng, size)) for size in sizes)
     else:
         impact = rng.choice(_IMPACTS)
         all_buys = (*(Buy(s, 0, bought(impact, s)) for s in _SIZES), Buy("thousandth", 0, small_buy()))
-    return _with_cells(rng, world, venue((), all_buys=all_buys, fee_pips=fee_pips))
+    found = venue((), all_buys=all_buys, fee_pips=fee_pips)
+    return _with_cells(rng, world, found if where is None else at(where, found))
 
 
 def _with_cells(rng: Random, world: World, found: VenueEvidence) -> VenueEvidence:
     """The cells that the buys call for, where none were asked."""
     size = main_size(found)
     if not isinstance(size, str):
-        return replace(found, cells=())
-    keep = keep_of(found.venue.fee_pips)
+        return replace(found, cells=(), carried=None)
+    keep = kept_for_sure(found.venue)
     small = any(b.size == "thousandth" and isinstance(b.outcome, Bought) for b in found.buys)
     if not found.cells:
-        return replace(found, cells=asked_cells(rng, world, size, small, keep))
+        asked = replace(found, cells=asked_cells(rng, world, size, small, keep))
+        return replace(asked, carried=carried_past(rng, asked))
     if small and all(cell.probe.size != "thousandth" for cell in found.cells):
         return replace(found, cells=(*found.cells, fee_cell(a_sale(rng, world, BPS, keep))))
     return found
@@ -162,6 +195,8 @@ def _one_gap(rng: Random, found: Evidence) -> Evidence:
     if draw < 0.06 or not found.venues:
         name = rng.choice(("code_bytes", "balance_answers", "total_supply_raw"))
         return replace(found, facts=replace(found.facts, **{name: NODE}))
+    if draw > 0.85 and isinstance(found.launch, Launch) and found.launch.phase == "curve":
+        return replace(found, launch=replace(found.launch, curve_state=NODE))
     index = rng.randrange(len(found.venues))
     one = found.venues[index]
     if draw < 0.14:
@@ -172,7 +207,9 @@ def _one_gap(rng: Random, found: Evidence) -> Evidence:
         if one.buys[lost].size == "thousandth":
             one = replace(one, cells=tuple(c for c in one.cells if c.probe.size != "thousandth"))
         if not isinstance(main_size(one), str):
-            one = replace(one, cells=())
+            one = replace(one, cells=(), carried=None)
+    elif one.cells and one.venue.keeps_by_hook() and draw < 0.45:
+        one = replace(one, carried=NODE)
     elif one.cells:
         lost = rng.randrange(len(one.cells))
         gone = {one.cells[lost].probe}
@@ -193,7 +230,19 @@ def some_evidence(rng: Random, most_venues: int, most_gaps: int, world: World) -
         facts = replace(facts, **rng.choice(({"code_bytes": 0}, {"balance_answers": False})))
     count = rng.randint(1, most_venues)
     whole = evidence(*(a_venue(rng, world) for _ in range(count)), facts=facts)
-    return with_gaps(rng, whole, most_gaps)
+    return with_gaps(rng, _perhaps_launched(rng, whole), most_gaps)
+
+
+def _perhaps_launched(rng: Random, whole: Evidence) -> Evidence:
+    """Sometimes the first venue is the curve of a launch, and sometimes a launch has none any more."""
+    draw = rng.random()
+    if draw > 0.35:
+        return whole
+    if draw > 0.3:
+        return replace(whole, launch=gone(rng.choice(("swept", "pooled", "rescued"))))
+    curve = at(CURVE, whole.venues[0], carried=None)
+    known = launch(state(snipe_bps=rng.choice(_SNIPES)))
+    return replace(whole, venues=(curve, *whole.venues[1:]), launch=known)
 
 
 def filled(rng: Random, gappy: Evidence, world: World) -> Evidence:
@@ -202,7 +251,14 @@ def filled(rng: Random, gappy: Evidence, world: World) -> Evidence:
         gappy,
         facts=_filled_facts(rng, gappy.facts),
         venues=tuple(_filled_venue(rng, one, world) for one in gappy.venues),
+        launch=_filled_launch(rng, gappy.launch),
     )
+
+
+def _filled_launch(rng: Random, known: Launch | Missing | None) -> Launch | Missing | None:
+    if not isinstance(known, Launch) or not isinstance(known.curve_state, Missing):
+        return known
+    return replace(known, curve_state=state(snipe_bps=rng.choice(_SNIPES)))
 
 
 def _filled_facts(rng: Random, facts: TokenFacts) -> TokenFacts:
@@ -212,7 +268,7 @@ def _filled_facts(rng: Random, facts: TokenFacts) -> TokenFacts:
 
 
 def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidence:
-    keep = keep_of(one.venue.fee_pips)
+    keep = kept_for_sure(one.venue)
     bias = rng.random()
 
     def outcome_of(cell: Cell) -> CellOutcome:
@@ -223,6 +279,10 @@ def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidenc
             return NO_MONEY
         if bias < 0.3:
             return sold(keep, planned)
+        if bias < 0.45 and world.hostile and cell.probe.size != "thousandth":
+            return sold(GAIN_BPS, planned)
+        if bias > 0.9:
+            return sold(BPS, planned)
         return a_sale(rng, world, planned, keep)
 
     all_buys = tuple(
@@ -232,17 +292,21 @@ def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidenc
     if not pool.exists and any(isinstance(b.outcome, Bought) for b in all_buys):
         pool = LIQUID
     all_cells = tuple(replace(cell, outcome=outcome_of(cell)) for cell in one.cells)
-    return _with_cells(rng, world, replace(one, buys=all_buys, facts=pool, cells=all_cells))
+    full = _with_cells(rng, world, replace(one, buys=all_buys, facts=pool, cells=all_cells))
+    return replace(full, carried=carried_past(rng, full)) if one.carried == NODE else full
 
 
 def losses_seen(gappy: Evidence) -> tuple[int, ...]:
     """Every loss among the cells, and its neighbours: where a choice of venue may turn."""
     found: set[int] = set()
     for one in gappy.venues:
-        keep = keep_of(one.venue.fee_pips)
+        keep = kept_for_sure(one.venue)
         found |= {keep, 2 * keep}
         for cell in one.cells:
             if isinstance(cell.outcome, Sold):
                 cost_raw = cell.outcome.paid_raw * cell.outcome.sold_raw // cell.outcome.held_raw
                 found.add(BPS - cell.outcome.back_raw * BPS // cost_raw)
+    margin = POLICY.rival_hook_margin_bps
+    if any(one.venue.rival_hook() for one in gappy.venues):
+        found |= {loss + step for loss in found for step in (-margin, margin)}
     return tuple(sorted({n + step for n in found for step in (-1, 0, 1) if 0 <= n + step <= BPS}))

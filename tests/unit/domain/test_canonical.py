@@ -1,8 +1,9 @@
 """The same evidence is the same bytes, and back; anything else is a ValueError."""
 
+import dataclasses
 import json
 import sys
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +13,19 @@ from roundtrip.domain import canonical
 from roundtrip.domain.evidence import (
     Bought,
     Buy,
+    Carried,
     Cell,
+    Curve,
+    Deployer,
     Environment,
     Evidence,
+    Hop,
+    Launch,
     Market,
     Missing,
     PoolFacts,
     Probe,
+    QuoteRate,
     Refused,
     Sold,
     TokenFacts,
@@ -27,6 +34,7 @@ from roundtrip.domain.evidence import (
 )
 from roundtrip.domain.types import Address, BlockRef
 from unit.domain.builders import MARKET, NODE, evidence, sold, venue
+from unit.domain.launches import LAUNCH, at, v4
 
 QUICK = settings(max_examples=60, deadline=None)
 
@@ -49,7 +57,9 @@ Buys = st.builds(
     Buy,
     Sizes,
     Number,
-    st.one_of(st.builds(Bought, Number, Number, Number, Number), Refusal, Gap),
+    st.one_of(
+        st.builds(Bought, *[Number] * 4, st.lists(Number, max_size=3).map(tuple), st.booleans()), Refusal, Gap
+    ),
 )
 Probes = st.builds(Probe, Sizes, Number, Number, Number, st.sampled_from(["buyer", "receiver"]))
 Cells = st.builds(Cell, Probes, st.one_of(st.builds(Sold, *[Number] * 7), Refusal, Gap))
@@ -58,8 +68,11 @@ Venues = st.builds(
     st.sampled_from(["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]),
     st.one_of(st.sampled_from(["eth", "weth", "usdg"]), Addresses),
     Addresses,
-    Addresses,
+    st.none() | Addresses,
     Number,
+    Number,
+    st.none() | Addresses,
+    st.none() | Text,
 )
 Tried = st.builds(
     VenueEvidence,
@@ -69,6 +82,7 @@ Tried = st.builds(
     st.lists(Cells, max_size=3).map(tuple),
     st.one_of(st.none(), Refusal, Gap),
     st.one_of(st.none(), Refusal, Gap),
+    st.one_of(st.none(), st.builds(Carried, Number, Number, Number), Refusal, Gap),
 )
 Facts = st.builds(
     TokenFacts,
@@ -82,7 +96,20 @@ Facts = st.builds(
     st.one_of(st.none(), Addresses, Gap),
 )
 Environments = st.builds(
-    Environment, Addresses, Addresses, Addresses, Number, Addresses, Text, Number, Number, Number
+    Environment, Addresses, Addresses, Addresses, Number, Addresses, Text, *[Number] * 5, st.booleans(),
+    Number, Number, st.lists(Number, max_size=3).map(tuple), Number, st.booleans(),
+)  # fmt: skip
+Rates = st.builds(
+    QuoteRate, Addresses, Number, st.lists(st.builds(Hop, Addresses, Number), max_size=2).map(tuple), Number
+)
+Curves = st.builds(Curve, *[Number] * 6, st.booleans(), Number, Number, st.none() | Number)
+Launches = st.builds(
+    Launch,
+    st.sampled_from(["curve", "swept", "pooled", "rescued"]),
+    *[Addresses] * 3,
+    *[Number] * 5,
+    st.none() | Number,
+    st.one_of(st.none(), Curves, Gap),
 )
 Whole = st.builds(
     Evidence,
@@ -94,11 +121,21 @@ Whole = st.builds(
     Addresses,
     st.sampled_from(["token", "weth", "usdg"]),
     Facts,
-    st.builds(Market, Number, Number | Gap, st.none() | Number, st.none() | Number),
+    st.builds(
+        Market,
+        Number,
+        Number | Gap,
+        st.none() | Number,
+        st.none() | Number,
+        st.lists(Rates, max_size=2).map(tuple),
+    ),
     st.lists(Environments, max_size=2).map(tuple),
     st.lists(Tried, max_size=2).map(tuple),
     st.booleans(),
     Number,
+    st.one_of(st.none(), Launches, Gap),
+    st.lists(Addresses, max_size=2).map(tuple),
+    st.none() | st.builds(Deployer, *[Number] * 5),
 )
 
 Json = st.recursive(
@@ -107,7 +144,43 @@ Json = st.recursive(
     max_leaves=10,
 )
 
-EXAMPLE = evidence(venue(told_on_buy=NODE), venue((), facts=NODE))
+OTHER = Address("0x" + "99" * 20)
+RATE = QuoteRate(OTHER, 10**15, (Hop(OTHER, 500),), 8)
+EXAMPLE = dataclasses.replace(
+    evidence(
+        at(
+            v4(), venue(told_on_buy=NODE, told_on_sell=Refused("sell", "no", 1)), carried=Carried(2**60, 1, 2)
+        ),
+        venue((), facts=NODE, all_buys=(Buy("probe", 0, Bought(1, 2, 3, 4, (5,), True)),)),
+        market=dataclasses.replace(MARKET, feed_usd_e8=1, rates=(RATE,)),
+        facts=TokenFacts(1, "0x", "0x", 18, 10**27, True, OTHER, OTHER),
+    ),
+    environments=(
+        Environment(OTHER, OTHER, OTHER, 1, OTHER, "0x", 1, 2, 1, sell_gas_ladder=(1,), company=True),
+    ),
+    launch=LAUNCH,
+    given=(OTHER,),
+    deployer=Deployer(5, 1, 2, 3, 4),
+)
+"""Every kind of piece there is, and every field told in one of them at least."""
+
+
+def pieces(kind: Any) -> set[type]:
+    """Every dataclass that a kind may hold, itself included."""
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return {kind}.union(*(pieces(hint) for hint in get_type_hints(kind).values()))
+    return set().union(*map(pieces, get_args(kind)))
+
+
+def told(node: object) -> set[tuple[type, str]]:
+    """Every field of every piece that stands in a tree as something else than None or nothing at all."""
+    if isinstance(node, tuple):
+        return set().union(*map(told, node))
+    if not dataclasses.is_dataclass(node):
+        return set()
+    fields = {f.name: getattr(node, f.name) for f in dataclasses.fields(node)}
+    here = {(type(node), name) for name, value in fields.items() if value is not None and value != ()}
+    return here.union(*map(told, fields.values()))
 
 
 def load_or_value_error(document: bytes) -> Evidence | None:
@@ -123,6 +196,22 @@ def test_evidence_comes_back_as_it_was(found: Evidence) -> None:
     document = canonical.dump(found)
     assert canonical.load(Evidence, document) == found
     assert canonical.dump(canonical.load(Evidence, document)) == document
+
+
+def test_the_example_has_every_field_of_every_kind_of_piece() -> None:
+    every = {(kind, f.name) for kind in pieces(Evidence) for f in dataclasses.fields(kind)}
+    assert every - told(EXAMPLE) == set()
+
+
+@pytest.mark.parametrize("whole", [EXAMPLE, dataclasses.replace(EXAMPLE, launch=NODE, deployer=None)])
+def test_evidence_of_a_launch_comes_back_as_it_was(whole: Evidence) -> None:
+    assert canonical.load(Evidence, canonical.dump(whole)) == whole
+
+
+@pytest.mark.parametrize("state", [NODE, None])
+def test_a_launch_without_its_curves_state_comes_back_as_it_was(state: Missing | None) -> None:
+    known = dataclasses.replace(LAUNCH, curve_state=state)
+    assert canonical.load(Launch, canonical.dump(known)) == known
 
 
 @QUICK

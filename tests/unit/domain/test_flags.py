@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Evidence, VenueEvidence
+from roundtrip.domain.evidence import Carried, Deployer, Evidence, Launch, Missing, Venue, VenueEvidence
 from roundtrip.domain.flags import FLAGS, Judged, raised
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
@@ -25,6 +25,7 @@ from unit.domain.builders import (
     refused_cells,
     venue,
 )
+from unit.domain.launches import CURVE, IDLE, LAUNCHPAD_POOL, SWAPPING, at, gone, launch, launched, state, v4
 
 ZERO = Address("0x" + "0" * 40)
 DEAD = Address("0x000000000000000000000000000000000000dead")
@@ -44,6 +45,22 @@ def worth(quote_raw: int, quote: str = "weth") -> VenueEvidence:
 
 def keeping(keep_bps: int) -> VenueEvidence:
     return venue(cells(keep_bps), fee_pips=fee_that_keeps(keep_bps))
+
+
+def on(where: Venue) -> Evidence:
+    """A sound token whose only venue is this one."""
+    return evidence(at(where, carried=Carried(1, 1, 1)))
+
+
+def by(launches: int = 1, graduated: int = 0, got_raw: int = 0, sold_raw: int = 0) -> Evidence:
+    """A launch by a deployer with this record."""
+    record = Deployer(launches, graduated, 0, got_raw, sold_raw)
+    return replace(launched(launch(), at(CURVE)), deployer=record)
+
+
+def of(known: Launch | Missing | None) -> Evidence:
+    """A launch that trades on its curve."""
+    return launched(known, at(CURVE))
 
 
 FIRES = (
@@ -68,6 +85,33 @@ FIRES = (
     ("no_liquidity", evidence(worth(0)), evidence(venue(), worth(0))),
     ("no_liquidity", evidence(worth(0)),
      evidence(worth(0, "usdg"), market=replace(MARKET, usdg_per_eth_raw=NODE))),
+    ("hook", on(v4()), on(v4(None))),
+    ("hook", on(v4()), on(v4(IDLE))),
+    ("hook", on(v4()), on(LAUNCHPAD_POOL)),
+    ("hook", evidence(venue(cells(400)), at(v4())), evidence(venue(), at(v4()))),
+    ("hook", evidence(at(v4(), no_trade(LIQUID, refused_buys()))), evidence(at(v4(), no_trade(ABSENT)))),
+    ("dynamic_fee", on(v4(IDLE, 0x800000)), on(v4(IDLE, 0x7FFFFF))),
+    ("dynamic_fee", on(v4(SWAPPING, 0x800000)), on(replace(LAUNCHPAD_POOL, fee_pips=0x800000))),
+    ("high_creator_tax", of(launch(creator_tax_bps=500)), of(launch(creator_tax_bps=499))),
+    ("high_creator_tax", of(launch(None, creator_tax_bps=500, phase="pooled")), of(None)),
+    ("high_creator_tax", of(launch(creator_tax_bps=1000)), of(NODE)),
+    ("serial_deployer", by(5, 0), by(4, 0)),
+    ("serial_deployer", by(6, 1), by(5, 1)),
+    ("serial_deployer", by(11, 2), by(10, 2)),
+    ("serial_deployer", by(5, 0), of(launch())),
+    ("deployer_sold", by(got_raw=100, sold_raw=50), by(got_raw=100, sold_raw=49)),
+    ("deployer_sold", by(got_raw=101, sold_raw=51), by(got_raw=101, sold_raw=50)),
+    ("deployer_sold", by(got_raw=1, sold_raw=1), by(got_raw=0, sold_raw=0)),
+    ("deployer_sold", by(got_raw=1, sold_raw=5), of(launch())),
+    ("snipe_tax_active", of(launch(state(snipe_bps=1))), of(launch(state(snipe_bps=0)))),
+    ("snipe_tax_active", of(launch(state(snipe_bps=9900))), of(launch(state(snipe_bps=9900, closed=True)))),
+    ("snipe_tax_active", of(launch(state(snipe_bps=1))), of(launch(NODE))),
+    ("snipe_tax_active", of(launch(state(snipe_bps=1))), of(None)),
+    ("curve_closed", of(launch(state(closed=True))), of(launch())),
+    ("curve_closed", of(gone("swept", 1)), of(gone("pooled", 1))),
+    ("curve_closed", of(gone("rescued", 1)), of(launch(NODE))),
+    ("curve_closed", of(gone("swept")), of(launch(None))),
+    ("curve_closed", of(gone("swept")), of(NODE)),
 )  # fmt: skip
 
 
@@ -98,7 +142,24 @@ def test_without_a_venue_there_is_nothing_to_be_dry() -> None:
 
 
 def test_flags_come_in_the_order_of_the_table() -> None:
+    hooked = at(v4(SWAPPING, 0x800000), worth(0), carried=Carried(1, 1, 1))
     whole = evidence(
-        worth(0), keeping(1000), venue(cells(90), impact_bps=2000), facts=replace(TOKEN_FACTS, owner=OWNER)
+        hooked, keeping(1000), venue(cells(990), impact_bps=2000), facts=replace(TOKEN_FACTS, owner=OWNER)
     )
-    assert flags(whole) == tuple(FLAGS)
+    known = launch(state(snipe_bps=1), creator_tax_bps=500)
+    every = replace(whole, launch=known, deployer=Deployer(5, 0, 0, 2, 1))
+    # A curve is either closed or still taxes its first buyers.
+    assert flags(every) == tuple(name for name in FLAGS if name != "curve_closed")
+    closed = replace(every, launch=replace(known, curve_state=state(snipe_bps=1, closed=True)))
+    assert flags(closed) == tuple(name for name in FLAGS if name != "snipe_tax_active")
+
+
+def test_the_lines_of_deployers_and_taxes_are_the_policys() -> None:
+    strict = replace(POLICY, high_creator_tax_bps=1, serial_launches=2, serial_graduated_divisor=1)
+
+    def strictly(found: Evidence) -> tuple[str, ...]:
+        return raised(Judged(found, judge(found, strict), strict))
+
+    assert "serial_deployer" in strictly(by(2, 1))
+    assert "serial_deployer" not in strictly(by(2, 2))
+    assert "high_creator_tax" in strictly(of(launch(creator_tax_bps=1)))

@@ -74,11 +74,25 @@ def test_a_proven_code_survives_every_filling(hostile: bool, venues: int, seed: 
 # --- an unproven code has two fillings that differ ------------------------------------------------
 
 
+def told_in_part(gappy: Evidence) -> bool:
+    """True where one figure hangs on another that is lost, and the judge varies the two apart, so that it
+    tries values which no filling gives. It is then too careful, never too bold.
+
+    A hook's keep is part of what a small round trip loses: that is lost or was refused.
+    """
+    for one in gappy.venues:
+        reading = read_venue(one, POLICY, gappy.launch)
+        hooked = reading.status == "bought" and one.venue.keeps_by_hook()
+        if hooked and not isinstance(reading.fees_bps, int):
+            return True
+    return False
+
+
 def only_code(seed: int, venues: int) -> str | None:
     """The one code that every filling gives though the judge calls the evidence unproven."""
     rng = Random(seed)
     gappy = some_evidence(rng, venues, 3, World())
-    assume(code(gappy) == "unproven")
+    assume(code(gappy) == "unproven" and not told_in_part(gappy))
     wide = World(True, losses_seen(gappy))
     seen: set[str] = set()
     for _ in range(_WITNESSES):

@@ -1,0 +1,90 @@
+"""A pool with a stranger's hook decides only where it is better by more than a margin."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundtrip.domain.evidence import Carried, CellOutcome, Venue, VenueEvidence
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.readings import read_venue
+from roundtrip.domain.types import BPS
+from roundtrip.domain.venue_code import ranked
+from roundtrip.domain.verdict import judge
+from unit.domain.builders import cells, evidence, refused_cells, sold, venue
+from unit.domain.launches import CURVE, IDLE, LAUNCHPAD_POOL, at, v4
+
+UNTAXED = Carried(1, 1, 1)
+HOOKED, PLAIN = 0, 1
+
+
+def losing(loss_bps: int, where: Venue | None = None) -> VenueEvidence:
+    return at(where or venue().venue, venue(cells(loss_bps)), carried=UNTAXED)
+
+
+def best(*venues: VenueEvidence) -> int | None:
+    return judge(evidence(*venues), POLICY).best
+
+
+@pytest.mark.parametrize(
+    ("hooked", "plain", "winner"),
+    [(60, 60, PLAIN), (61, 160, PLAIN), (60, 160, PLAIN), (59, 160, HOOKED), (60, 161, HOOKED),
+     (0, 100, PLAIN), (0, 101, HOOKED), (-1, 100, HOOKED), (200, 100, PLAIN)],
+)  # fmt: skip
+@pytest.mark.parametrize("hook", [v4(), v4(IDLE), v4(IDLE, 0x800000)], ids=["swaps", "idle", "dynamic"])
+def test_a_hooked_pool_wins_only_by_more_than_a_percent(
+    hook: Venue, hooked: int, plain: int, winner: int
+) -> None:
+    assert best(losing(hooked, hook), losing(plain)) == winner
+    assert best(losing(plain), losing(hooked, hook)) == 1 - winner
+
+
+@pytest.mark.parametrize("own", [LAUNCHPAD_POOL, CURVE, v4(None)], ids=["pool", "curve", "no hook"])
+def test_the_launchpads_own_hook_needs_no_margin(own: Venue) -> None:
+    assert best(losing(60, own), losing(61)) == 0
+    assert best(losing(61), losing(60, own)) == 1
+
+
+def test_of_two_hooked_pools_the_smaller_loss_decides() -> None:
+    assert best(losing(61, v4()), losing(60, v4(IDLE))) == 1
+
+
+def test_the_launchpads_pool_goes_before_a_rival_at_the_margin() -> None:
+    assert best(losing(60, v4()), losing(160, LAUNCHPAD_POOL)) == 1
+
+
+def test_the_margin_is_the_policys() -> None:
+    wide = replace(POLICY, rival_hook_margin_bps=300)
+    assert judge(evidence(losing(60, v4()), losing(360)), wide).best == PLAIN
+    assert judge(evidence(losing(60, v4()), losing(361)), wide).best == HOOKED
+
+
+def test_the_margin_holds_where_only_later_sells_count() -> None:
+    def later(loss_bps: int, where: Venue) -> VenueEvidence:
+        hour: dict[str, CellOutcome | None] = {"hour": sold(loss_bps), "fees": sold(0)}
+        return at(where, venue(refused_cells(**hour)), carried=UNTAXED)
+
+    plain = venue().venue
+    assert best(later(60, v4()), later(160, plain)) == PLAIN
+    assert best(later(60, v4()), later(161, plain)) == HOOKED
+
+
+def test_a_pool_that_sells_all_goes_before_a_hookless_one_that_sells_a_part() -> None:
+    part = sold(60, 9000, BPS)
+    partly = venue(cells(60, full=part, full_again=part))
+    assert best(losing(400, v4()), partly) == HOOKED
+
+
+def test_a_rank_is_of_its_group_first() -> None:
+    hooked, plain = read_venue(losing(60, v4()), POLICY), read_venue(losing(60), POLICY)
+    assert ranked(0, 60, hooked, POLICY) == (0, 321)
+    assert ranked(0, 160, plain, POLICY) == (0, 320)
+    assert ranked(1, 0, plain, POLICY) > ranked(0, 9000, hooked, POLICY)
+
+
+def test_the_code_is_that_of_the_pool_that_won() -> None:
+    # The hook keeps 14 %, the other pool's tax is 16 %: the hooked one decides, and is a toll.
+    found = judge(evidence(losing(1400, v4()), losing(1600)), POLICY)
+    assert (found.verdict.code, found.best) == ("toll_pool", HOOKED)
+    # By a margin of exactly one percent the other one decides.
+    found = judge(evidence(losing(1500, v4()), losing(1600)), POLICY)
+    assert (found.verdict.code, found.best) == ("high_fees", PLAIN)

@@ -1,0 +1,153 @@
+"""Which venues a check tries: the standard ones while the book has gaps, and what it knows."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from roundtrip.chain.book import Book
+from roundtrip.domain.evidence import Missing, Venue
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.services.candidates import candidates, unseen
+from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
+from roundtrip.venues.base import Log
+from unit.domain.builders import NODE
+from unit.domain.launches import CURVE_ADDRESS, launch
+from unit.venues.network import BELOW, CONTRACTS, address
+
+TOKEN = BELOW
+ODD = address(0xBADBAD)
+"""Money that is nobody's money."""
+STANDARD = tuple(venue for file in VENUES for venue in file.candidates(TOKEN, CONTRACTS))
+KNOWN = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 1234, 7, address(0xC0))
+NO_LAUNCHPAD = replace(CONTRACTS, launchpad_factory=None, launchpad_hook=None, launchpad_router=None)
+
+
+def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
+    pool = amm_v3.pool_address(CONTRACTS.v3_factory, TOKEN, quote, fee_pips)
+    return Venue("amm_v3", quote, quote, pool, fee_pips)
+
+
+def book(*venues: Venue, complete: bool = True) -> Book:
+    """A book that has these venues of the token; complete when it has read the whole chain."""
+    found = Book(CONTRACTS, None if complete else 1)
+    found.calls(9)
+    assert found.read(msgspec.Raw(b"[]"), 9)
+    found.add(TOKEN, venues)
+    return found
+
+
+def pool_of_launch(quote: Address) -> Venue:
+    found = launchpad_pool.pool(TOKEN, quote, 0, 200, CONTRACTS)
+    assert found is not None
+    return found
+
+
+def test_without_a_book_the_standard_venues_are_tried() -> None:
+    found = candidates(None, CONTRACTS, TOKEN)
+    assert (found.venues, found.others, found.complete) == (STANDARD, 0, False)
+
+
+def test_a_complete_book_gives_only_what_it_knows() -> None:
+    found = candidates(book(KNOWN), CONTRACTS, TOKEN)
+    assert (found.venues, found.others, found.complete) == ((KNOWN,), 0, True)
+
+
+def test_a_complete_book_that_knows_nothing_leaves_nothing_to_try() -> None:
+    found = candidates(book(), CONTRACTS, TOKEN)
+    assert (found.venues, found.others, found.complete) == ((), 0, True)
+
+
+def test_a_book_with_gaps_adds_the_standard_venues() -> None:
+    found = candidates(book(KNOWN, complete=False), CONTRACTS, TOKEN)
+    assert (found.venues, found.others, found.complete) == ((*STANDARD, KNOWN), 0, False)
+
+
+@pytest.mark.parametrize("at", range(len(STANDARD)))
+def test_no_standard_venue_is_tried_twice(at: int) -> None:
+    found = candidates(book(STANDARD[at], KNOWN, complete=False), CONTRACTS, TOKEN)
+    assert found.venues == (*STANDARD, KNOWN)
+    assert len(set(found.venues)) == len(found.venues)
+
+
+def test_another_tokens_venues_are_not_this_ones() -> None:
+    assert candidates(book(KNOWN), CONTRACTS, address(0xD0)).venues == ()
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_odd_money_is_left_out_and_counted(complete: bool) -> None:
+    found = candidates(book(odd(), KNOWN, odd(fee_pips=500), complete=complete), CONTRACTS, TOKEN)
+    assert found.others == 2
+    assert found.venues == ((KNOWN,) if complete else (*STANDARD, KNOWN))
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_money_that_a_launch_is_paid_in_is_tried_everywhere(pooled: bool) -> None:
+    own = launchpad_curve.curve(ODD, CURVE_ADDRESS, CONTRACTS)
+    of_launch = (own, pool_of_launch(ODD)) if pooled else (own,)
+    found = candidates(book(*of_launch, odd(), odd(address(0xBAD))), CONTRACTS, TOKEN)
+    assert found.venues == (*of_launch, odd())
+    assert found.others == 1
+
+
+def log_of_a_pool(low: Address, high: Address) -> Log:
+    """The manager's Initialize of a launch's pool."""
+    assert CONTRACTS.launchpad_hook is not None
+    topics = (amm_v4.INITIALIZE, "0x" + "00" * 32, "0x" + abi.word(low), "0x" + abi.word(high))
+    data = bytes.fromhex(abi.word(0) + abi.word(200) + abi.word(CONTRACTS.launchpad_hook) + 2 * abi.word(0))
+    return Log(CONTRACTS.v4_pool_manager, topics, data)
+
+
+def test_what_was_launched_against_a_token_is_not_money_to_sell_it_for() -> None:
+    listed = launchpad_pool.listed(log_of_a_pool(TOKEN, ODD), CONTRACTS)
+    (of_another,) = (one.venue for one in listed if one.token == TOKEN)
+    found = candidates(book(of_another, KNOWN, odd()), CONTRACTS, TOKEN)
+    assert found.venues == (KNOWN,)
+
+
+# --- what the launchpad knows and the book does not -----------------------------------------------
+
+
+def curve() -> Venue:
+    return launchpad_curve.curve(ZERO_ADDRESS, CURVE_ADDRESS, CONTRACTS)
+
+
+def test_a_curve_that_was_not_known_is_added() -> None:
+    assert unseen(CONTRACTS, TOKEN, launch(), STANDARD) == (curve(),)
+    assert unseen(CONTRACTS, TOKEN, launch(), (*STANDARD, curve())) == ()
+
+
+def test_a_curve_paid_in_other_money_is_added_with_that() -> None:
+    (found,) = unseen(CONTRACTS, TOKEN, launch(quote_address=ODD), ())
+    assert (found.kind, found.quote, found.quote_address, found.pool) == (
+        "launchpad_curve", ODD, ODD, CURVE_ADDRESS,
+    )  # fmt: skip
+
+
+def test_a_pool_of_the_usual_key_is_known_already() -> None:
+    pooled = launch(None, phase="pooled")
+    assert unseen(CONTRACTS, TOKEN, pooled, STANDARD) == ()
+    assert unseen(CONTRACTS, TOKEN, pooled, ()) == (pool_of_launch(ZERO_ADDRESS),)
+
+
+def test_a_pool_of_another_key_is_added() -> None:
+    pooled = launch(None, phase="pooled", pool_fee_pips=500, tick_spacing=10)
+    (found,) = unseen(CONTRACTS, TOKEN, pooled, STANDARD)
+    assert (found.kind, found.fee_pips, found.tick_spacing) == ("launchpad_pool", 500, 10)
+    assert found.hook == CONTRACTS.launchpad_hook
+    assert unseen(CONTRACTS, TOKEN, pooled, (found,)) == ()
+
+
+@pytest.mark.parametrize("phase", ["swept", "rescued"])
+def test_a_closed_launch_trades_nowhere(phase: str) -> None:
+    assert unseen(CONTRACTS, TOKEN, launch(None, phase=phase), ()) == ()
+
+
+@pytest.mark.parametrize("known", [None, NODE])
+def test_without_a_launch_there_is_nothing_more(known: Missing | None) -> None:
+    assert unseen(CONTRACTS, TOKEN, known, ()) == ()
+
+
+def test_without_a_launchpad_there_is_no_pool_of_one() -> None:
+    assert unseen(NO_LAUNCHPAD, TOKEN, launch(None, phase="pooled"), ()) == ()
+    assert all(v.kind in ("amm_v3", "amm_v4") for v in candidates(None, NO_LAUNCHPAD, TOKEN).venues)

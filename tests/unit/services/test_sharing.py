@@ -1,0 +1,52 @@
+"""How long one answer is shared by everybody who asks."""
+
+import pytest
+
+from roundtrip.domain.evidence import Curve, Launch, Missing
+from roundtrip.domain.policy import POLICY
+from roundtrip.services.check import _ttl_ms
+from unit.domain.builders import NODE
+from unit.domain.launches import NOW_S, gone, launch, launched, state
+
+MOST_MS, FAULT_MS = 15_000, 2_000
+
+
+def taxed(left_s: int | None) -> Curve:
+    """A curve whose tax of the first seconds lasts so much longer."""
+    if left_s is None:
+        return state(snipe_bps=618, snipe_seconds=None)
+    return state(snipe_bps=618, launched_at_s=NOW_S - 60, snipe_seconds=60 + left_s)
+
+
+def shared_ms(curve_state: Curve | Missing | None, node_fault: bool = False) -> int:
+    return _ttl_ms(launched(launch(curve_state)), node_fault, POLICY)
+
+
+def test_the_policy_has_what_is_promised() -> None:
+    assert (POLICY.answer_ttl_ms, POLICY.node_fault_ttl_ms) == (MOST_MS, FAULT_MS)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "ms"),
+    [(-9, 1000), (0, 1000), (1, 1000), (2, 2000), (3, 3000), (14, 14_000), (15, MOST_MS), (16, MOST_MS),
+     (10**9, MOST_MS), (None, 1000)],
+)  # fmt: skip
+def test_an_answer_ends_with_the_tax_it_speaks_of(left_s: int | None, ms: int) -> None:
+    assert shared_ms(taxed(left_s)) == ms
+
+
+@pytest.mark.parametrize(("left_s", "ms"), [(0, 1000), (1, 1000), (2, 2000), (3, 2000), (None, 1000)])
+def test_the_nodes_fault_is_shared_two_seconds_at_most(left_s: int | None, ms: int) -> None:
+    assert shared_ms(taxed(left_s), node_fault=True) == ms
+
+
+@pytest.mark.parametrize("known", [None, NODE, launch(), launch(NODE), launch(None), gone("swept"),
+                                   gone("pooled"), launch(state(snipe_seconds=None))])  # fmt: skip
+def test_without_a_tax_an_answer_is_shared_as_long_as_any(known: Launch | Missing | None) -> None:
+    assert _ttl_ms(launched(known), False, POLICY) == MOST_MS
+    assert _ttl_ms(launched(known), True, POLICY) == FAULT_MS
+
+
+def test_the_tax_ends_by_the_time_of_the_block_that_was_looked_at() -> None:
+    two_left = state(snipe_bps=19, launched_at_s=NOW_S - 1, snipe_seconds=3)
+    assert shared_ms(two_left) == 2000
