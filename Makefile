@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types gate bench clean
+.PHONY: run test lint types gate bench truth clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -20,6 +20,10 @@ types: $(VENV)/.installed
 
 bench: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python bench/check.py
+
+# Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
+truth: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED))
 
 # The lock is made anew from requirements.in with: make lock (needs uv).
 lock:

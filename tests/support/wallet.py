@@ -17,6 +17,7 @@ _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint
 _OUTPUT = "exactOutputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 _SPACING = {100: 1, 500: 10, 3000: 60, 10_000: 200}
 _ZERO, _LATE = "0x" + "0" * 40, 2**40
+_APPROVE = "approve(address,uint256)"
 _KEY = "(address,address,uint24,int24,address)"
 _CALLER, _ROUTER = "0x" + "0" * 39 + "1", "0x" + "0" * 39 + "2"
 
@@ -47,15 +48,38 @@ class Fill:
     held_raw: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pool without a hook. ``tick_spacing`` None: the usual one for the fee."""
+
+    quote: str
+    fee_pips: int
+    version: int = 3
+    tick_spacing: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One transaction of a trade, before it is signed."""
+
+    to: str
+    data: str
+    value_wei: int = 0
+
+
 class Wallet:
     """A fresh account with eth, on one chain."""
 
-    def __init__(self, rpc: SyncRpc, contracts: dict[str, str], seed: str, eth: int = 10) -> None:
+    def __init__(
+        self, rpc: SyncRpc, contracts: dict[str, str], seed: str, eth: int = 10, wei: int | None = None
+    ) -> None:
         self._rpc = rpc
         self._contracts = contracts
         self._account = Account.from_key(keccak(text=seed))
         self.address = self._account.address.lower()
-        rpc.call("anvil_setBalance", self.address, hex(eth * 10**18))
+        rpc.call("anvil_setBalance", self.address, hex(eth * 10**18 if wei is None else wei))
+
+    # --- transactions -----------------------------------------------------------------------------
 
     def send(self, to: str, data: str, value_wei: int = 0) -> Receipt:
         """Estimates as wallets do, signs, sends, waits. A refused estimate is sent all the same."""
@@ -65,139 +89,176 @@ class Wallet:
         except RpcFailure:
             gas = 3_000_000
         base = int(self._rpc.call("eth_getBlockByNumber", "latest", False)["baseFeePerGas"], 16)
+        sent = self._broadcast(Step(to, data, value_wei), self._nonce(), min(gas, 2**24), base * 2, 0)
+        return _receipt(self._wait(sent))
+
+    def queue(self, steps: list[Step], gas: int, max_fee_wei: int, tip_wei: int) -> list[str]:
+        """Signs and sends these for one block that someone else makes; their hashes."""
+        nonce = self._nonce() if steps else 0
+        return [self._broadcast(step, nonce + n, gas, max_fee_wei, tip_wei) for n, step in enumerate(steps)]
+
+    def receipt(self, transaction: str) -> Receipt:
+        """What became of a transaction whose block was made."""
+        return _receipt(self._wait(transaction))
+
+    def _nonce(self) -> int:
+        return int(self._rpc.call("eth_getTransactionCount", self.address, "latest"), 16)
+
+    def _broadcast(self, step: Step, nonce: int, gas: int, max_fee_wei: int, tip_wei: int) -> str:
         signed = self._account.sign_transaction(
             {
                 "chainId": CHAIN_ID,
-                "nonce": int(self._rpc.call("eth_getTransactionCount", self.address, "latest"), 16),
-                "to": self._checksummed(to),
-                "data": data,
-                "value": value_wei,
-                "gas": min(gas, 2**24),
-                "maxFeePerGas": base * 2,
-                "maxPriorityFeePerGas": 0,
+                "nonce": nonce,
+                "to": bytes.fromhex(step.to[2:]),
+                "data": step.data,
+                "value": step.value_wei,
+                "gas": gas,
+                "maxFeePerGas": max_fee_wei,
+                "maxPriorityFeePerGas": tip_wei,
             }
         )
-        sent = self._rpc.call(
-            "eth_sendRawTransaction", "0x" + signed.raw_transaction.hex().removeprefix("0x")
-        )
-        receipt = self._receipt(sent)
-        gas_used = int(receipt["gasUsed"], 16)
-        gas_wei = gas_used * int(receipt["effectiveGasPrice"], 16)
-        return Receipt(receipt["status"] == "0x1", gas_wei, gas_used)
+        raw = "0x" + signed.raw_transaction.hex().removeprefix("0x")
+        return str(self._rpc.call("eth_sendRawTransaction", raw))
 
-    def _receipt(self, sent: str) -> dict[str, Any]:
+    def _wait(self, sent: str) -> dict[str, Any]:
         for _ in range(2000):
             receipt: dict[str, Any] | None = self._rpc.call("eth_getTransactionReceipt", sent)
             if receipt is not None:
                 return receipt
         raise AssertionError("the transaction was not mined")
 
-    @staticmethod
-    def _checksummed(address: str) -> bytes:
-        return bytes.fromhex(address[2:])
+    # --- balances ---------------------------------------------------------------------------------
 
     def eth(self) -> int:
         """Wei held."""
         return int(self._rpc.call("eth_getBalance", self.address, "latest"), 16)
 
-    def tokens(self, token: str) -> int:
-        """What the token says this wallet holds."""
+    def tokens(self, token: str, at_s: int | None = None) -> int:
+        """What the token says this wallet holds, or will hold in a block of that second."""
         call = {"to": token, "data": calldata("balanceOf(address)", self.address), "gas": hex(1_000_000)}
-        return int(self._rpc.call("eth_call", call, "latest"), 16)
+        later = ({}, {"time": hex(at_s)}) if at_s is not None else ()
+        return int(self._rpc.call("eth_call", call, "latest", *later), 16)
+
+    def money(self, quote: str) -> int:
+        """What is held of the money side."""
+        return self.eth() if quote == "eth" else self.tokens(self._contracts[quote])
+
+    # --- trades -----------------------------------------------------------------------------------
 
     def get_usdg(self, amount_raw: int) -> None:
         """Really buys exactly so much usdg."""
-        weth, usdg = self._contracts["weth"], self._contracts["usdg"]
+        step = self.usdg_step(amount_raw)
+        assert self.send(step.to, step.data, step.value_wei).ok
+
+    def usdg_step(self, amount_raw: int, most_wei: int = 10**18) -> Step:
+        """The transaction that buys exactly so much usdg."""
+        weth, usdg, router = (self._contracts[name] for name in ("weth", "usdg", "swapRouter02"))
         swap = calldata(_OUTPUT, (weth, usdg, 500, self.address, amount_raw, 2**200, 0))
-        assert self.send(self._contracts["swapRouter02"], swap, 10**18).ok
+        return Step(router, _multicall(swap, calldata("refundETH()")), most_wei)
 
     def buy(self, token: str, quote: str, fee_pips: int, amount_raw: int, version: int = 3) -> int | None:
         """Tokens received for so much of the quote; None when the buy was refused."""
-        if version == 4:
-            return self._buy_v4(token, quote, fee_pips, amount_raw)
-        router = self._contracts["swapRouter02"]
-        asset = self._contracts[quote]
         before = self.tokens(token)
-        swap = calldata(_SINGLE, (asset, token, fee_pips, self.address, amount_raw, 0, 0))
-        if quote == "usdg":
-            assert self.send(asset, calldata("approve(address,uint256)", router, amount_raw)).ok
-            done = self.send(router, swap)
-        else:
-            done = self.send(router, swap, amount_raw)
+        *first, swap = self.buy_steps(token, Place(quote, fee_pips, version), amount_raw)
+        for step in first:
+            assert self.send(step.to, step.data, step.value_wei).ok
+        done = self.send(swap.to, swap.data, swap.value_wei)
         return self.tokens(token) - before if done.ok else None
 
     def sell(self, token: str, quote: str, fee_pips: int, amount_raw: int, version: int = 3) -> Fill:
         """Approves exactly that much and sells it."""
-        if version == 4:
-            return self._sell_v4(token, quote, fee_pips, amount_raw)
-        router, asset = self._contracts["swapRouter02"], self._contracts[quote]
-        self.send(token, calldata("approve(address,uint256)", router, amount_raw))
-        paid_in = "usdg" if quote == "usdg" else "eth"
-        held, money = self.tokens(token), self._money(paid_in)
-        if quote == "usdg":
-            done = self.send(router, calldata(_SINGLE, (token, asset, fee_pips, _CALLER, amount_raw, 0, 0)))
-        else:
-            swap = calldata(_SINGLE, (token, asset, fee_pips, _ROUTER, amount_raw, 0, 0))
-            unwrap = calldata("unwrapWETH9(uint256,address)", 0, self.address)
-            calls = [bytes.fromhex(part[2:]) for part in (swap, unwrap)]
-            data = "0x" + (keccak(text="multicall(bytes[])")[:4] + encode(["bytes[]"], [calls])).hex()
-            done = self.send(router, data)
+        place = Place(quote, fee_pips, version)
+        *first, swap = self.sell_steps(token, place, amount_raw)
+        for step in first:
+            self.send(step.to, step.data, step.value_wei)
+        paid_in = paid_out_in(place)
+        held, money = self.tokens(token), self.money(paid_in)
+        done = self.send(swap.to, swap.data, swap.value_wei)
         if not done.ok:
             return Fill(False)
-        gas_wei = 0 if quote == "usdg" else done.gas_wei
-        return Fill(True, held - self.tokens(token), self._money(paid_in) - money + gas_wei)
+        gas_wei = done.gas_wei if paid_in == "eth" else 0
+        return Fill(True, held - self.tokens(token), self.money(paid_in) - money + gas_wei)
 
-    def _v4(self, commands: list[tuple[int, bytes]], value_wei: int = 0) -> Receipt:
+    def buy_steps(self, token: str, place: Place, amount_raw: int) -> list[Step]:
+        """Approvals and the like, and last the swap that spends so much of the quote."""
+        asset, router = self._contracts.get(place.quote, _ZERO), self._contracts["swapRouter02"]
+        if place.version == 4:
+            return self._buy_v4(token, place, amount_raw)
+        swap = calldata(_SINGLE, (asset, token, place.fee_pips, self.address, amount_raw, 0, 0))
+        if place.quote == "usdg":
+            return [Step(asset, calldata(_APPROVE, router, amount_raw)), Step(router, swap)]
+        return [Step(router, swap, amount_raw)]
+
+    def sell_steps(
+        self, token: str, place: Place, amount_raw: int, approve_raw: int | None = None
+    ) -> list[Step]:
+        """Approvals of exactly that much, or of ``approve_raw``, and last the swap."""
+        allowed = amount_raw if approve_raw is None else approve_raw
+        if place.version == 4:
+            return self._sell_v4(token, place, amount_raw, allowed)
+        router, asset = self._contracts["swapRouter02"], self._contracts[place.quote]
+        approve = Step(token, calldata(_APPROVE, router, allowed))
+        if place.quote == "usdg":
+            one = (token, asset, place.fee_pips, _CALLER, amount_raw, 0, 0)
+            return [approve, Step(router, calldata(_SINGLE, one))]
+        swap = calldata(_SINGLE, (token, asset, place.fee_pips, _ROUTER, amount_raw, 0, 0))
+        unwrap = calldata("unwrapWETH9(uint256,address)", 0, self.address)
+        return [approve, Step(router, _multicall(swap, unwrap))]
+
+    def _v4(self, commands: list[tuple[int, bytes]], value_wei: int = 0) -> Step:
         signature = "execute(bytes,bytes[],uint256)"
         codes, inputs = bytes(code for code, _ in commands), [data for _, data in commands]
-        return self.send(
-            self._contracts["universalRouter"], calldata(signature, codes, inputs, _LATE), value_wei
-        )
+        return Step(self._contracts["universalRouter"], calldata(signature, codes, inputs, _LATE), value_wei)
 
-    def _v4_swap(
-        self, token: str, quote: str, fee_pips: int, amount_raw: int, buys: bool
-    ) -> tuple[int, bytes]:
+    def _v4_swap(self, token: str, place: Place, amount_raw: int, buys: bool) -> tuple[int, bytes]:
         """The 5-field parameters of the router as published, in action 06."""
-        money = self._contracts.get(quote, _ZERO)
+        money = self._contracts.get(place.quote, _ZERO)
         low, high = sorted((token, money), key=lambda address: int(address, 16))
         paid = money if buys else token
-        key = (low, high, fee_pips, _SPACING[fee_pips], _ZERO)
+        key = (low, high, place.fee_pips, place.tick_spacing or _SPACING[place.fee_pips], _ZERO)
         one = (key, paid == low, amount_raw, 0, b"")
         return 0x06, encode([f"({_KEY},bool,uint128,uint128,bytes)"], [one])
 
-    def _permit2(self, asset: str, amount_raw: int) -> None:
+    def _permit2(self, asset: str, amount_raw: int) -> list[Step]:
         permit2, router = self._contracts["permit2"], self._contracts["universalRouter"]
-        self.send(asset, calldata("approve(address,uint256)", permit2, amount_raw))
         allow = "approve(address,address,uint160,uint48)"
-        self.send(permit2, calldata(allow, asset, router, amount_raw, _LATE))
+        most = min(amount_raw, 2**160 - 1)
+        return [
+            Step(asset, calldata(_APPROVE, permit2, amount_raw)),
+            Step(permit2, calldata(allow, asset, router, most, _LATE)),
+        ]
 
-    def _buy_v4(self, token: str, quote: str, fee_pips: int, amount_raw: int) -> int | None:
-        before, money = self.tokens(token), self._contracts.get(quote, _ZERO)
-        swap = self._v4_swap(token, quote, fee_pips, amount_raw, buys=True)
+    def _buy_v4(self, token: str, place: Place, amount_raw: int) -> list[Step]:
+        money = self._contracts.get(place.quote, _ZERO)
+        swap = self._v4_swap(token, place, amount_raw, buys=True)
         take = (0x0F, encode(["address", "uint256"], [token, 0]))
-        if quote == "weth":
-            self.send(money, calldata("deposit()"), amount_raw)
-        if quote != "eth":
-            self._permit2(money, amount_raw)
         settle = (0x0C, encode(["address", "uint256"], [money, amount_raw]))
-        done = self._v4([_actions(swap, settle, take)], amount_raw if quote == "eth" else 0)
-        return self.tokens(token) - before if done.ok else None
+        steps = [Step(money, calldata("deposit()"), amount_raw)] if place.quote == "weth" else []
+        if place.quote != "eth":
+            steps += self._permit2(money, amount_raw)
+        buy = self._v4([_actions(swap, settle, take)], amount_raw if place.quote == "eth" else 0)
+        return [*steps, buy]
 
-    def _sell_v4(self, token: str, quote: str, fee_pips: int, amount_raw: int) -> Fill:
-        self._permit2(token, amount_raw)
-        held, money = self.tokens(token), self._money(quote)
+    def _sell_v4(self, token: str, place: Place, amount_raw: int, allowed_raw: int) -> list[Step]:
         settle = (0x0B, encode(["address", "uint256", "bool"], [token, amount_raw, True]))
-        swap = self._v4_swap(token, quote, fee_pips, 0, buys=False)
-        take = (0x0F, encode(["address", "uint256"], [self._contracts.get(quote, _ZERO), 0]))
-        done = self._v4([_actions(settle, swap, take)])
-        if not done.ok:
-            return Fill(False)
-        gas_wei = done.gas_wei if quote == "eth" else 0
-        return Fill(True, held - self.tokens(token), self._money(quote) - money + gas_wei)
+        swap = self._v4_swap(token, place, 0, buys=False)
+        take = (0x0F, encode(["address", "uint256"], [self._contracts.get(place.quote, _ZERO), 0]))
+        return [*self._permit2(token, allowed_raw), self._v4([_actions(settle, swap, take)])]
 
-    def _money(self, quote: str) -> int:
-        """What is held of the money side; on v4 a wallet is paid weth itself."""
-        return self.eth() if quote == "eth" else self.tokens(self._contracts[quote])
+
+def paid_out_in(place: Place) -> str:
+    """What a sell pays: weth pools of v3 pay eth, those of v4 pay a wallet weth itself."""
+    return "eth" if place.quote == "weth" and place.version == 3 else place.quote
+
+
+def _receipt(told: dict[str, Any]) -> Receipt:
+    gas_used = int(told["gasUsed"], 16)
+    return Receipt(told["status"] == "0x1", gas_used * int(told["effectiveGasPrice"], 16), gas_used)
+
+
+def _multicall(*calls: str) -> str:
+    data = encode(["bytes[]"], [[bytes.fromhex(call[2:]) for call in calls]])
+    return "0x" + (keccak(text="multicall(bytes[])")[:4] + data).hex()
 
 
 def _actions(*steps: tuple[int, bytes]) -> tuple[int, bytes]:

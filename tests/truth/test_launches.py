@@ -224,7 +224,7 @@ async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: Launche
     answered = await check(ctx, CheckParams(made.token))
     assert answered.ttl_ms == 3000
     assert answered.answer.launchpad is not None
-    assert (answered.answer.launchpad.buy_tax_bps, answered.answer.launchpad.sell_tax_bps) == (10_000, 100)
+    assert (answered.answer.launchpad.buy_tax_bps, answered.answer.launchpad.sell_tax_bps) == (9_900, 100)
     assert answered.answer.trade is not None
     assert answered.answer.trade.fees_bps == 9900
     # What a real wallet meets a second later is what the simulated buy of that second met.

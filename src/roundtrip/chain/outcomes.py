@@ -20,7 +20,7 @@ from roundtrip.domain.evidence import (
 from roundtrip.domain.policy import Policy
 from roundtrip.venues import abi
 
-from .probes import Place, handed_part, planned, sellable
+from .probes import Place, planned, sellable
 from .simulate import Results
 
 NO_ROUTE = "no route to the money side"
@@ -49,9 +49,7 @@ def _paid(results: Results, place: Place, environment: Environment) -> int | Ref
         return start
     if isinstance(after, Missing):
         return after
-    paid = start - after - _gas_between(results, ("allow-", "buy"), place, environment)
-    # Routers are swept of strangers' dust before: only what it trades can have paid for it.
-    return paid if paid > 0 else Missing("token", "the buy cost nothing, which cannot be")
+    return start - after - _gas_between(results, ("allow-", "buy"), place, environment)
 
 
 def read_buy(
@@ -69,10 +67,13 @@ def read_buy(
     if isinstance(after, Missing):
         return after
     received = after - start
+    if paid <= 0 < received:
+        # Routers are swept of strangers' dust before: only what it trades can have paid for it.
+        return Missing("token", "the buy cost nothing, which cannot be")
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
     held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
     return Bought(
-        paid_raw=paid,
+        paid_raw=max(0, paid),
         received_raw=received,
         offered_raw=amount_raw,
         gas=results["buy"].gas_used,
@@ -94,44 +95,44 @@ def read_sell(
     paid = _paid(results, place, environment)
     if not isinstance(paid, int):
         return paid
+    if paid <= 0:
+        return Missing("token", "the buy cost nothing, which cannot be")
     receiver = probe.seller == "receiver"
     refused = _first_refusal(results, (("transfer", "transfer"),))
     if refused is not None:
         return refused
-    sells = [(label, result) for label, result in results.items() if label.startswith("sell")]
-    done = [(label, result) for label, result in sells if result.ok]
+    sells = [result for label, result in results.items() if label.startswith("sell")]
+    done = [number for number, result in enumerate(sells) if result.ok]
     if not done:
-        approval = _first_refusal(results, (("approve-0", "approve"), ("approve-0-0", "approve")))
-        return approval or Refused("sell", sells[-1][1].reason(), sells[-1][1].gas_used)
+        approval = _first_refusal(results, (("approve-0", "approve"),))
+        return approval or Refused("sell", sells[-1].reason(), sells[-1].gas_used)
     held = sellable(bought, probe, policy)
-    # A receiver's balance is not asked at all: what it sold is what it was asked to sell, and did.
-    parts = (
-        [handed_part(planned(probe, held), int(label.split("-")[1])) for label, _ in done] if receiver else []
-    )
-    if sum(parts) > held or (len(done) > 1 and not receiver):
-        # More was sold than there is: money came for tokens that a wallet does not have.
-        return Refused("sell", "it lets the same tokens be sold twice", done[0][1].gas_used)
-    before, after = _quote_at(results, "handed" if receiver else "held"), _quote_at(results, "after")
-    if receiver:
-        sold: int | Missing = sum(parts)
-    else:
-        left = _tokens_at(results, "after")
-        sold = left if isinstance(left, Missing) else held - left
+    asked = planned(probe, held)
+    before = _quote_at(results, "handed" if receiver else "held")
+    after, left = _quote_at(results, f"after-{done[0]}"), _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
     if isinstance(after, Missing):
         return after
-    if isinstance(sold, Missing):
-        return sold
-    gas = ("approve", "sell") if receiver else ("sell",)
+    if isinstance(left, Missing):
+        return left
+    if len(done) > 1:
+        # Sold again what was sold already: only the first counts, and what is left says nothing of it.
+        left = held - asked
+    # What reached a receiver is not asked before it sells: it is what it sold and what it has left. Where
+    # that would be more than there was, the sell moved less than it was asked to.
+    arrived = min(held, asked + left) if receiver else None
+    tried = tuple(f"sell-{number}" for number in range(done[0] + 1))
+    gas = ("approve", *tried) if receiver else tried
     return Sold(
         paid_raw=paid,
         held_raw=held,
-        planned_raw=sold if receiver else planned(probe, held),
-        sold_raw=sold,
+        planned_raw=asked,
+        sold_raw=(held if arrived is None else arrived) - left,
         back_raw=after - before + _gas_between(results, gas, place, environment),
         buy_gas=results["buy"].gas_used,
-        sell_gas=done[0][1].gas_used,
+        sell_gas=sells[done[0]].gas_used,
+        arrived_raw=arrived,
     )
 
 

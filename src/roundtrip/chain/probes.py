@@ -102,23 +102,24 @@ def sell_plan(
     wallet's does.
     """
     environment = cast(environment, f"{probe.size} {probe.delay_s} {probe.share_bps} {probe.seller}")
-    planned_raw = planned(probe, sellable(bought, probe, setting.policy))
+    held_raw = sellable(bought, probe, setting.policy)
+    planned_raw = planned(probe, held_raw)
     first = _buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
     if probe.seller == "receiver":
-        return Plan(environment, (first, *_handed_blocks(place, setting, environment, probe, planned_raw)))
+        blocks = _handed_blocks(place, setting, environment, probe, (held_raw, planned_raw))
+        return Plan(environment, (first, *blocks))
     buyer = environment.buyer
-    approvals, sells = _sell_steps(
-        place, setting, environment, buyer, planned_raw, "", probe.share_bps == BPS
-    )
+    whole = probe.share_bps == BPS
+    approvals, sells = _sell_steps(place, setting, environment, buyer, planned_raw, whole)
     held = _quote_read("held", place, setting, environment, buyer)
-    after = _reads("after", place, setting, environment, buyer)
+    after = _token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - _APPROVED_BEFORE_S
     return Plan(
         environment,
         (
             first,
             PlannedBlock(early_s, (*_company(place, setting, environment, amount_raw), *approvals)),
-            PlannedBlock(_APPROVED_BEFORE_S, (held, *sells, *after)),
+            PlannedBlock(_APPROVED_BEFORE_S, (held, *sells, after)),
         ),
     )
 
@@ -132,27 +133,22 @@ def _company(place: Place, setting: Setting, environment: Environment, amount_ra
         return ()
     small_raw, other = max(1, amount_raw // setting.policy.fee_divisor), environment.receiver
     calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, small_raw, other)
-    return tuple(
-        Step(f"company-{n}", other, c, setting.policy.partial_sell_gas_limit) for n, c in enumerate(calls)
-    )
+    limit = setting.policy.company_gas_limit
+    return tuple(Step(f"company-{n}", other, call, limit) for n, call in enumerate(calls))
 
 
 def _handed_blocks(
-    place: Place, setting: Setting, environment: Environment, probe: Probe, planned_raw: int
+    place: Place, setting: Setting, environment: Environment, probe: Probe, amounts_raw: tuple[int, int]
 ) -> tuple[PlannedBlock, PlannedBlock]:
-    """All of it to another wallet, and in a later block what that wallet sells of it."""
-    receiver = environment.receiver
-    handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, planned_raw))
-    transfer = Step("transfer", environment.buyer, handed, setting.policy.transfer_gas_limit)
-    steps = [_quote_read("handed", place, setting, environment, receiver)]
-    # What arrives is not known beforehand where transfers are taxed: the largest part that the
-    # receiver turns out to hold is sold.
-    for number in range(len(_HANDED_DIVISORS)):
-        part = handed_part(planned_raw, number)
-        approvals, sells = _sell_steps(place, setting, environment, receiver, part, f"-{number}", whole=False)
-        steps += [*approvals, *sells]
-    steps.append(_quote_read("after", place, setting, environment, receiver))
-    then = PlannedBlock(setting.policy.later_s, tuple(steps))
+    """All of it, the first amount, to another wallet, and in a later block that wallet sells the second."""
+    handed_raw, sold_raw = amounts_raw
+    receiver, policy = environment.receiver, setting.policy
+    handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, handed_raw))
+    transfer = Step("transfer", environment.buyer, handed, policy.transfer_gas_limit)
+    before = _quote_read("handed", place, setting, environment, receiver)
+    approvals, sells = _sell_steps(place, setting, environment, receiver, sold_raw, whole=False)
+    after = _token_read("after-token", setting, environment, receiver)
+    then = PlannedBlock(policy.later_s, (before, *approvals, *sells, after))
     return PlannedBlock(probe.delay_s, (transfer,)), then
 
 
@@ -211,14 +207,6 @@ def pay_out_plan(places: tuple[Place, ...], setting: Setting, environment: Envir
         payers[payer] = WEI_PER_ETH
         steps.append(Step(f"pay-out-{number}", payer, call, setting.policy.approve_gas_limit))
     return Plan(environment, (PlannedBlock(_BUY_DELAY_S, tuple(steps), tuple(payers.items())),))
-
-
-_HANDED_DIVISORS = (1, 2, 10)
-
-
-def handed_part(planned_raw: int, number: int) -> int:
-    """What a receiver's attempt of this number sells; never nothing."""
-    return max(1, planned_raw // _HANDED_DIVISORS[number])
 
 
 def planned(probe: Probe, bought_raw: int) -> int:
@@ -314,20 +302,24 @@ def _sell_steps(
     environment: Environment,
     seller: Address,
     amount_raw: int,
-    mark: str,
     whole: bool,
 ) -> tuple[list[Step], list[Step]]:
-    """Approvals, and the sell under each gas limit it is tried under."""
+    """Approvals, and the sell under each gas limit it is tried under, with what the seller has then: the
+    first that goes through is what a wallet meets, and whatever comes of a later one nobody would send.
+    """
     policy = setting.policy
     approve_raw = abi.MAX_UINT256 if environment.approves_all else None
     *approvals, sell = place.file.plan_sell(
         place.venue, setting.token, setting.contracts, max(1, amount_raw), seller, approve_raw
     )
     gas = environment.approve_gas_limit
-    steps = [Step(f"approve{mark}-{n}", seller, call, gas) for n, call in enumerate(approvals)]
-    ladder = environment.sell_gas_ladder or policy.sell_gas_ladder
-    limits = ladder if whole else (policy.partial_sell_gas_limit,)
-    return steps, [Step(f"sell{mark}-{n}", seller, sell, limit) for n, limit in enumerate(limits)]
+    steps = [Step(f"approve-{n}", seller, call, gas) for n, call in enumerate(approvals)]
+    limits = (environment.sell_gas_ladder or policy.sell_gas_ladder) if whole else policy.part_gas_ladder
+    attempts = []
+    for n, limit in enumerate(limits):
+        attempts.append(Step(f"sell-{n}", seller, sell, limit))
+        attempts.append(_quote_read(f"after-{n}", place, setting, environment, seller))
+    return steps, attempts
 
 
 def _quote_read(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> Step:

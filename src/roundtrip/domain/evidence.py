@@ -245,7 +245,8 @@ class Sold:
 
     ``planned_raw`` is what the sell was asked to sell, ``sold_raw`` what left the wallet,
     ``held_raw`` what was held before the sell, which is what ``paid_raw`` had become; where a receiver
-    sells, what the buyer had bought. ``back_raw`` is what came back.
+    sells, what the buyer had bought. ``back_raw`` is what came back. ``arrived_raw`` is what reached a
+    receiver, less than was bought where transfers are taxed; None where the buyer sells.
     """
 
     paid_raw: int
@@ -255,6 +256,7 @@ class Sold:
     back_raw: int
     buy_gas: int
     sell_gas: int
+    arrived_raw: int | None = None
 
 
 BuyOutcome = Bought | Refused | Missing

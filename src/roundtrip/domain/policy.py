@@ -31,8 +31,10 @@ class Policy:
     sell_gas_ladder: tuple[int, ...] = (400_000, 1_200_000, 3_000_000, 2**24)
     """A sell is tried under each limit in turn, as a wallet that estimates would: a token that behaves
     only when much gas is left is met at the lowest limit under which its sell goes through."""
-    partial_sell_gas_limit: int = 3_000_000
-    """One limit for sells of a part: a second attempt would sell a second part."""
+    part_gas_ladder: tuple[int, ...] = (3_000_000, 2**24)
+    """The same for sells of a part, which are the exception."""
+    company_gas_limit: int = 3_000_000
+    """For what somebody else buys beside."""
     named_gas: int = 3_000_000
     """A leg above this is named in the text."""
     approve_gas_limit: int = 300_000

@@ -137,7 +137,7 @@ def read_venue(venue: VenueEvidence, policy: Policy, launch: Launch | Missing | 
         day=_worst(day) or _NOT_ASKED,
         half=_worst(results(policy.later_s, policy.half_bps)),
         sliver=_worst(results(policy.later_s, policy.sliver_bps)),
-        handed_on=_worst(results(policy.later_s, BPS, seller="receiver")),
+        handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
         large=_worst(results(policy.later_s, BPS, at="large")),
         fees_bps=measured,
         first_tax_bps=_first_tax(venue.venue, launch),
@@ -230,7 +230,9 @@ def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
         return outcome
     if outcome.sold_raw <= 0 or outcome.held_raw <= 0:
         return Refused("sell", "the sell went through and moved nothing", outcome.sell_gas)
-    cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // outcome.held_raw)
+    # What a transfer to the seller took is part of the cost of what could be sold.
+    had_raw = outcome.held_raw if outcome.arrived_raw is None else outcome.arrived_raw
+    cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // max(1, had_raw))
     slack_raw = outcome.planned_raw * policy.whole_tolerance_bps // BPS
     # What a sell takes beyond what was asked is no part that could be sold: it is lost, and in the loss.
     share_raw = min(outcome.sold_raw, outcome.planned_raw)
@@ -265,6 +267,16 @@ def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], Refused 
     elsewhere = [r for r in results if isinstance(r, Refused) and r.step in ("fund", "buy")]
     rest = [r for r in results if r not in elsewhere]
     return (rest, elsewhere[0]) if elsewhere and rest else (results, None)
+
+
+def _handed_on(shares: list[list[SellResult]]) -> SellResult:
+    """What a receiver could sell: all of what was bought, else half of it, where transfers are taxed."""
+    found = [_worst(results) for results in shares]
+    for kind in (Sale, Missing, Refused):
+        for result in found:
+            if isinstance(result, kind):
+                return result
+    return None
 
 
 def _at_best(results: list[SellResult]) -> Sale | None:

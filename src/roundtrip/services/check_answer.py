@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain import names
-from roundtrip.domain.curve import fill_bps, round_trip_loss_bps
+from roundtrip.domain.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.evidence import (
     Curve,
@@ -242,7 +242,7 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     return LaunchpadAnswer(
         phase="graduated" if launch.phase == "pooled" else "curve",
         curve_fill_bps=BPS if launch.phase == "swept" else fill,
-        buy_tax_bps=min(BPS, taken + snipe),
+        buy_tax_bps=min(MOST_TAKEN_BPS, taken + snipe),
         sell_tax_bps=taken,
         creator_tax_bps=launch.creator_tax_bps,
         deployer=_deployer(launch, evidence.deployer),

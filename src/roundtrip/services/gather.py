@@ -332,6 +332,7 @@ def _probes(run: _Run, venue: _Venue, size: Size) -> list[Probe]:
         Probe(size, policy.later_s, policy.half_bps, 0),
         Probe(size, policy.later_s, policy.sliver_bps, 0),
         Probe(size, policy.later_s, BPS, 0, "receiver"),
+        Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
     ]
     others: tuple[Size, ...] = ("thousandth", "large")
     return found + [Probe(other, policy.later_s, BPS, 0) for other in others if venue.bought(other)]

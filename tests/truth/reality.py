@@ -1,0 +1,269 @@
+"""What wallets meet: they really buy and sell, each at the sizes and times that a verdict speaks of.
+
+Blocks are made by hand, so that a trade stands in the block of exactly the second it is meant for.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from roundtrip.devnet.stories import PoolPlan
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.domain.evidence import Environment
+from support.wallet import Place, Step, Wallet, calldata, paid_out_in
+
+PROBE_WEI = 10**17
+SIZES = {"probe": 1, "tenth": 10, "hundredth": 100, "thousandth": 1000}
+"""By what the probe is divided."""
+MAIN_SIZES = ("probe", "tenth", "hundredth")
+SOON_S, HOUR_S, DAY_S = 13, 3600, 86_400
+DELAYS_S = (SOON_S, HOUR_S, DAY_S)
+BPS = 10_000
+
+_MOST_GAS = 2**24
+_APPROVED_BEFORE_S = 6
+_MAX = 2**256 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """A sell that went through: of ``held_raw``, which had cost ``paid_raw``, it was asked to sell
+    ``asked_raw`` and took ``sold_raw``; ``back_raw`` came back."""
+
+    paid_raw: int
+    held_raw: int
+    asked_raw: int
+    sold_raw: int
+    back_raw: int
+
+    def loss_bps(self) -> int:
+        """Lost of what the tokens that left the wallet had cost, rounded up."""
+        cost_raw = max(1, self.paid_raw * self.sold_raw // self.held_raw)
+        return -((self.back_raw - cost_raw) * BPS // cost_raw)
+
+    def share_bps(self) -> int:
+        """How much of what was held this sold, rounded up; never more than was asked."""
+        return min(BPS, -(-min(self.sold_raw, self.asked_raw) * BPS // self.held_raw))
+
+    def whole(self) -> bool:
+        """True when all that was asked was sold, but for a ten-thousandth."""
+        return self.sold_raw >= self.asked_raw - self.asked_raw // BPS
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What wallets met in one pool. ``size``: the largest at which it was bought, None when at none.
+
+    ``sells`` are of all that was held, by wallet (0 or 1) and delay; None: refused. ``second_bought``:
+    whether the second wallet got any. ``half`` and ``handed`` are tried where less than half sold at once.
+    """
+
+    pool: PoolPlan
+    size: str | None = None
+    sells: dict[tuple[int, int], Sale | None] = field(default_factory=dict)
+    second_bought: bool = True
+    half: Sale | None = None
+    handed: Sale | None = None
+    small_loss_bps: int | None = None
+    impact_bps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Purchase:
+    wallet: Wallet
+    paid_raw: int
+    bought_raw: int
+
+
+class Chain:
+    """The local chain while wallets trade: time stands still between the blocks they make."""
+
+    def __init__(self, rpc: SyncRpc, contracts: dict[str, str], token: str, usdg_an_eth_raw: int) -> None:
+        self.rpc = rpc
+        self.contracts = contracts
+        self.token = token
+        self._usdg_an_eth_raw = usdg_an_eth_raw
+        latest = rpc.call("eth_getBlockByNumber", "latest", False)
+        self.now_s = int(latest["timestamp"], 16)
+        self.base_fee_wei = int(latest["baseFeePerGas"], 16)
+
+    @contextlib.contextmanager
+    def by_hand(self) -> Iterator[None]:
+        """Inside, blocks are made by hand only."""
+        self.rpc.call("evm_setAutomine", False)
+        try:
+            yield
+        finally:
+            self.rpc.call("evm_setAutomine", True)
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Undoes what happens inside."""
+        snapshot = self.rpc.call("evm_snapshot")
+        yield
+        assert self.rpc.call("evm_revert", snapshot)
+
+    def mine(self, at_s: int) -> None:
+        """One block of what is queued, at this second."""
+        self.rpc.call("evm_mine", hex(at_s))
+
+    def quote_raw(self, wei: int, quote: str) -> int:
+        """What so much eth is worth in the money side's units."""
+        return wei * self._usdg_an_eth_raw // 10**18 if quote == "usdg" else wei
+
+
+class Trader:
+    """One pool, traded in by wallets that behave like the two of a check."""
+
+    def __init__(self, chain: Chain, pool: PoolPlan, manners: tuple[Environment, ...]) -> None:
+        self._chain = chain
+        self._pool = pool
+        self._place = Place(pool.quote, pool.fee_pips, pool.version, pool.tick_spacing)
+        self._manners = manners
+        self._paid_out_in = paid_out_in(self._place)
+
+    def met(self) -> Met:
+        """Everything that the rules ask of this pool."""
+        for size in MAIN_SIZES:
+            with self._chain.kept():
+                main = self._buy(0, PROBE_WEI // SIZES[size])
+                if main is None:
+                    continue
+                first = {(0, delay_s): self._sell(0, main, delay_s) for delay_s in DELAYS_S}
+            second = self._second(size)
+            sells = first | second
+            at_once = (sells[which, SOON_S] for which in (0, 1) if (which, SOON_S) in sells)
+            enough = all(sale is not None and sale.share_bps() > BPS // 2 + 1 for sale in at_once)
+            half, handed = (None, None) if enough else self._in_part(size)
+            return Met(self._pool, size, sells, bool(second), half, handed, *self._small(size, main))
+        return Met(self._pool)
+
+    def _in_part(self, size: str) -> tuple[Sale | None, Sale | None]:
+        """Half of it, and all of it from another wallet."""
+        with self._chain.kept():
+            purchase = self._buy(0, PROBE_WEI // SIZES[size])
+            assert purchase is not None
+            return self._sell(0, purchase, SOON_S, BPS // 2), self._handed(purchase)
+
+    def _second(self, size: str) -> dict[tuple[int, int], Sale | None]:
+        """The other wallet's sells, of a buy of its own size; none where it was not sold any."""
+        manner = self._manners[1]
+        own_size = size == "probe"
+        wei = PROBE_WEI * manner.size_bps // BPS if own_size else PROBE_WEI // SIZES[size]
+        with self._chain.kept():
+            purchase = self._buy(1, wei)
+            if purchase is None:
+                return {}
+            late_s = manner.late_s if own_size else 0
+            return {
+                (1, delay_s): self._sell(1, purchase, delay_s, late_s=late_s * max(1, delay_s // 240))
+                for delay_s in DELAYS_S
+            }
+
+    def _small(self, size: str, main: _Purchase) -> tuple[int | None, int | None]:
+        """What a thousandth of the probe loses, and how much more the smallest buy gives for its money."""
+        loss_bps = None
+        for smaller in ("thousandth", "hundredth", "tenth"):
+            if smaller == size:
+                break
+            with self._chain.kept():
+                purchase = self._buy(0, PROBE_WEI // SIZES[smaller])
+                if purchase is None:
+                    continue
+                if smaller == "thousandth":
+                    sale = self._sell(0, purchase, SOON_S)
+                    loss_bps = sale.loss_bps() if sale is not None else None
+                best = purchase.bought_raw * main.paid_raw
+                worse = -((main.bought_raw * purchase.paid_raw - best) * BPS // best)
+                return loss_bps, max(0, worse)
+        return loss_bps, None
+
+    # --- single trades ----------------------------------------------------------------------------
+
+    def _buy(self, which: int, wei: int) -> _Purchase | None:
+        """A fresh wallet's buy in the next block; None when it got nothing."""
+        chain, manner, place = self._chain, self._manners[which], self._place
+        amount_raw = chain.quote_raw(wei, place.quote)
+        wallet = self._wallet(f"buyer {which} {self._pool}", 3 * wei + manner.gas_float_wei)
+        steps = wallet.buy_steps(chain.token, place, amount_raw)
+        if place.quote == "usdg":
+            steps.insert(0, wallet.usdg_step(amount_raw, 2 * wei))
+        before_wei = wallet.eth()
+        sent = self._queue(wallet, steps, _MOST_GAS, manner)
+        chain.mine(chain.now_s + 1)
+        receipts = [wallet.receipt(one) for one in sent]
+        assert all(receipt.ok for receipt in receipts[:-1])
+        bought_raw = wallet.tokens(chain.token)
+        if not receipts[-1].ok or bought_raw == 0:
+            return None
+        if place.quote == "usdg":
+            return _Purchase(wallet, amount_raw - wallet.money("usdg"), bought_raw)
+        gas_wei = sum(receipt.gas_wei for receipt in receipts)
+        return _Purchase(wallet, before_wei - wallet.eth() - gas_wei, bought_raw)
+
+    def _sell(
+        self, which: int, purchase: _Purchase, delay_s: int, share_bps: int = BPS, late_s: int = 0
+    ) -> Sale | None:
+        """Sells so much of what is held then, so long after the buy, and undoes it; None when refused."""
+        at_s = self._chain.now_s + 1 + delay_s + late_s
+        with self._chain.kept():
+            held_raw = purchase.wallet.tokens(self._chain.token, at_s)
+            asked_raw = max(1, held_raw * share_bps // BPS)
+            if self._manners[which].company and self._place.quote != "usdg":
+                self._stranger_buys(max(1, purchase.paid_raw // SIZES["thousandth"]), self._manners[which])
+            sold_raw, back_raw = self._sell_raw(which, purchase.wallet, at_s, held_raw, asked_raw)
+        return Sale(purchase.paid_raw, held_raw, asked_raw, sold_raw, back_raw) if sold_raw > 0 else None
+
+    def _sell_raw(
+        self, which: int, wallet: Wallet, at_s: int, held_raw: int, asked_raw: int
+    ) -> tuple[int, int]:
+        """Approves a little earlier, then sells: what was sold of what is held, and what came back."""
+        chain, manner = self._chain, self._manners[which]
+        allowed_raw = _MAX if manner.approves_all else None
+        *approvals, swap = wallet.sell_steps(chain.token, self._place, asked_raw, allowed_raw)
+        self._queue(wallet, approvals, manner.approve_gas_limit, manner)
+        chain.mine(at_s - _APPROVED_BEFORE_S)
+        before = wallet.money(self._paid_out_in)
+        (sent,) = self._queue(wallet, [swap], _MOST_GAS, manner)
+        chain.mine(at_s)
+        done = wallet.receipt(sent)
+        if not done.ok:
+            return 0, 0
+        gas_wei = done.gas_wei if self._paid_out_in == "eth" else 0
+        back_raw = wallet.money(self._paid_out_in) - before + gas_wei
+        return held_raw - wallet.tokens(chain.token), back_raw
+
+    def _handed(self, purchase: _Purchase) -> Sale | None:
+        """Hands all of it to another wallet, which sells all that it got; where that is refused, half of what
+        was handed to it, and where that is, a tenth. None when nothing is sold."""
+        chain, handed_raw = self._chain, purchase.bought_raw
+        at_s = chain.now_s + 1 + SOON_S
+        receiver = self._wallet(f"receiver {self._pool}", PROBE_WEI)
+        data = calldata("transfer(address,uint256)", receiver.address, handed_raw)
+        (sent,) = self._queue(purchase.wallet, [Step(chain.token, data)], _MOST_GAS, self._manners[0])
+        chain.mine(at_s)
+        got_raw = receiver.tokens(chain.token)
+        if not purchase.wallet.receipt(sent).ok or got_raw == 0:
+            return None
+        for part_raw in (got_raw, handed_raw // 2, handed_raw // 10):
+            with chain.kept():
+                asked_raw = max(1, part_raw)
+                sold_raw, back_raw = self._sell_raw(0, receiver, at_s + SOON_S, got_raw, asked_raw)
+            if sold_raw > 0:
+                # All of what was paid had become what arrived, however much was lost on the way.
+                paid_raw = purchase.paid_raw * handed_raw // got_raw
+                return Sale(paid_raw, handed_raw, handed_raw, sold_raw, back_raw)
+        return None
+
+    def _stranger_buys(self, amount_raw: int, manner: Environment) -> None:
+        """Somebody else's small buy, in the block before the sell, as happens to everybody."""
+        stranger = self._wallet(f"stranger {self._pool}", PROBE_WEI)
+        steps = stranger.buy_steps(self._chain.token, self._place, amount_raw)
+        self._queue(stranger, steps, _MOST_GAS // 4, manner)
+
+    def _wallet(self, seed: str, wei: int) -> Wallet:
+        return Wallet(self._chain.rpc, self._chain.contracts, seed, wei=wei)
+
+    def _queue(self, wallet: Wallet, steps: list[Step], gas: int, manner: Environment) -> list[str]:
+        max_fee_wei = 2 * self._chain.base_fee_wei + manner.tip_wei
+        return wallet.queue(steps, gas, max_fee_wei, manner.tip_wei)
