@@ -104,7 +104,7 @@ VERDICTS = {
     "curve_taxed": ("high_fees", "warn"),
     "curve_usdg": ("ok", "ok"),
     "curve_other": ("ok", "ok"),
-    "curve_nearly_full": ("ok", "ok"),
+    "curve_nearly_full": ("ok", "warn"),
     "curve_all_but_full": ("empty_pool", "warn"),
     "curve_full": ("no_pool", "warn"),
     "swept": ("no_pool", "warn"),

@@ -19,8 +19,13 @@ from .rpc import RpcCall, RpcError
 MOST_TOKENS = 200_000
 MOST_VENUES_A_TOKEN = 32
 """The first ones are kept: whoever makes pools by the thousand only hides his own."""
+MOST_COUNTED = 1000
+"""Pools of a token against nobody's money are counted up to here."""
+COMMON_MONEY = ("eth", "weth", "usdg")
 MOST_BLOCKS_A_CALL = 10_000
-"""Providers bound the range of eth_getLogs; 10,000 blocks pass with all that were tried."""
+"""Providers bound the range of eth_getLogs; 10,000 blocks pass with all that were tried. A range that gets no
+answer is halved, down to the fewest, and grows again after one that did."""
+FEWEST_BLOCKS_A_CALL = 128
 
 
 _TOPIC_CHARACTERS = 2 + 2 * abi.WORD
@@ -45,13 +50,15 @@ class Book:
         self._look_back = look_back_blocks
         self._start: int | None = 0 if look_back_blocks is None else None
         self._next = 0
+        self._span = MOST_BLOCKS_A_CALL
         self._venues: OrderedDict[Address, list[Venue]] = OrderedDict()
+        self._others: OrderedDict[Address, set[str]] = OrderedDict()
         self._crowded: set[Address] = set()
         self._forgot = False
         self._whole = False
 
     def known(self, token: Address) -> tuple[Venue, ...]:
-        """Every venue seen for ``token``, oldest first, whatever it is paid in."""
+        """Every venue seen for ``token`` that is paid in money, oldest first."""
         return tuple(self._venues.get(token, ()))
 
     def complete(self, token: Address) -> bool:
@@ -76,19 +83,29 @@ class Book:
         return [RpcCall("eth_getLogs", [wanted])]
 
     def read(self, answer: msgspec.Raw | RpcError, head: int) -> bool:
-        """Takes the answer to ``calls`` in; False when it was none, and the same range is asked again."""
+        """Takes the answer to ``calls`` in; False when it was none, and less is asked the next time."""
         if isinstance(answer, RpcError):
-            return False
+            return self.failed()
         try:
             raw = msgspec.json.decode(answer, type=list[_RawLog])
             logs = [_log(one) for one in raw]
         except (msgspec.DecodeError, ValueError, RecursionError):
-            return False
+            return self.failed()
         for log in logs:
             self._take(log)
         self._next = self._last(head) + 1
+        self._span = min(MOST_BLOCKS_A_CALL, 2 * self._span)
         self._whole = self._next > head
         return True
+
+    def failed(self) -> bool:
+        """The last range got no answer: half of it is asked next. Always False."""
+        self._span = max(FEWEST_BLOCKS_A_CALL, self._span // 2)
+        return False
+
+    def others(self, token: Address) -> int:
+        """How many more pools of the token were seen and not kept: paid in what is nobody's money."""
+        return len(self._others.get(token, ()))
 
     def add(self, token: Address, venues: Iterable[Venue]) -> None:
         """Remembers venues that were found another way."""
@@ -96,7 +113,7 @@ class Book:
             self._put(token, venue)
 
     def _last(self, head: int) -> int:
-        return min(head, self._next + MOST_BLOCKS_A_CALL - READ_AGAIN_BLOCKS - 1)
+        return min(head, self._next + self._span - READ_AGAIN_BLOCKS - 1)
 
     def _filter(self) -> tuple[set[str], set[str]]:
         found = [pair for file in VENUES if (pair := file.listing(self._contracts)) is not None]
@@ -111,6 +128,9 @@ class Book:
     def _put(self, token: Address, venue: Venue) -> None:
         if token in (self._contracts.weth, self._contracts.usdg):
             return
+        if not self._is_paid_in_money(token, venue):
+            self._count(token, venue)
+            return
         own = self._venues.setdefault(token, [])
         if venue in own:
             return
@@ -122,6 +142,21 @@ class Book:
             forgotten, _ = self._venues.popitem(last=False)
             self._crowded.discard(forgotten)
             self._forgot = True
+
+    def _is_paid_in_money(self, token: Address, venue: Venue) -> bool:
+        """True for eth, weth, usdg, and what the launchpad launched this token against. Anybody can make a
+        pool of a token against one of his own, and of those there may be any number."""
+        if venue.quote in COMMON_MONEY or venue.kind == "launchpad_curve":
+            return True
+        curves = (v for v in self._venues.get(token, ()) if v.kind == "launchpad_curve")
+        return any(curve.quote_address == venue.quote_address for curve in curves)
+
+    def _count(self, token: Address, venue: Venue) -> None:
+        seen = self._others.setdefault(token, set())
+        if len(seen) < MOST_COUNTED:
+            seen.add(venue.pool or venue.pool_id or "")
+        if len(self._others) > MOST_TOKENS:
+            self._others.popitem(last=False)
 
 
 def _log(raw: _RawLog) -> Log:

@@ -150,14 +150,17 @@ class Heads:
         past is read in pieces, so that the newest block never waits for it."""
         if self.book is None:
             return
-        with contextlib.suppress(RoundtripError):
-            for _ in range(_MOST_RANGES_A_HEAD):
-                calls = self.book.calls(head)
-                if not calls:
-                    return
+        for _ in range(_MOST_RANGES_A_HEAD):
+            calls = self.book.calls(head)
+            if not calls:
+                return
+            try:
                 (answer,) = await self._node.batch(calls, budgeted=False)
-                if not self.book.read(answer, head):
-                    return
+            except RoundtripError:
+                self.book.failed()
+                return
+            if not self.book.read(answer, head):
+                return
 
     async def _market_at(self, block: BlockRef) -> Market:
         now = self._clock()
@@ -189,7 +192,8 @@ def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
     calls: list[tuple[Address, str]] = []
     for fee in amm_v3.FEE_TIERS_PIPS:
         pool = amm_v3.pool_address(contracts.v3_factory, contracts.weth, contracts.usdg, fee)
-        calls += [(pool, amm_v3.SLOT0), (contracts.weth, abi.call(erc20.BALANCE_OF, pool))]
+        calls.append((pool, amm_v3.SLOT0))
+        calls += [(side, abi.call(erc20.BALANCE_OF, pool)) for side in (contracts.weth, contracts.usdg)]
     if contracts.eth_usd_feed is not None:
         calls.append((contracts.eth_usd_feed, LATEST_ROUND_DATA))
     pinned = {"blockHash": block.hash}
@@ -197,13 +201,14 @@ def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
 
 
 def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> Market:
-    """The market from the pool that holds most weth."""
+    """The market from the deepest pool: the one whose two sides multiply to most. A pool of one side only
+    can stand at any price."""
     best: tuple[int, int, int] | None = None
     for number, fee in enumerate(amm_v3.FEE_TIERS_PIPS):
-        sqrt_price = _uint(answers[2 * number])
-        reserve_wei = _uint(answers[2 * number + 1])
-        if sqrt_price and reserve_wei and (best is None or reserve_wei > best[0]):
-            best = (reserve_wei, sqrt_price, fee)
+        sqrt_price, weth, usdg = (_uint(answers[3 * number + part]) for part in range(3))
+        depth = (weth or 0) * (usdg or 0)
+        if sqrt_price and depth and (best is None or depth > best[0]):
+            best = (depth, sqrt_price, fee)
     feed = None
     if contracts.eth_usd_feed is not None:
         # latestRoundData answers (roundId, answer, startedAt, updatedAt, answeredInRound), 8 decimals.

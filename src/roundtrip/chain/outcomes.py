@@ -68,15 +68,17 @@ def read_buy(
         return after
     received = after - start
     if paid <= 0 < received:
-        # Routers are swept of strangers' dust before: only what it trades can have paid for it.
-        return Missing("token", "the buy cost nothing, which cannot be")
+        # Routers are swept of strangers' dust before, so the pool's hook paid for it: that is no trade.
+        return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
+    approvals = [result.gas_used for label, result in results.items() if label.startswith("approve-")]
     held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
     return Bought(
         paid_raw=max(0, paid),
         received_raw=received,
         offered_raw=amount_raw,
         gas=results["buy"].gas_used,
+        approve_gas=max(approvals, default=0),
         held_later_raw=tuple(received if raw is None else raw for raw in held),
     )
 
@@ -88,15 +90,17 @@ def read_sell(
     probe: Probe,
     bought: Bought,
     policy: Policy,
+    sell_at: Place | None = None,
 ) -> CellOutcome:
-    """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1."""
+    """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1;
+    ``sell_at`` another place than where it was bought: what comes back is in that place's quote."""
     if isinstance(results, Missing):
         return results
     paid = _paid(results, place, environment)
     if not isinstance(paid, int):
         return paid
     if paid <= 0:
-        return Missing("token", "the buy cost nothing, which cannot be")
+        return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
     receiver = probe.seller == "receiver"
     refused = _first_refusal(results, (("transfer", "transfer"),))
     if refused is not None:
@@ -129,7 +133,7 @@ def read_sell(
         held_raw=held,
         planned_raw=asked,
         sold_raw=(held if arrived is None else arrived) - left,
-        back_raw=after - before + _gas_between(results, gas, place, environment),
+        back_raw=after - before + _gas_between(results, gas, sell_at or place, environment),
         buy_gas=results["buy"].gas_used,
         sell_gas=sells[done[0]].gas_used,
         arrived_raw=arrived,
@@ -145,12 +149,10 @@ def read_told(results: Results | Missing, label: str) -> Refused | Missing | Non
     return None if told.ok else Refused(leg, told.reason(), told.gas_used)
 
 
-def read_carried(
-    results: Results | Missing, moved_raw: int, asked: bool
-) -> Carried | Refused | Missing | None:
-    """What became of ``moved_raw`` tokens moved past the pool; None where that was not asked."""
-    if not asked or isinstance(results, Missing):
-        return results if asked and isinstance(results, Missing) else None
+def read_carried(results: Results | Missing, moved_raw: int) -> Carried | Refused | Missing:
+    """What became of ``moved_raw`` tokens moved past the pool."""
+    if isinstance(results, Missing):
+        return results
     refused = _first_refusal(results, (("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")))
     if refused is not None:
         return refused

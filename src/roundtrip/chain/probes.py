@@ -78,7 +78,8 @@ def size_raw(size: Size, place: Place, setting: Setting, environment: Environmen
 
 
 def buy_plan(place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int) -> Plan:
-    """Trip 1: the buy alone, in the next block; for the sizes that may be sold, what is held later."""
+    """Trip 1: the buy alone, in the next block; for the sizes that may be sold, what is held later, and at
+    last what its approvals take."""
     block = _buy_block(place, setting, environment, size, amount_raw)
     if size not in MAIN_SIZES:
         return Plan(environment, (block,))
@@ -89,18 +90,29 @@ def buy_plan(place: Place, setting: Setting, environment: Environment, size: Siz
         step = Step(f"held-{round_s}", environment.reader, call, policy.read_gas_limit)
         watched.append(PlannedBlock(delay_s - passed_s, (step,)))
         passed_s = delay_s
-    return Plan(environment, (block, *watched))
+    *approvals, _ = place.file.plan_sell(place.venue, setting.token, setting.contracts, 1, environment.buyer)
+    limit = policy.approve_gas_limit
+    steps = [Step(f"approve-{n}", environment.buyer, call, limit) for n, call in enumerate(approvals)]
+    return Plan(environment, (block, *watched, PlannedBlock(1, tuple(steps))))
 
 
 def sell_plan(
-    place: Place, setting: Setting, environment: Environment, probe: Probe, amount_raw: int, bought: Bought
+    place: Place,
+    setting: Setting,
+    environment: Environment,
+    probe: Probe,
+    amount_raw: int,
+    bought: Bought,
+    sell_at: Place | None = None,
 ) -> Plan:
     """Trip 2: the same buy by a wallet of its own, then in a later block the sell of a share of it.
 
     The token is asked for no balance before the sell: a balance is told to a transaction, and a token may
     take notice of who asks. Trip 1 has told what is held. The approval stands in a block of its own, as a
-    wallet's does.
+    wallet's does. ``sell_at``: another place than where it was bought.
     """
+    out = sell_at or place
+    environment = _measured(environment, bought)
     environment = cast(environment, f"{probe.size} {probe.delay_s} {probe.share_bps} {probe.seller}")
     held_raw = sellable(bought, probe, setting.policy)
     planned_raw = planned(probe, held_raw)
@@ -110,31 +122,52 @@ def sell_plan(
         return Plan(environment, (first, *blocks))
     buyer = environment.buyer
     whole = probe.share_bps == BPS
-    approvals, sells = _sell_steps(place, setting, environment, buyer, planned_raw, whole)
-    held = _quote_read("held", place, setting, environment, buyer)
+    approvals, sells = _sell_steps(out, setting, environment, buyer, planned_raw, whole)
+    held = _quote_read("held", out, setting, environment, buyer)
     after = _token_read("after-token", setting, environment, buyer)
-    early_s = probe.delay_s + late_s(environment, probe.delay_s) - _APPROVED_BEFORE_S
+    early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
     return Plan(
         environment,
         (
             first,
-            PlannedBlock(early_s, (*_company(place, setting, environment, amount_raw), *approvals)),
-            PlannedBlock(_APPROVED_BEFORE_S, (held, *sells, after)),
+            _company(place, setting, environment, amount_raw, PlannedBlock(early_s, tuple(approvals))),
+            PlannedBlock(environment.approved_s, (held, *sells, after)),
         ),
     )
 
 
-_APPROVED_BEFORE_S = 6
+_APPROVE_GAS = 90_000
+"""Half as much again as an approval usually takes."""
 
 
-def _company(place: Place, setting: Setting, environment: Environment, amount_raw: int) -> tuple[Step, ...]:
-    """Somebody else's small buy. What the launchpad launches is its own code, which knows no such trap."""
-    if not environment.company or not place.pays_eth() or place.venue.kind == "launchpad_curve":
-        return ()
-    small_raw, other = max(1, amount_raw // setting.policy.fee_divisor), environment.receiver
-    calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, small_raw, other)
-    limit = setting.policy.company_gas_limit
-    return tuple(Step(f"company-{n}", other, call, limit) for n, call in enumerate(calls))
+def _measured(environment: Environment, bought: Bought) -> Environment:
+    """The environment with the gas its approvals carry, where that is what was measured and half again."""
+    if environment.approve_gas_limit:
+        return environment
+    return replace(environment, approve_gas_limit=max(_APPROVE_GAS, bought.approve_gas * 3 // 2))
+
+
+def _company(
+    place: Place, setting: Setting, environment: Environment, amount_raw: int, block: PlannedBlock
+) -> PlannedBlock:
+    """The block with two strangers' buys before its calls, half as large as the buyer's. What the launchpad
+    launches is its own code, which knows no trap for that."""
+    if not environment.company or place.venue.kind == "launchpad_curve" or slot_of(place.venue, setting):
+        return block
+    half_raw, limit = max(1, amount_raw // 2), setting.policy.company_gas_limit
+    others = (environment.receiver, cast(environment, "company").receiver)
+    steps: list[Step] = []
+    for number, other in enumerate(others):
+        name = f"company-{number}"
+        if not place.pays_eth():
+            route = route_to(place.venue.quote, setting)
+            fund = amm_v3.plan_eth_to(setting.contracts, route, half_raw, environment.gas_float_wei)
+            steps.append(Step(f"{name}-fund", other, fund, limit))
+        calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, half_raw, other)
+        steps += [Step(f"{name}-{n}", other, call, limit) for n, call in enumerate(calls)]
+    worth_wei = size_wei("probe", setting.policy) + 2 * environment.gas_float_wei
+    balances = tuple((other, worth_wei + _gas_float(setting.policy, environment)) for other in others)
+    return replace(block, steps=(*steps, *block.steps), balances=(*block.balances, *balances))
 
 
 def _handed_blocks(
@@ -249,7 +282,8 @@ def _buy_block(
     steps += looks("start", place, setting, environment, buyer)
     calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, amount_raw, buyer)
     steps += [Step(f"allow-{n}", buyer, call, policy.approve_gas_limit) for n, call in enumerate(calls[:-1])]
-    limit = policy.buy_gas_limit if known_gas is None else min(policy.buy_gas_limit, known_gas * 3 // 2)
+    most = policy.hook_gas_limit if place.venue.rival_hook() else policy.buy_gas_limit
+    limit = most if known_gas is None else min(most, known_gas * 3 // 2)
     steps.append(Step("buy", buyer, calls[-1], limit))
     steps += looks("bought", place, setting, environment, buyer)
     balances = (
@@ -315,6 +349,8 @@ def _sell_steps(
     gas = environment.approve_gas_limit
     steps = [Step(f"approve-{n}", seller, call, gas) for n, call in enumerate(approvals)]
     limits = (environment.sell_gas_ladder or policy.sell_gas_ladder) if whole else policy.part_gas_ladder
+    if place.venue.rival_hook():
+        limits = tuple(dict.fromkeys(min(limit, policy.hook_gas_limit) for limit in limits))
     attempts = []
     for n, limit in enumerate(limits):
         attempts.append(Step(f"sell-{n}", seller, sell, limit))

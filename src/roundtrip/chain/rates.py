@@ -55,12 +55,13 @@ class Rates:
 
 
 def rate_calls(asset: Address, contracts: Contracts, block: BlockRef) -> list[RpcCall]:
-    """Decimals, then price and money side of every standard pool against weth and against usdg."""
+    """Decimals, then price and both sides of every standard pool against weth and against usdg."""
     calls: list[tuple[Address, str]] = [(asset, DECIMALS)]
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
             pool = amm_v3.pool_address(contracts.v3_factory, asset, money, fee)
-            calls += [(pool, amm_v3.SLOT0), (money, abi.call(erc20.BALANCE_OF, pool))]
+            calls.append((pool, amm_v3.SLOT0))
+            calls += [(side, abi.call(erc20.BALANCE_OF, pool)) for side in (money, asset)]
     pinned = {"blockHash": block.hash}
     return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
 
@@ -68,22 +69,22 @@ def rate_calls(asset: Address, contracts: Contracts, block: BlockRef) -> list[Rp
 def read_rate(
     asset: Address, answers: list[msgspec.Raw | RpcError], contracts: Contracts, market: Market
 ) -> QuoteRate | None:
-    """The rate of the pool whose money side is worth most; None where there is no pool to go through."""
+    """The rate of the deepest pool, by its two sides multiplied; None where there is none to go through."""
     decimals = _uint(answers[0])
     best: tuple[int, int, tuple[Hop, ...]] | None = None
     at = 1
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
-            price, reserve = _uint(answers[at]), _uint(answers[at + 1])
-            at += 2
+            price, own, other = (_uint(answers[at + part]) for part in range(3))
+            at += 3
             way = _way_to(money, contracts, market)
-            if not price or not reserve or way is None:
+            if not price or way is None:
                 continue
             money_per_eth, hops = way
             units = _units(price, asset, money, money_per_eth)
-            worth_wei = reserve * WEI_PER_ETH // money_per_eth
-            if units > 0 and (best is None or worth_wei > best[0]):
-                best = (worth_wei, units, (*hops, Hop(asset, fee)))
+            depth = (own or 0) * (other or 0) * WEI_PER_ETH // money_per_eth
+            if units > 0 and depth > 0 and (best is None or depth > best[0]):
+                best = (depth, units, (*hops, Hop(asset, fee)))
     if best is None or decimals is None or decimals > _MOST_DECIMALS:
         return None
     return QuoteRate(asset, best[1], best[2], decimals)

@@ -118,6 +118,26 @@ class Node:
                 meter.node_ms += (time.perf_counter() - started) * 1000
         return _sort_answers(raw, calls)
 
+    async def batches(
+        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
+    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+        """Several batches at once, which count as one trip: what one of them suffers the others do not.
+
+        For a batch without a usable answer its fault. Raises ServiceFull when the budget is spent.
+        """
+        own = Meter()
+        started = time.perf_counter()
+        found = await asyncio.gather(*(self.batch(group, own) for group in groups), return_exceptions=True)
+        meter.trips += 1
+        meter.calls += own.calls
+        meter.node_ms += (time.perf_counter() - started) * 1000
+        answers: list[list[msgspec.Raw | RpcError] | NodeFault] = []
+        for one in found:
+            if isinstance(one, BaseException) and not isinstance(one, NodeFault):
+                raise one
+            answers.append(one)
+        return answers
+
     async def one(self, method: str, *params: object) -> msgspec.Raw | RpcError:
         """A single call."""
         return (await self.batch([RpcCall(method, params)]))[0]

@@ -26,8 +26,9 @@ class Environment:
 
     What a contract can see of a wallet differs between environments as it does between people:
     ``gas_float_wei`` held beyond the trade, ``size_bps`` of the size bought, approvals of all or of exactly
-    what is sold, the gas they carry, ``late_s`` later than the round delay, the gas limits that a sell is
-    tried under in turn (none: the policy's).
+    what is sold, ``approved_s`` before the sell, the gas they carry (0: half as much again as was measured),
+    ``late_s`` later than the round delay, the gas limits that a sell is tried under in turn (none: the
+    policy's).
     """
 
     buyer: Address
@@ -43,12 +44,13 @@ class Environment:
     size_bps: int = BPS
     approves_all: bool = False
     approve_gas_limit: int = 300_000
+    approved_s: int = 6
     late_s: int = 0
     sell_gas_ladder: tuple[int, ...] = ()
     own_usdg_raw: int = 0
     """Usdg really bought beforehand, in its units: a wallet that holds something else too."""
     company: bool = False
-    """Between buy and sell somebody else buys a little, as happens to everybody."""
+    """Between buy and sell others buy, as happens to everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,8 @@ class Bought:
     offered_raw: int
     gas: int
     held_later_raw: tuple[int, ...] = ()
+    approve_gas: int = 0
+    """What the dearest of the approvals took that a sell needs; 0 where that was not asked."""
     closes: bool = False
     """It sold a bonding curve out: until the pool opens nobody can sell."""
 
@@ -307,7 +311,8 @@ class VenueEvidence:
     """Everything asked of one venue. ``told_on_buy`` and ``told_on_sell`` are what the token itself said
     to the move behind a buy or a sell, made directly: routers and pools swallow its reason. None: it did
     not object, or was not asked. ``carried`` is asked where a hook takes part in swaps; Refused: the token
-    would not be moved so."""
+    would not be moved so. ``crossed`` is what came of selling here what was bought on the venue where it is
+    cheapest, paid in that venue's quote; None: it is cheapest here, or nothing was bought elsewhere."""
 
     venue: Venue
     facts: PoolFacts | Missing
@@ -316,6 +321,7 @@ class VenueEvidence:
     told_on_buy: Refused | Missing | None = None
     told_on_sell: Refused | Missing | None = None
     carried: Carried | Refused | Missing | None = None
+    crossed: CellOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,29 @@ possible if one venue can come to it while no other venue has to win. No product
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from .evidence import Evidence, Missing, Refused
 from .policy import Policy
-from .readings import Sale, Status, VenueReading
+from .readings import Sale, SellResult, Status, VenueReading
 from .types import BPS
-from .venue_code import Rank, code_of_parts, enough, fee_like_bps, kept, rank, ranked, split, takes_sells
+from .venue_code import (
+    Rank,
+    code_of_parts,
+    enough,
+    fee_like_bps,
+    group_of,
+    kept,
+    parts,
+    ranked,
+    split,
+    takes_sells,
+)
 
 _REFUSED = Refused("sell", None, 0)
+_LEAST_LOSS = -BPS * BPS
+_FIRST: Rank = (-1, 0, False)
+_LAST: Rank = (9, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +51,7 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
         found += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
         found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half, reading.handed_on]
-        found += [reading.keep_bps, reading.first_tax_bps]
+        found += [reading.keep_bps, reading.first_tax_bps, reading.exit_bps]
     return [gap for gap in found if isinstance(gap, Missing)]
 
 
@@ -55,8 +70,7 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
         return frozenset(codes)
     if evidence.role != "token":
         return frozenset(codes | {"quote_asset"})
-    ranks = _rank_lines(readings, policy)
-    return frozenset(codes | _together([_outcomes(reading, ranks, policy) for reading in readings]))
+    return frozenset(codes | _together([_outcomes(one, readings, policy) for one in readings]))
 
 
 # --- venues together ------------------------------------------------------------------------------
@@ -92,65 +106,84 @@ def _around(lines: Iterable[int]) -> list[int]:
     return sorted({loss for loss in near if loss < BPS} | {BPS})
 
 
-def _rank_lines(readings: tuple[VenueReading, ...], policy: Policy) -> list[int]:
-    """Losses that tell which of two venues is the better one."""
-    lines = {0}
-    for reading in readings:
-        for result in (reading.full, reading.full_at_best):
-            if isinstance(result, Sale):
-                lines.add(result.loss_bps)
-        lines.add(fee_like_bps(_settled(reading), policy))
-    if any(reading.rival_hook for reading in readings):
-        margin = policy.rival_hook_margin_bps
-        lines |= {line + step for line in lines for step in (-margin, margin)}
-    return _around(lines)
+def _where_ranks_meet(
+    reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
+) -> set[int]:
+    """Losses at which this venue ranks as another one does that lost what it is known to have lost."""
+    weight = reading.brought_raw
+    if weight <= 0:
+        return set()
+    lines = set()
+    for other in all_readings:
+        if other is reading or other.status != "bought":
+            continue
+        for full in {other.full_at_best, None}:
+            settled = _settled(other if full is None else replace(other, full=full))
+            _, score, _ = ranked(0, parts(settled, policy).worst_bps, other, policy)
+            margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
+            lines |= {BPS - margin + score // weight, BPS - margin - (-score // weight)}
+    return lines
 
 
 # --- one venue ------------------------------------------------------------------------------------
 
 
-def _outcomes(reading: VenueReading, ranks: list[int], policy: Policy) -> frozenset[Outcome]:
+def _outcomes(
+    reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
+) -> frozenset[Outcome]:
     if isinstance(reading.status, Missing):
         found = {Outcome(status) for status in reading.may_be}
         if "bought" in reading.may_be:
             gap = reading.status
-            blank = replace(reading, status="bought", full=gap, fickle=gap, hour=gap, impact_bps=gap)
-            found |= set(_Venue(blank, ranks, policy).outcomes())
+            blank = replace(
+                reading, status="bought", full=gap, fickle=gap, hour=gap, impact_bps=gap, brought_raw=1
+            )
+            # What the buy brought is not known either: it may rank before and behind every other venue.
+            for outcome in _Venue(blank, (), policy).outcomes():
+                places = (None,) if outcome.rank is None else (_FIRST, _LAST)
+                found |= {replace(outcome, rank=place) for place in places}
         return frozenset(found)
     if reading.status != "bought":
         return frozenset({Outcome(reading.status)})
-    return frozenset(_Venue(reading, ranks, policy).outcomes())
+    return frozenset(_Venue(reading, all_readings, policy).outcomes())
 
 
 def _settled(reading: VenueReading) -> VenueReading:
     """One completion: every missing sell refused, every missing figure zero."""
     sells = ("full", "hour", "day", "half", "handed_on")
     changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
-    figures = ("fees_bps", "impact_bps", "keep_bps", "first_tax_bps")
+    figures = ("fees_bps", "impact_bps", "keep_bps", "first_tax_bps", "exit_bps")
     changes |= {n: 0 for n in figures if isinstance(getattr(reading, n), Missing)}
     if isinstance(reading.fickle, Missing):
         changes["fickle"] = False
     return replace(reading, **changes)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One way the sells may have come out: the group it ranks in, what is lost at least apart from price
+    impact, and whether it may be more."""
+
+    group: int
+    least_bps: int
+    grows: bool
+
+
 class _Venue:
     """The outcomes of one venue that bought."""
 
-    def __init__(self, reading: VenueReading, ranks: list[int], policy: Policy) -> None:
+    def __init__(self, reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy) -> None:
         self._reading = reading
         self._policy = policy
         keep = kept(reading)
         lines = {policy.toll_warn_bps} if isinstance(reading.keep_bps, Missing) else set()
         lines |= {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
-        impact = reading.impact_bps
-        self._impact_is_missing = isinstance(impact, Missing)
-        if isinstance(impact, int):
-            lines |= {impact, impact + keep}
+        impact = parts(_settled(reading), policy).impact_bps
+        lines |= {impact, impact + keep}
         settled = fee_like_bps(_settled(reading), policy)
-        lines |= {settled, settled - keep}
-        self._code_lines = _around(lines)
-        self._rank_lines = sorted({*ranks, *self._code_lines})
-        self._codes: dict[int, str | frozenset[str]] = {}
+        lines |= {settled, settled - keep} | _where_ranks_meet(reading, all_readings, policy)
+        self._lines = _around(lines)
+        self._codes: dict[int, frozenset[tuple[int, str]]] = {}
 
     def outcomes(self) -> Iterator[Outcome]:
         """Every outcome, some of them more than once."""
@@ -159,96 +192,86 @@ class _Venue:
             yield Outcome("bought")
             if reading.fickle is True:
                 return
+        for state in {self._state(*sells) for sells in self._sells()}:
+            if state is None:
+                yield Outcome("bought")
+                continue
+            more = [loss for loss in self._lines if loss > state.least_bps] if state.grows else []
+            for loss in (state.least_bps, *more):
+                for worst, code in self._codes_at(loss):
+                    yield Outcome("bought", ranked(state.group, worst, reading, self._policy), code)
+
+    # --- the sells --------------------------------------------------------------------------------
+
+    def _sells(self) -> Iterator[tuple[SellResult, ...]]:
+        """Every way the missing sells may have come out. A loss that is not known is the least there is."""
+        reading = self._reading
+        some = Sale(_LEAST_LOSS, self._policy.half_bps, True)
+        laters = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), _REFUSED)
+        hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
+        halves, handed = (_choices(sell, (some, _REFUSED)) for sell in (reading.half, reading.handed_on))
+        return product(self._fulls(), hours, days, halves, handed)
+
+    def _fulls(self) -> list[SellResult]:
+        reading = self._reading
         if not isinstance(reading.full, Missing):
-            yield from self._with_full(reading)
-            return
-        at_best = reading.full_at_best
-        if at_best is None:
-            yield from self._with_full(replace(reading, full=_REFUSED))
-            wholes, least, share = (True, False), -BPS * BPS, BPS
-        else:
-            wholes, least, share = (at_best.whole, False), at_best.loss_bps, at_best.share_bps
-            if reading.fickle is False:
-                # The first environment is the unknown one: its refusal would be a plain refusal.
-                yield from self._with_full(replace(reading, full=_REFUSED))
-        if share < self._policy.sellable_share_bps:
-            yield from self._with_full(replace(reading, full=at_best))
-            return
-        for loss in (line for line in self._rank_lines if line >= least):
-            for whole in wholes:
-                yield from self._with_full(replace(reading, full=Sale(loss, share, whole)))
-        # The environment that is unknown may have sold too small a part.
-        yield from self._with_full(replace(reading, full=Sale(max(least, 0), 1, False)))
+            return [reading.full]
+        best = reading.full_at_best
+        if best is None:
+            return [Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), Sale(0, 1, False), _REFUSED]
+        found: list[SellResult] = [best, replace(best, whole=False)]
+        if best.share_bps >= self._policy.sellable_share_bps:
+            # The environment that is unknown may have sold too small a part.
+            found.append(Sale(max(best.loss_bps, 0), 1, False))
+        if reading.fickle is False:
+            # The first environment is the unknown one: its refusal would be a plain refusal.
+            found.append(_REFUSED)
+        return found
 
-    def _with_full(self, reading: VenueReading) -> Iterator[Outcome]:
-        if not enough(reading.full, self._policy):
-            yield from self._in_part(reading)
-            return
+    def _state(self, *sells: SellResult) -> _State | None:
+        names = ("full", "hour", "day", "half", "handed_on")
+        reading = replace(self._reading, **dict(zip(names, sells, strict=True)))  # type: ignore[arg-type]
         settled = _settled(reading)
-        least = fee_like_bps(settled, self._policy)
-        pieces = (reading.hour, reading.day, reading.fees_bps, reading.first_tax_bps)
-        grows = any(isinstance(piece, Missing) for piece in pieces)
-        losses = [least, *(loss for loss in self._code_lines if loss > least)] if grows else [least]
-        place = rank(settled, self._policy)
-        for code in self._codes_of(losses):
-            yield Outcome("bought", place, code)
+        if not takes_sells(settled, self._policy):
+            return None
+        figures = (reading.fees_bps, reading.first_tax_bps)
+        open_sells = (isinstance(getattr(self._reading, name), Missing) for name in self._counting(settled))
+        grows = any(open_sells) or any(isinstance(figure, Missing) for figure in figures)
+        return _State(group_of(settled, self._policy), max(fee_like_bps(settled, self._policy), 0), grows)
 
-    def _in_part(self, reading: VenueReading) -> Iterator[Outcome]:
-        """Where not enough sells at once: what half of it, another wallet, or a later sell come to."""
-        for part in self._choices(reading, "half"):
-            for settled_part in self._choices(part, "handed_on"):
-                yield from self._later(settled_part)
+    def _counting(self, settled: VenueReading) -> list[str]:
+        """The sells whose loss counts (as ``fee_like_bps`` has it)."""
+        names = ["full", "hour", "day"]
+        if not enough(settled.full, self._policy):
+            names.append("half" if enough(settled.half, self._policy) else "handed_on")
+        return [name for name in names if enough(getattr(settled, name), self._policy)]
 
-    def _choices(self, reading: VenueReading, name: str) -> Iterator[VenueReading]:
-        if not isinstance(getattr(reading, name), Missing):
-            yield reading
-            return
-        yield replace(reading, **{name: _REFUSED})  # type: ignore[arg-type]
-        if name == "handed_on" and enough(reading.half, self._policy):
-            return
-        for loss in self._rank_lines:
-            yield replace(reading, **{name: Sale(loss, self._policy.half_bps, True)})  # type: ignore[arg-type]
+    # --- codes ------------------------------------------------------------------------------------
 
-    def _later(self, reading: VenueReading) -> Iterator[Outcome]:
-        settled = _settled(reading)
-        least = fee_like_bps(settled, self._policy)
-        sells = takes_sells(settled, self._policy)
-        if not sells:
-            yield Outcome("bought")
-        later = any(isinstance(s, Missing) for s in (reading.hour, reading.day))
-        losses = [least] if sells or later else []
-        fees = (reading.fees_bps, reading.first_tax_bps)
-        if later or (sells and any(isinstance(fee, Missing) for fee in fees)):
-            losses += [loss for loss in self._rank_lines if loss > least]
-        for loss in losses:
-            for code in self._codes_of([loss]):
-                yield Outcome("bought", ranked(2, loss, self._reading, self._policy), code)
-
-    def _codes_of(self, losses: list[int]) -> set[str]:
-        """Codes for these losses, whatever the price impact is."""
-        return {code for loss in losses for code in self._codes_at(loss)}
-
-    def _codes_at(self, loss: int) -> frozenset[str]:
+    def _codes_at(self, loss: int) -> frozenset[tuple[int, str]]:
+        """The worst loss and the code, for this much lost apart from price impact, whatever that is."""
         known = self._codes.get(loss)
-        if isinstance(known, frozenset):
+        if known is not None:
             return known
-        impact = self._reading.impact_bps
-        impacts = [impact if isinstance(impact, int) else 0]
+        reading = self._reading
+        impacts = [parts(_settled(reading), self._policy).impact_bps]
         keeps = self._keeps(loss, impacts[0])
-        if self._impact_is_missing:
-            impacts = _around({*self._code_lines, loss, *(loss - keep for keep in keeps)})
-        parted = (split(loss, i, keep) for i in impacts if i >= 0 for keep in keeps)
-        found = frozenset(code_of_parts(one, self._policy)[0] for one in parted)
+        if isinstance(reading.impact_bps, Missing) or isinstance(reading.exit_bps, Missing):
+            more = _around({*self._lines, loss, *(loss - keep for keep in keeps)})
+            impacts += [impact for impact in more if impact > impacts[0]]
+        parted = (split(loss, impact, keep) for impact in impacts for keep in keeps)
+        found = frozenset((one.worst_bps, code_of_parts(one, self._policy)[0]) for one in parted)
         self._codes[loss] = found
         return found
 
     def _keeps(self, loss: int, impact: int) -> list[int]:
-        """What the pool may keep of a loss: no more than a small round trip loses."""
-        keep, fees = self._reading.keep_bps, self._reading.fees_bps
+        """What the pool may keep of a loss: never more than that."""
+        keep = self._reading.keep_bps
         if isinstance(keep, int):
             return [keep]
-        full = self._reading.full
-        bound = full.loss_bps if fees is None and isinstance(full, Sale) else fees
-        most = min(loss, bound) if isinstance(bound, int) else loss
-        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, most}
-        return [line for line in _around(lines) if 0 <= line <= most] or [0]
+        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, loss}
+        return [line for line in _around(lines) if 0 <= line <= loss] or [0]
+
+
+def _choices(known: SellResult, otherwise: tuple[SellResult, ...]) -> tuple[SellResult, ...]:
+    return otherwise if isinstance(known, Missing) else (known,)

@@ -31,6 +31,11 @@ class Policy:
     sell_gas_ladder: tuple[int, ...] = (400_000, 1_200_000, 3_000_000, 2**24)
     """A sell is tried under each limit in turn, as a wallet that estimates would: a token that behaves
     only when much gas is left is met at the lowest limit under which its sell goes through."""
+    hook_gas_limit: int = 3_000_000
+    """The most a swap may take in a pool with a stranger's hook: nobody pays more to trade, and no hook can
+    make a check slow by burning gas."""
+    most_hooked: int = 16
+    """So many pools with strangers' hooks are tried, the oldest."""
     part_gas_ladder: tuple[int, ...] = (3_000_000, 2**24)
     """The same for sells of a part, which are the exception."""
     company_gas_limit: int = 3_000_000

@@ -48,8 +48,10 @@ class VenueReading:
     """What one venue showed. ``status`` Missing: it is not known which of ``may_be`` holds.
 
     absent: no such pool. dry: a pool without liquidity that fills. refused: it will not sell us any.
-    ``keep_bps`` is what the pool itself, or its hook, keeps of a round trip; of what the launchpad takes
-    nothing counts as such.
+    ``brought_raw`` is what a buy of the probe's worth brings. ``exit_bps`` is what is lost when what was
+    bought where it is cheapest has to be sold here, because it does not sell there. ``closing``: a larger
+    buy would sell the curve out. ``keep_bps`` is what the pool itself, or its hook, keeps of a round trip;
+    of what the launchpad takes nothing counts as such.
     ``full`` is the worse of its environments. Where one of them is Missing, ``full_at_best`` is what the
     other came to. ``first_tax_bps`` is what a curve takes of a fresh wallet's buy at the pinned block, in a
     launch's first seconds. ``fickle``: it sold in one environment and was refused in the other.
@@ -59,6 +61,9 @@ class VenueReading:
     status: Status | Missing
     keep_bps: int | Missing
     rival_hook: bool = False
+    brought_raw: int = 0
+    exit_bps: int | Missing = 0
+    closing: bool = False
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None
     bought: Bought | None = None
@@ -127,6 +132,12 @@ def read_venue(venue: VenueEvidence, policy: Policy, launch: Launch | Missing | 
         status="bought",
         keep_bps=_keep(venue, measured, _worst(full)),
         rival_hook=rival,
+        brought_raw=brought_raw(venue),
+        closing=any(
+            isinstance(buy.outcome, Bought) and buy.outcome.closes
+            for buy in venue.buys
+            if buy.size in MAIN_SIZES
+        ),
         size=size,
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
@@ -156,11 +167,15 @@ def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) ->
     takes of its own transfers; all of it where the token would not be moved so."""
     if not venue.venue.keeps_by_hook():
         return _fee_keep(venue.venue)
-    if fees is None and isinstance(full, Missing):
+    if isinstance(full, Missing):
         return full
-    lost = full.loss_bps if fees is None and isinstance(full, Sale) else fees
-    if not isinstance(lost, int):
-        return lost if lost is not None else 0
+    if isinstance(fees, Missing):
+        return fees
+    losses = [fees, full.loss_bps if isinstance(full, Sale) else None]
+    known = [loss for loss in losses if loss is not None]
+    if not known:
+        return 0
+    lost = max(known)
     carried = venue.carried
     if isinstance(carried, Missing) and carried.fault == "node":
         return carried
@@ -189,6 +204,18 @@ _NOT_ASKED = Missing("node", "a sell was not tried")
 def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome | None:
     found = (b.outcome for b in venue.buys if b.size == size and b.environment == environment)
     return next(found, None)
+
+
+_DIVISORS: dict[Size, int] = {"probe": 1, "tenth": 10, "hundredth": 100}
+
+
+def brought_raw(venue: VenueEvidence) -> int:
+    """What the judged buy brought, as much more as the probe is larger; 0 where nothing was bought."""
+    size = main_size(venue)
+    bought = _buy(venue, size) if isinstance(size, str) else None
+    return (
+        bought.received_raw * _DIVISORS[size] if isinstance(bought, Bought) and isinstance(size, str) else 0
+    )
 
 
 def main_size(venue: VenueEvidence) -> Size | Missing | None:

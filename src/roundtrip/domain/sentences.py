@@ -72,7 +72,9 @@ def _venue_sentence(
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
         return _cannot_sell(venue, reading)
-    smaller = "" if reading.size == "probe" else " A smaller buy than usual was all it took."
+    smaller = (
+        "" if reading.size == "probe" or reading.closing else " A smaller buy than usual was all it took."
+    )
     besides = f"{_snipe(evidence, venue)}{_larger(reading, policy)}{_gas(reading, policy)}"
     return f"{_costs(code, evidence, venue, reading, policy)}{besides}.{smaller}"
 
@@ -159,6 +161,11 @@ def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueRe
     if code == "toll_pool":
         whose = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
         return f"{whose} keeps {percent(found.keep_bps)} of a round trip for itself"
+    if code == "thin_pool" and _known(reading.exit_bps) > _known(reading.impact_bps):
+        return (
+            f"What is bought where it is cheapest does not sell there, and on its other pool "
+            f"{percent(_known(reading.exit_bps))} of it is lost"
+        )
     if code == "thin_pool":
         impact = percent(found.impact_bps)
         return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one"
@@ -195,11 +202,17 @@ def _holds_at_once(full: Sale, reading: VenueReading) -> str:
     if reading.refused_elsewhere is not None:
         why = _in_quotes(names.reason(reading.refused_elsewhere.reason or ""))
         return f"One wallet bought and sold it for a loss of {loss}; another was refused the buy{why}"
+    if reading.closing:
+        usual = "A buy of the usual size would sell its curve out"
+        return f"{usual}; a smaller one sold straight back for a loss of {loss}"
     if not full.whole:
         return f"It was bought and {percent(full.share_bps)} of it sold straight back, no more"
     for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
         if not (isinstance(later, Sale) and later.whole):
             return f"It sells at once for a loss of {loss}, and no longer {when}"
+    for what, part in (("half", reading.half), ("a hundredth", reading.sliver)):
+        if isinstance(part, Refused):
+            return f"All of it sells for a loss of {loss}, and {what} of it does not"
     return f"It was bought and sold straight back for a loss of {loss}"
 
 

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from .evidence import Missing
+from .evidence import Missing, Refused
 from .policy import Policy
 from .readings import Sale, SellResult, VenueReading
+from .types import BPS
 
 Level = Literal["ok", "warn", "danger", "unknown"]
-Rank = tuple[int, int]
+Rank = tuple[int, int, bool]
 
 
 def enough(result: SellResult, policy: Policy) -> bool:
@@ -65,17 +66,17 @@ def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:
 
 
 def parts(reading: VenueReading, policy: Policy) -> Parts:
-    """The worst loss of a venue that takes the sell, and its parts."""
-    impact = reading.impact_bps if isinstance(reading.impact_bps, int) else 0
+    """The worst loss of a venue that takes the sell, and its parts. A bad way out counts as price impact."""
+    impact = max(_known(reading.impact_bps), _known(reading.exit_bps))
     return split(fee_like_bps(reading, policy), impact, kept(reading))
 
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     """Code and level of a venue that takes the sell. Level ok needs all of it sold, at once and later."""
     code, level = code_of_parts(parts(reading, policy), policy)
-    later = (reading.full, reading.hour, reading.day)
-    steady = reading.refused_elsewhere is None and all(isinstance(s, Sale) and s.whole for s in later)
-    if code == "ok" and not steady:
+    refused_in_part = isinstance(reading.half, Refused) or isinstance(reading.sliver, Refused)
+    shaky = reading.refused_elsewhere is not None or refused_in_part or reading.closing
+    if code == "ok" and (shaky or group_of(reading, policy) != 0):
         return code, "warn"
     return code, level
 
@@ -93,17 +94,25 @@ def code_of_parts(found: Parts, policy: Policy) -> tuple[str, Level]:
     return "ok", "ok"
 
 
+def group_of(reading: VenueReading, policy: Policy) -> int:
+    """0: all of it sold, at once, after an hour and after a day. 1: most of it at once. 2: only a part, or
+    only later."""
+    if not enough(reading.full, policy):
+        return 2
+    later = (reading.full, reading.hour, reading.day)
+    return 0 if all(isinstance(sell, Sale) and sell.whole for sell in later) else 1
+
+
 def rank(reading: VenueReading, policy: Policy) -> Rank:
-    """Smaller is better: all of it sold at once, then most of it, then only a part or only later; within
-    each by loss."""
-    if isinstance(reading.full, Sale) and enough(reading.full, policy):
-        return ranked(0 if reading.full.whole else 1, reading.full.loss_bps, reading, policy)
-    return ranked(2, fee_like_bps(reading, policy), reading, policy)
+    """Smaller is better: first what sells in whole and lasts, then by how much is had in the end."""
+    return ranked(group_of(reading, policy), parts(reading, policy).worst_bps, reading, policy)
 
 
-def ranked(group: int, loss_bps: int, reading: VenueReading, policy: Policy) -> Rank:
-    """The rank of a loss, in half bps. A hook that is not the launchpad's wins only by more than a margin:
-    at exactly the margin the other venue does."""
-    if reading.rival_hook:
-        return group, 2 * (loss_bps + policy.rival_hook_margin_bps) + 1
-    return group, 2 * loss_bps
+def ranked(group: int, worst_bps: int, reading: VenueReading, policy: Policy) -> Rank:
+    """The rank of a venue that loses ``worst_bps``: what it brings times what is left of it.
+
+    By the loss alone a pool at an absurd price would win: what is bought there at a thousandfold sells back
+    there for nearly all of it. A hook that is not the launchpad's wins only by more than a margin.
+    """
+    margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
+    return group, -reading.brought_raw * (BPS - worst_bps - margin), reading.rival_hook

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from . import sentences
 from .evidence import Evidence, Missing
+from .exits import with_exits
 from .missing import gaps, possible_codes
 from .policy import Policy
 from .readings import VenueReading, read_venue
@@ -53,7 +54,8 @@ class _Finding:
 
 def judge(evidence: Evidence, policy: Policy) -> Judgement:
     """The verdict that ``evidence`` proves under ``policy``."""
-    readings = tuple(read_venue(venue, policy, evidence.launch) for venue in evidence.venues)
+    alone = tuple(read_venue(venue, policy, evidence.launch) for venue in evidence.venues)
+    readings = with_exits(evidence, alone, policy)
     missing = gaps(evidence, readings)
     if missing and len(possible_codes(evidence, readings, policy)) > 1:
         verdict = Verdict("unproven", "unknown", sentences.unproven(missing[0]))
@@ -97,6 +99,6 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
 
 
 def _best(readings: tuple[VenueReading, ...], policy: Policy) -> int | None:
-    """The venue with the smallest round-trip loss among those that take the sell."""
+    """The venue where most is had in the end, among those that take the sell."""
     selling = [i for i, r in enumerate(readings) if r.status == "bought" and takes_sells(r, policy)]
     return min(selling, key=lambda i: rank(readings[i], policy), default=None)

@@ -8,8 +8,6 @@ from roundtrip.domain.types import Address
 from roundtrip.venues import VENUES, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 
-COMMON_MONEY = ("eth", "weth", "usdg")
-
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -21,15 +19,17 @@ class Candidates:
     complete: bool
 
 
-def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candidates:
-    """Every venue known to be, and while some may be unknown the standard ones beside them."""
+def candidates(book: Book | None, contracts: Contracts, token: Address, most_hooked: int) -> Candidates:
+    """Every venue known to be, and while some may be unknown the standard ones beside them; of those with
+    strangers' hooks ``most_hooked``."""
     known = book.known(token) if book is not None else ()
     complete = book is not None and book.complete(token)
-    of_launches = {venue.quote_address for venue in known if venue.kind == "launchpad_curve"}
-    paid = [v for v in known if v.quote in COMMON_MONEY or v.quote_address in of_launches]
+    left_out = [venue for venue in known if venue.rival_hook()][most_hooked:]
+    paid = [venue for venue in known if venue not in left_out]
     standard = [] if complete else [v for file in VENUES for v in file.candidates(token, contracts)]
     tried = (*standard, *(venue for venue in paid if venue not in standard))
-    return Candidates(tried, len(known) - len(paid), complete)
+    others = len(left_out) + (book.others(token) if book is not None else 0)
+    return Candidates(tried, others, complete and not left_out)
 
 
 def unseen(

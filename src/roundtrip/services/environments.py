@@ -32,6 +32,7 @@ def draw(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
             base_fee_wei=head.base_fee_wei,
             max_fee_wei=2 * head.base_fee_wei + tip_wei,
             tip_wei=tip_wei,
+            approved_s=number(f"approved {which}", 2, 11),
             **manners,
         )
 
@@ -39,18 +40,14 @@ def draw(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
     careful = environment(0, 0, gas_float_wei=number("float 0", small_wei, 2 * small_wei))
     careless = environment(
         1,
-        number("tip 1", 10**6, 2 * 10**9),
+        number("tip 1", 10**6, 10**8),
         gas_float_wei=number("float 1", large_wei, 20 * large_wei),
-        size_bps=number("size 1", 6000, 9900),
+        size_bps=number("size 1", 1000, 9900),
         approves_all=True,
-        approve_gas_limit=_APPROVE_GAS_AS_WALLETS_SEND_IT,
+        approve_gas_limit=0,
         late_s=number("late 1", 1, 14),
         sell_gas_ladder=(policy.buy_gas_limit,),
         own_usdg_raw=number("usdg 1", 10**6, 40 * 10**6),
         company=True,
     )
     return careful, careless
-
-
-_APPROVE_GAS_AS_WALLETS_SEND_IT = 90_000
-"""Half as much again as an approval usually takes."""

@@ -1,0 +1,106 @@
+"""Trip 1: the token's facts, every candidate venue's state, and its buys, each alone on the pinned block."""
+
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from roundtrip.chain import facts, outcomes, probes
+from roundtrip.chain.probes import Place
+from roundtrip.chain.rpc import RpcCall, RpcError
+from roundtrip.chain.simulate import Plan, Results
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import (
+    Bought,
+    Buy,
+    BuyOutcome,
+    Curve,
+    Launch,
+    Missing,
+    Refused,
+    Size,
+    TokenFacts,
+)
+
+from .run import Run, Tried
+
+_BUYS: tuple[tuple[Size, int], ...] = (
+    ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
+)  # fmt: skip
+"""What is bought of every candidate: sizes and environments. Which of them trip 2 sells is seen then."""
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What trip 1 told."""
+
+    facts: TokenFacts
+    launch: Launch | Missing | None
+    venues: list[Tried]
+
+
+async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
+    """Raises NodeFault when it gave nothing usable, or is of another chain."""
+    reader, block, contracts = run.environments[0], run.head.block, run.ctx.contracts
+    facts_plan = facts.facts_plan(run.token, places, contracts, reader, run.ctx.policy)
+    pay_out_plan = probes.pay_out_plan(places, run.setting, reader)
+    curve = next((place for place in places if place.venue.kind == "launchpad_curve"), None)
+    fixed = [
+        RpcCall("eth_chainId", []),
+        facts.code_call(run.token, block),
+        facts.admin_call(run.token, block),
+        run.request(facts_plan),
+        run.request(pay_out_plan),
+        *([] if curve is None else [facts.snipe_call(curve, reader, block)]),
+    ]
+    buys = [(place, size, env) for place in places for size, env in _BUYS]
+    plans = [_buy_plan(run, *buy) for buy in buys]
+    asked = [(buy[0], plan) for buy, plan in zip(buys, plans, strict=True) if not isinstance(plan, Missing)]
+    answers, bought = await run.ask(fixed, asked)
+    _same_chain(answers[0], run.ctx.chain_id)
+    told = run.results(facts_plan, answers[3])
+    said = run.results(pay_out_plan, answers[4])
+    launch = facts.read_launch(told, run.token, places, None if curve is None else answers[5], contracts)
+    left = iter(bought)
+    made: dict[Place, list[Buy]] = {place: [] for place in places}
+    for (place, size, env), plan in zip(buys, plans, strict=True):
+        results = plan if isinstance(plan, Missing) else next(left)
+        made[place].append(Buy(size, env, _read_buy(run, place, size, env, results, launch)))
+    venues = []
+    for number, place in enumerate(places):
+        pool = facts.read_pool_facts(told, number, place, run.token, contracts)
+        absent = not isinstance(pool, Missing) and not pool.exists
+        reason = None if absent else outcomes.read_told(said, f"pay-out-{number}")
+        venues.append(Tried(place, pool, () if absent else tuple(made[place]), reason))
+    return First(facts.read_token_facts(told, answers[1], answers[2]), launch, venues)
+
+
+def _buy_plan(run: Run, place: Place, size: Size, env: int) -> Plan | Missing:
+    amount = probes.size_raw(size, place, run.setting, run.environments[env])
+    if isinstance(amount, Missing):
+        return amount
+    return probes.buy_plan(place, run.setting, run.environments[env], size, amount)
+
+
+def _read_buy(
+    run: Run,
+    place: Place,
+    size: Size,
+    env: int,
+    results: Results | Missing | Refused,
+    launch: Launch | Missing | None,
+) -> BuyOutcome:
+    if isinstance(results, Missing | Refused):
+        return results
+    amount = probes.size_raw(size, place, run.setting, run.environments[env])
+    assert isinstance(amount, int)
+    outcome = outcomes.read_buy(results, place, run.environments[env], amount)
+    state = launch.curve_state if isinstance(launch, Launch) else None
+    on_curve = place.venue.kind == "launchpad_curve"
+    if not on_curve or not isinstance(outcome, Bought) or not isinstance(state, Curve):
+        return outcome
+    return replace(outcome, closes=outcome.received_raw >= state.token_raw - state.reserved_raw)
+
+
+def _same_chain(answer: msgspec.Raw | RpcError, chain_id: int) -> None:
+    if isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
+        raise NodeFault(f"it does not answer for chain {chain_id}")

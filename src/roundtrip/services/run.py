@@ -1,0 +1,125 @@
+"""One check under way: what its two trips share."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from roundtrip.chain.heads import Head
+from roundtrip.chain.probes import Place, Setting
+from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.simulate import Plan, Results, build, read
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import (
+    Bought,
+    Buy,
+    Environment,
+    Missing,
+    PoolFacts,
+    Refused,
+    Size,
+    VenueEvidence,
+)
+from roundtrip.domain.readings import main_size
+from roundtrip.domain.types import Address
+
+from .context import Context
+
+TOO_MUCH = "its answer is too large to read"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One check."""
+
+    ctx: Context
+    head: Head
+    token: Address
+    setting: Setting
+    environments: tuple[Environment, ...]
+    meter: Meter
+
+    def request(self, plan: Plan) -> RpcCall:
+        """The plan as a call on the pinned block."""
+        return build(plan, self.head.block, self.ctx.dialect)
+
+    def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
+        """What the node answered to ``request``."""
+        return read(plan, answer, self.head.block, self.ctx.dialect)
+
+    async def ask(
+        self, first: list[RpcCall], plans: list[tuple[Place, Plan]]
+    ) -> tuple[list[msgspec.Raw | RpcError], list[Results | Missing | Refused]]:
+        """One trip: ``first`` and the plans. Raises NodeFault when ``first`` got no usable answer.
+
+        Many plans go in several requests at once. A venue with a stranger's hook is asked apart: it can
+        answer with megabytes, and then it is refused, and nothing else suffers.
+        """
+        groups = _grouped(plans)
+        calls = [[self.request(plans[number][1]) for number in group.numbers] for group in groups]
+        sent = [first, *calls] if first else calls
+        told = await self.ctx.node.batches(sent, self.meter)
+        opening = told.pop(0) if first else []
+        if isinstance(opening, NodeFault):
+            raise opening
+        found: dict[int, Results | Missing | Refused] = {}
+        for group, answers in zip(groups, told, strict=True):
+            for at, number in enumerate(group.numbers):
+                if isinstance(answers, NodeFault):
+                    found[number] = group.lost(answers)
+                else:
+                    found[number] = self.results(plans[number][1], answers[at])
+        return opening, [found[number] for number in range(len(plans))]
+
+
+_MOST_PLANS_A_REQUEST = 48
+"""Beyond it a request passes a megabyte; nodes bound what they read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Plans that go in one request, by their numbers."""
+
+    numbers: tuple[int, ...]
+    strange: bool
+
+    def lost(self, fault: NodeFault) -> Missing | Refused:
+        """What a request without a usable answer says of its plans."""
+        if not isinstance(fault, NodeAnswerTooLarge):
+            return Missing("node", fault.message)
+        return Refused("buy", TOO_MUCH, 0) if self.strange else Missing("token", fault.message)
+
+
+def _grouped(plans: list[tuple[Place, Plan]]) -> list[_Group]:
+    strange: dict[Place, list[int]] = {}
+    plain: list[int] = []
+    for number, (place, _) in enumerate(plans):
+        (strange.setdefault(place, []) if place.venue.rival_hook() else plain).append(number)
+    cuts = range(0, len(plain), _MOST_PLANS_A_REQUEST)
+    together = [_Group(tuple(plain[cut : cut + _MOST_PLANS_A_REQUEST]), False) for cut in cuts]
+    return together + [_Group(tuple(own), True) for own in strange.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A venue on its way through the two trips."""
+
+    place: Place
+    facts: PoolFacts | Missing
+    buys: tuple[Buy, ...]
+    told: Refused | Missing | None
+
+    def bought(self, size: Size, environment: int = 0) -> Bought | None:
+        """What a buy of trip 1 came to, if it went through and left the venue open."""
+        for buy in self.buys:
+            if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, Bought):
+                return None if buy.outcome.closes else buy.outcome
+        return None
+
+    def main_size(self) -> Size | None:
+        """The size it is judged at; None where it did not buy."""
+        size = main_size(VenueEvidence(self.place.venue, self.facts, self.buys))
+        return size if isinstance(size, str) else None
+
+    def there(self) -> bool:
+        """True for a pool that is known to exist."""
+        return not isinstance(self.facts, Missing) and self.facts.exists
