@@ -265,12 +265,15 @@ class _Venue:
         return found
 
     def _keeps(self, loss: int, impact: int) -> list[int]:
-        """What the pool may keep of a loss: never more than that."""
-        keep = self._reading.keep_bps
+        """What the pool may keep of a loss: never more than what was lost at once."""
+        keep, fees, full = self._reading.keep_bps, self._reading.fees_bps, self._reading.full
         if isinstance(keep, int):
             return [keep]
-        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, loss}
-        return [line for line in _around(lines) if 0 <= line <= loss] or [0]
+        most = loss
+        if not isinstance(fees, Missing) and not isinstance(full, Missing):
+            most = min(loss, max(fees or 0, full.loss_bps if isinstance(full, Sale) else 0))
+        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, most}
+        return [line for line in _around(lines) if 0 <= line <= most] or [0]
 
 
 def _choices(known: SellResult, otherwise: tuple[SellResult, ...]) -> tuple[SellResult, ...]:

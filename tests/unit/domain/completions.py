@@ -114,10 +114,18 @@ def carried_past(rng: Random, one: VenueEvidence) -> Carried | Refused | Missing
         return None
     if rng.random() < 0.15:
         return rng.choice((NO_MONEY, ITS_OWN, None))
-    lost = next((c.outcome for c in one.cells if c.probe.size == "thousandth"), None)
-    left = BPS * lost.back_raw // lost.paid_raw if isinstance(lost, Sold) else rng.randint(0, BPS)
+    at_once = [c.outcome for c in one.cells if c.probe.delay_s == POLICY.later_s and c.probe.share_bps == BPS]
+    sales = [sale for sale in at_once if isinstance(sale, Sold) and sale.sold_raw == sale.held_raw]
+    left = min((BPS * sale.back_raw // sale.paid_raw for sale in sales), default=rng.randint(0, BPS))
     keep = min(BPS - 1, rng.choice((*_KEEPS, rng.randint(0, BPS))))
     return Carried(10**12, min(10**12, max(0, left) * 10**12 // (BPS - keep)), 10**12)
+
+
+def at_a_price(outcome: BuyOutcome, price: int) -> BuyOutcome:
+    """The same buy where tokens are so many times cheaper: pools need not agree on the price."""
+    if not isinstance(outcome, Bought):
+        return outcome
+    return replace(outcome, received_raw=outcome.received_raw * price)
 
 
 def a_pool(rng: Random) -> PoolFacts:
@@ -269,7 +277,7 @@ def _filled_facts(rng: Random, facts: TokenFacts) -> TokenFacts:
 
 def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidence:
     keep = kept_for_sure(one.venue)
-    bias = rng.random()
+    bias, price = rng.random(), rng.choice((1, 1, 10, 1000))
 
     def outcome_of(cell: Cell) -> CellOutcome:
         if not isinstance(cell.outcome, Missing):
@@ -286,7 +294,8 @@ def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidenc
         return a_sale(rng, world, planned, keep)
 
     all_buys = tuple(
-        replace(b, outcome=a_buy(rng, b.size)) if isinstance(b.outcome, Missing) else b for b in one.buys
+        replace(b, outcome=at_a_price(a_buy(rng, b.size), price)) if isinstance(b.outcome, Missing) else b
+        for b in one.buys
     )
     pool = a_pool(rng) if isinstance(one.facts, Missing) else one.facts
     if not pool.exists and any(isinstance(b.outcome, Bought) for b in all_buys):

@@ -58,11 +58,14 @@ Buys = st.builds(
     Sizes,
     Number,
     st.one_of(
-        st.builds(Bought, *[Number] * 4, st.lists(Number, max_size=3).map(tuple), st.booleans()), Refusal, Gap
+        st.builds(Bought, *[Number] * 4, st.lists(Number, max_size=3).map(tuple), Number, st.booleans()),
+        Refusal,
+        Gap,
     ),
 )
 Probes = st.builds(Probe, Sizes, Number, Number, Number, st.sampled_from(["buyer", "receiver"]))
-Cells = st.builds(Cell, Probes, st.one_of(st.builds(Sold, *[Number] * 7), Refusal, Gap))
+Sales = st.builds(Sold, *[Number] * 7, st.none() | Number)
+Cells = st.builds(Cell, Probes, st.one_of(Sales, Refusal, Gap))
 Venues = st.builds(
     Venue,
     st.sampled_from(["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]),
@@ -83,6 +86,7 @@ Tried = st.builds(
     st.one_of(st.none(), Refusal, Gap),
     st.one_of(st.none(), Refusal, Gap),
     st.one_of(st.none(), st.builds(Carried, Number, Number, Number), Refusal, Gap),
+    st.one_of(st.none(), Sales, Refusal, Gap),
 )
 Facts = st.builds(
     TokenFacts,
@@ -97,7 +101,7 @@ Facts = st.builds(
 )
 Environments = st.builds(
     Environment, Addresses, Addresses, Addresses, Number, Addresses, Text, *[Number] * 5, st.booleans(),
-    Number, Number, st.lists(Number, max_size=3).map(tuple), Number, st.booleans(),
+    Number, Number, Number, st.lists(Number, max_size=3).map(tuple), Number, st.booleans(),
 )  # fmt: skip
 Rates = st.builds(
     QuoteRate, Addresses, Number, st.lists(st.builds(Hop, Addresses, Number), max_size=2).map(tuple), Number
@@ -151,7 +155,10 @@ EXAMPLE = dataclasses.replace(
         at(
             v4(), venue(told_on_buy=NODE, told_on_sell=Refused("sell", "no", 1)), carried=Carried(2**60, 1, 2)
         ),
-        venue((), facts=NODE, all_buys=(Buy("probe", 0, Bought(1, 2, 3, 4, (5,), True)),)),
+        dataclasses.replace(
+            venue((), facts=NODE, all_buys=(Buy("probe", 0, Bought(1, 2, 3, 4, (5,), 6, True)),)),
+            crossed=Sold(1, 2, 3, 4, 5, 6, 7, 8),
+        ),
         market=dataclasses.replace(MARKET, feed_usd_e8=1, rates=(RATE,)),
         facts=TokenFacts(1, "0x", "0x", 18, 10**27, True, OTHER, OTHER),
     ),

@@ -99,8 +99,8 @@ def test_a_curve_all_but_sold_out_is_told_as_such() -> None:
 def test_a_curve_that_a_smaller_buy_leaves_open_is_judged_at_that() -> None:
     all_buys = buys(replace(bought(), closes=True))
     found = launched(launch(), at(CURVE, venue(cells(200, "tenth"), all_buys=all_buys)))
-    assert seen(found) == ("ok", "ok")
-    assert "A smaller buy than usual" in says(found)
+    assert seen(found) == ("ok", "warn")
+    assert "would sell its curve out" in says(found)
 
 
 def test_an_empty_pool_beside_an_absent_curve_is_not_told_as_a_curve() -> None:

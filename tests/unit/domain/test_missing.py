@@ -258,7 +258,7 @@ def test_a_quote_asset_needs_no_venue() -> None:
 
 def test_the_piece_that_is_named_is_one_that_decides() -> None:
     # The first venue's lost sliver changes nothing: what keeps the verdict open is the node's fault.
-    found = judge(evidence(venue(cells(sliver=ITS_OWN)), venue(cells(30, day=NODE))), POLICY)
+    found = judge(evidence(venue(cells(1600, sliver=ITS_OWN)), venue(cells(30, day=NODE))), POLICY)
     assert found.verdict.code == "unproven"
     assert found.missing == NODE
 

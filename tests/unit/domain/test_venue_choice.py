@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Carried, CellOutcome, Venue, VenueEvidence
+from roundtrip.domain.evidence import Bought, Buy, Carried, CellOutcome, Venue, VenueEvidence
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import read_venue
 from roundtrip.domain.types import BPS
@@ -28,7 +28,7 @@ def best(*venues: VenueEvidence) -> int | None:
 @pytest.mark.parametrize(
     ("hooked", "plain", "winner"),
     [(60, 60, PLAIN), (61, 160, PLAIN), (60, 160, PLAIN), (59, 160, HOOKED), (60, 161, HOOKED),
-     (0, 100, PLAIN), (0, 101, HOOKED), (-1, 100, HOOKED), (200, 100, PLAIN)],
+     (0, 100, PLAIN), (0, 101, HOOKED), (-1, 100, PLAIN), (200, 100, PLAIN)],
 )  # fmt: skip
 @pytest.mark.parametrize("hook", [v4(), v4(IDLE), v4(IDLE, 0x800000)], ids=["swaps", "idle", "dynamic"])
 def test_a_hooked_pool_wins_only_by_more_than_a_percent(
@@ -76,9 +76,23 @@ def test_a_pool_that_sells_all_goes_before_a_hookless_one_that_sells_a_part() ->
 
 def test_a_rank_is_of_its_group_first() -> None:
     hooked, plain = read_venue(losing(60, v4()), POLICY), read_venue(losing(60), POLICY)
-    assert ranked(0, 60, hooked, POLICY) == (0, 321)
-    assert ranked(0, 160, plain, POLICY) == (0, 320)
+    assert ranked(0, 60, hooked, POLICY) > ranked(0, 160, plain, POLICY) > ranked(0, 59, hooked, POLICY)
     assert ranked(1, 0, plain, POLICY) > ranked(0, 9000, hooked, POLICY)
+
+
+def test_what_a_buy_brings_counts_with_what_it_loses() -> None:
+    dear = replace(losing(2), buys=tuple(_a_thousandth(buy) for buy in losing(2).buys))
+    assert best(losing(60), dear) == 0
+    assert best(dear, losing(60)) == 1
+
+
+def _a_thousandth(buy: Buy) -> Buy:
+    assert isinstance(buy.outcome, Bought)
+    return replace(buy, outcome=replace(buy.outcome, received_raw=buy.outcome.received_raw // 1000))
+
+
+def test_a_pool_that_is_free_now_and_dear_in_an_hour_does_not_win() -> None:
+    assert best(losing(200), venue(cells(0, hour=sold(7000)))) == 0
 
 
 def test_the_code_is_that_of_the_pool_that_won() -> None:

@@ -184,9 +184,13 @@ def test_a_full_sell_that_only_the_first_block_refuses_leaves_ok_with_a_warning(
     assert seen(evidence(venue(cells(full=NO_MONEY)))) == ("ok", "warn")
 
 
-@pytest.mark.parametrize("name", ["half", "sliver", "handed_on"])
-def test_the_other_probes_do_not_lower_the_level(name: str) -> None:
-    assert seen(evidence(venue(cells(**{name: NO_MONEY})))) == ("ok", "ok")
+@pytest.mark.parametrize("name", ["half", "sliver"])
+def test_a_refused_part_lowers_the_level(name: str) -> None:
+    assert seen(evidence(venue(cells(**{name: NO_MONEY})))) == ("ok", "warn")
+
+
+def test_a_refused_sell_from_another_wallet_does_not_lower_the_level() -> None:
+    assert seen(evidence(venue(cells(handed_on=NO_MONEY)))) == ("ok", "ok")
 
 
 # --- which venue decides --------------------------------------------------------------------------
@@ -217,7 +221,8 @@ def test_a_venue_that_sells_all_at_once_goes_before_one_that_sells_a_part() -> N
 
 def test_the_venue_that_decides_names_the_code_though_another_is_worse() -> None:
     assert seen(evidence(losing(2000), losing(60))) == ("ok", "ok")
-    assert seen(evidence(losing(60, impact_bps=2000), losing(100))) == ("thin_pool", "warn")
+    assert seen(evidence(losing(60, impact_bps=2000), losing(5000))) == ("thin_pool", "warn")
+    assert seen(evidence(losing(60, impact_bps=2000), losing(100))) == ("ok", "ok")
 
 
 def test_cannot_sell_shows_the_first_venue_that_bought() -> None:
