@@ -8,9 +8,10 @@ import pytest
 from roundtrip.chain.book import Book
 from roundtrip.domain.evidence import Missing, Venue
 from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.services.candidates import candidates, unseen
+from roundtrip.services import candidates as module
+from roundtrip.services.candidates import Candidates, unseen
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
-from roundtrip.venues.base import Log
+from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
 from unit.domain.launches import CURVE_ADDRESS, launch
 from unit.venues.network import BELOW, CONTRACTS, address
@@ -21,6 +22,13 @@ ODD = address(0xBADBAD)
 STANDARD = tuple(venue for file in VENUES for venue in file.candidates(TOKEN, CONTRACTS))
 KNOWN = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 1234, 7, address(0xC0))
 NO_LAUNCHPAD = replace(CONTRACTS, launchpad_factory=None, launchpad_hook=None, launchpad_router=None)
+
+
+MOST_HOOKED = 3
+
+
+def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candidates:
+    return module.candidates(book, contracts, token, MOST_HOOKED)
 
 
 def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
@@ -103,6 +111,14 @@ def test_what_was_launched_against_a_token_is_not_money_to_sell_it_for() -> None
     (of_another,) = (one.venue for one in listed if one.token == TOKEN)
     found = candidates(book(of_another, KNOWN, odd()), CONTRACTS, TOKEN)
     assert found.venues == (KNOWN,)
+
+
+def test_of_pools_with_strangers_hooks_the_oldest_are_tried() -> None:
+    hooked = [amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 100 + n, 7, address(0xC0)) for n in range(5)]
+    plain = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 500, 10)
+    found = candidates(book(*hooked, plain), CONTRACTS, TOKEN)
+    assert found.venues == (*hooked[:MOST_HOOKED], plain)
+    assert (found.others, found.complete) == (2, False)
 
 
 # --- what the launchpad knows and the book does not -----------------------------------------------

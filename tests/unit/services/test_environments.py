@@ -20,7 +20,7 @@ Entropy = st.binary(min_size=32, max_size=32)
 
 OF_THE_BLOCK = {"coinbase", "base_fee_wei"}
 """The next block's own: the same for both."""
-BY_CHANCE = {"nonce"}
+BY_CHANCE = {"nonce", "approved_s"}
 """Drawn from few enough values to be the same now and then."""
 PEOPLE = ("buyer", "receiver", "reader")
 
@@ -73,11 +73,12 @@ def test_every_figure_is_one_that_people_have(entropy: bytes) -> None:
         assert one.max_fee_wei >= one.base_fee_wei + one.tip_wei
         assert len(bytes.fromhex(one.prev_randao[2:])) == 32
         assert one.gas_float_wei >= POLICY.gas_float_wei
+        assert 0 < one.approved_s < POLICY.later_s
     assert 5 * 10**16 <= careful.gas_float_wei <= 10**17
     assert 10**18 <= careless.gas_float_wei <= 20 * 10**18
     assert (careful.tip_wei, careful.size_bps, careful.late_s, careful.own_usdg_raw) == (0, 10_000, 0, 0)
-    assert 10**6 <= careless.tip_wei <= 2 * 10**9
-    assert 6000 <= careless.size_bps <= 9900
+    assert 10**6 <= careless.tip_wei <= 10**8
+    assert 1000 <= careless.size_bps <= 9900
     assert 1 <= careless.late_s <= 14
     assert 10**6 <= careless.own_usdg_raw <= 40 * 10**6
     assert (careful.company, careless.company) == (False, True)
