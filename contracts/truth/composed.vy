@@ -63,6 +63,8 @@ struct Behaviours:
     silent: uint256
     # No wallet sends to another wallet.
     bound: uint256
+    # Of every move this share vanishes, and all balances grow by as much.
+    reflected_bps: uint256
 
 
 # 10**27 is one.
@@ -71,6 +73,9 @@ CEILING_BPS: constant(uint256) = 9_900
 
 on: Behaviours
 launched_at: uint256
+
+# By what reflections have made every balance grow, the pool's too.
+growth: uint256
 
 # By wallet, 0 for never.
 received_at: HashMap[address, uint256]
@@ -85,12 +90,13 @@ def __init__(name: String[64], symbol: String[32], supply: uint256, on: Behaviou
     owned.__init__()
     self.on = on
     self.launched_at = block.timestamp
+    self.growth = ONE
 
 
 @internal
 @view
 def _index() -> uint256:
-    # What a share is worth: changed once for every full hour since the launch.
+    # What a share is worth: changed once for every full hour since the launch, and by reflections.
     factor: uint256 = ONE + ONE * self.on.up_bps // 10_000 - ONE * self.on.down_bps // 10_000
     hours: uint256 = (block.timestamp - self.launched_at) // 3600
     index: uint256 = ONE
@@ -99,7 +105,7 @@ def _index() -> uint256:
             if i == hours:
                 break
             index = index * factor // ONE
-    return index
+    return index * self.growth // ONE
 
 
 @external
@@ -129,11 +135,23 @@ def _move(source: address, to: address, amount: uint256):
 
 
 @internal
+def _reflect(source: address, amount: uint256):
+    supply: uint256 = erc20.totalSupply
+    shares: uint256 = min(amount * ONE // self._index(), erc20.balanceOf[source])
+    erc20.balanceOf[source] -= shares
+    erc20.totalSupply = supply - shares
+    self.growth = self.growth * supply // (supply - shares)
+
+
+@internal
 def _move_taxed(source: address, to: address, amount: uint256, bps: uint256):
     fee: uint256 = amount * min(bps, CEILING_BPS) // 10_000
-    self._move(source, to, amount - fee)
+    spread: uint256 = min(amount * self.on.reflected_bps // 10_000, amount - fee)
+    self._move(source, to, amount - fee - spread)
     if fee > 0:
         self._move(source, owned.owner, fee)
+    if spread > 0:
+        self._reflect(source, spread)
 
 
 @internal
@@ -227,7 +245,7 @@ def _transfer(source: address, to: address, amount: uint256) -> bool:
             assert self.on.blacklist < 2 or self.bought_in_block[source] == 0, "blacklisted"
             self._move_taxed(source, to, amount, self.on.move_tax_bps)
     elif to.is_contract:
-        self._move(source, to, amount)
+        self._move_taxed(source, to, amount, 0)
     else:
         self._move_taxed(source, to, amount, self.on.buy_tax_bps)
     if owned._is_holder(to):

@@ -50,12 +50,13 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pool without a hook. ``tick_spacing`` None: the usual one for the fee."""
+    """A pool by its key. ``tick_spacing`` None: the usual one for the fee; ``hook``: v4 only."""
 
     quote: str
     fee_pips: int
     version: int = 3
     tick_spacing: int | None = None
+    hook: str = _ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ class Wallet:
         money = self._contracts.get(place.quote, _ZERO)
         low, high = sorted((token, money), key=lambda address: int(address, 16))
         paid = money if buys else token
-        key = (low, high, place.fee_pips, place.tick_spacing or _SPACING[place.fee_pips], _ZERO)
+        key = (low, high, place.fee_pips, place.tick_spacing or _SPACING[place.fee_pips], place.hook)
         one = (key, paid == low, amount_raw, 0, b"")
         return 0x06, encode([f"({_KEY},bool,uint128,uint128,bytes)"], [one])
 

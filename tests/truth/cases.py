@@ -2,17 +2,18 @@
 
 import json
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan, Story
+from roundtrip.devnet.stories import DYNAMIC_FEE, SUPPLY_TOKENS, PoolPlan, Story
 
 FIELDS = (
     "buy_tax_bps", "sell_tax_bps", "move_tax_bps", "launch_step_bps", "held_step_bps", "max_sell_raw",
     "min_sell_raw", "max_wallet_raw", "cooldown_s", "bomb_s", "opens_s", "blacklist", "closed", "stuck_bps",
     "gas_price_cap_wei", "base_fee_floor_wei", "lookout", "gas_burned", "up_bps", "down_bps", "paused",
-    "exact_approval", "silent", "bound",
+    "exact_approval", "silent", "bound", "reflected_bps",
 )  # fmt: skip
 """The fields of the contract's ``Behaviours``, in its order."""
 
@@ -39,29 +40,68 @@ class Case:
 
     def text(self) -> str:
         """One line that ``parse`` reads."""
-        pools = [[p.version, p.quote, p.fee_pips, p.quote_milli, p.supply_bps] for p in self.pools]
+        pools = [
+            [p.version, p.quote, p.key_fee(), p.quote_milli, p.supply_bps, p.tick_spacing, p.hook]
+            for p in self.pools
+        ]
         return json.dumps({"on": dict(self.on), "pools": pools}, separators=(",", ":"))
 
 
 def parse(text: str) -> Case:
     """The case that ``Case.text`` wrote."""
     told = json.loads(text)
-    pools = [_pool(q, fee, milli, supply, version) for version, q, fee, milli, supply in told["pools"]]
-    return Case(tuple(told["on"].items()), tuple(pools))
+    return Case(tuple(told["on"].items()), tuple(_parsed(*pool) for pool in told["pools"]))
+
+
+def _parsed(
+    version: int, quote: str, fee_pips: int, milli: int, supply_bps: int, spacing: int | None, hook: str
+) -> PoolPlan:
+    return _pool(_Key(version, quote, fee_pips, spacing, hook), milli, supply_bps)
 
 
 # --- pools ------------------------------------------------------------------------------------------
 
+HOOKS = ("harmless", "revert_on_sell", "tenth_by_delta", "fee_jump", "allow_list")
 _FEES_PIPS = (100, 500, 3000, 10_000)
 _TOLLS_PIPS = (40_000, 60_000, 90_000, 300_000)
-"""Of odd v4 keys: from about 51,000 on the pool keeps a tenth of a round trip."""
-_ODD_SPACING = 60
+"""From about 51,000 on the pool keeps a tenth of a round trip."""
+_USUAL_SPACING = 60
 _USDG_AN_ETH = 3500
-_KEYS = [
-    *((3, quote, fee) for quote in ("weth", "usdg") for fee in _FEES_PIPS),
-    *((4, quote, fee) for quote in ("eth", "weth", "usdg") for fee in _FEES_PIPS),
-    *((4, "eth", fee) for fee in _TOLLS_PIPS),
-]
+
+
+class _Key(NamedTuple):
+    """What a pool is found by. ``spacing`` None: the fee's usual one."""
+
+    version: int
+    quote: str
+    fee_pips: int
+    spacing: int | None = None
+    hook: str = ""
+
+
+_USUAL = st.sampled_from(
+    [
+        *(_Key(3, quote, fee) for quote in ("weth", "usdg") for fee in _FEES_PIPS),
+        *(_Key(4, quote, fee) for quote in ("eth", "weth", "usdg") for fee in _FEES_PIPS),
+    ]
+)
+_FREE_FEES = st.one_of(
+    st.sampled_from((0, 1, *_TOLLS_PIPS, 500_000, 990_000)), st.integers(0, 20_000), st.integers(0, 400_000)
+)
+_FREE_SPACINGS = st.one_of(st.sampled_from((1, 60, 61, 200, 32_767)), st.integers(1, 32_767))
+_ODD_MONEY = st.sampled_from(("eth", "eth", "weth", "usdg"))
+_ODD = st.builds(_Key, st.just(4), _ODD_MONEY, _FREE_FEES, _FREE_SPACINGS, st.just(""))
+
+
+@st.composite
+def _hooked_keys(draw: st.DrawFn) -> _Key:
+    hook = draw(st.sampled_from((*HOOKS, "harmless", "tenth_by_delta", "tenth_by_delta")))
+    fees = st.just(DYNAMIC_FEE) if hook == "fee_jump" else st.one_of(st.sampled_from(_FEES_PIPS), _FREE_FEES)
+    spacing = draw(st.one_of(st.just(_USUAL_SPACING), _FREE_SPACINGS))
+    return _Key(4, "eth", draw(fees), spacing, hook)
+
+
+_KEYS = st.one_of(_USUAL, _USUAL, _ODD, _hooked_keys())
 _DEPTHS_MILLI = st.one_of(
     st.sampled_from((20_000, 100_000, 1_000_000)),
     st.sampled_from((10, 50, 100, 150, 200, 300, 400, 500, 600, 700, 1000, 2000, 5000)),
@@ -69,25 +109,43 @@ _DEPTHS_MILLI = st.one_of(
 )
 """Thousandths of an eth: a probe of 0.1 eth in 0.5 eth has a price impact near the line for a warning."""
 
-_POOL_COUNTS = (1, 2, 1, 3, 2, 1)
+_POOL_COUNTS = (1, 2, 1, 3, 2, 1, 4)
 _EMPTY = (*(False,) * 11, True, *(False,) * 8)
 
 
 @st.composite
 def _pools(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
     count = draw(st.sampled_from(_POOL_COUNTS))
-    keys = draw(st.lists(st.sampled_from(_KEYS), min_size=count, max_size=count, unique=True))
     found = []
-    for version, quote, fee in keys:
+    for key in draw(st.lists(_KEYS, min_size=count, max_size=count, unique=True)):
         milli = 0 if draw(st.sampled_from(_EMPTY)) else draw(_DEPTHS_MILLI)
-        milli *= _USDG_AN_ETH if quote == "usdg" else 1
-        found.append(_pool(quote, fee, milli, draw(st.sampled_from((500, 3000))), version))
+        found.append(_pool(key, _worth(key, milli), draw(st.sampled_from((500, 2400)))))
     return tuple(found)
 
 
-def _pool(quote: str, fee_pips: int, milli: int, supply_bps: int, version: int) -> PoolPlan:
-    spacing = _ODD_SPACING if fee_pips in _TOLLS_PIPS else None
-    return PoolPlan(quote, fee_pips, milli, supply_bps, version, tick_spacing=spacing)
+@st.composite
+def _beside(draw: st.DrawFn) -> tuple[PoolPlan, ...]:
+    """A hooked pool and a fair one, both deep, whose round trips lie near the margin apart that a hook needs;
+    or a cheap hooked one that is bait."""
+    fee = draw(st.sampled_from((100, 500, 3000)))
+    hook = draw(st.sampled_from(("harmless", "harmless", *HOOKS)))
+    hooked = _Key(4, "eth", DYNAMIC_FEE if hook == "fee_jump" else fee, _USUAL_SPACING, hook)
+    apart = draw(st.one_of(st.integers(4900, 5200), st.sampled_from((-100, 0, 2500, 10_000))))
+    fair = _Key(4, draw(st.sampled_from(("eth", "weth"))), max(0, fee + apart), _USUAL_SPACING)
+    keys = draw(st.permutations([hooked, fair]))
+    return tuple(_pool(key, 1_000_000, 3000) for key in keys)
+
+
+def _worth(key: _Key, milli: int) -> int:
+    return milli * (_USDG_AN_ETH if key.quote == "usdg" else 1)
+
+
+def _pool(key: _Key, quote_milli: int, supply_bps: int) -> PoolPlan:
+    dynamic = key.fee_pips == DYNAMIC_FEE
+    return PoolPlan(
+        key.quote, 0 if dynamic else key.fee_pips, quote_milli, supply_bps, key.version,
+        hook=key.hook, tick_spacing=key.spacing, dynamic_fee=dynamic,
+    )  # fmt: skip
 
 
 def _probe_buys_raw(pool: PoolPlan) -> int:
@@ -139,6 +197,7 @@ _VALUES: dict[str, st.SearchStrategy[int]] = {
     "exact_approval": _ON,
     "silent": _ON,
     "bound": _ON,
+    "reflected_bps": st.one_of(st.sampled_from((1, 100, 500, 780, 1000, 2800, 2930, 5000)), _TAXES),
 }  # fmt: skip
 _OF_A_PROBE = ("max_sell_raw", "min_sell_raw", "max_wallet_raw")
 """Drawn in percent of what a probe buys."""
@@ -166,19 +225,30 @@ def _on_a_line(draw: st.DrawFn) -> Case:
     fee_pips = draw(st.sampled_from((100, 500, 3000)))
     name = draw(st.sampled_from((*_ON_A_LINE, "")))
     milli = 1_000_000 if name else draw(_THIN_MILLI)
-    pool = _pool(quote, fee_pips, milli * (_USDG_AN_ETH if quote == "usdg" else 1), 3000, 4)
+    key = _Key(4, quote, fee_pips)
+    pool = _pool(key, _worth(key, milli), 3000)
     return Case(((name, _drawn_value(draw, name, _ON_A_LINE[name], (pool,))),) if name else (), (pool,))
+
+
+_KINDS = ("any", "hooked", "line", "any", "beside", "any", "hooked", "any")
+_OF_A_TRADE = ("buy_tax_bps", "sell_tax_bps", "move_tax_bps", "reflected_bps", "stuck_bps", "max_sell_raw")
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Mostly few behaviours at once: many of them refuse, and hide what others do. A fifth lie on a line."""
-    if draw(st.sampled_from((False, False, True, False, False))):
+    """Mostly few behaviours at once: many of them refuse, and hide what others do. Some lie on a line, some
+    have a hooked pool beside a fair one, and some a hooked pool and what a token takes of trades."""
+    kind = draw(st.sampled_from(_KINDS))
+    if kind == "line":
         return draw(_on_a_line())
-    pools = draw(_pools())
-    count = draw(st.sampled_from(_COUNTS))
-    names = sorted(draw(st.lists(st.sampled_from(FIELDS), min_size=count, max_size=count, unique=True)))
-    return Case(tuple((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in names), pools)
+    names = _OF_A_TRADE if kind in ("beside", "hooked") else FIELDS
+    count = draw(st.sampled_from((0, 1, 2) if kind in ("beside", "hooked") else _COUNTS))
+    if kind == "hooked":
+        pools: tuple[PoolPlan, ...] = (_pool(draw(_hooked_keys()), 100_000, 3000),)
+    else:
+        pools = draw(_beside() if kind == "beside" else _pools())
+    on = sorted(draw(st.lists(st.sampled_from(names), min_size=count, max_size=count, unique=True)))
+    return Case(tuple((name, _drawn_value(draw, name, _VALUES[name], pools)) for name in on), pools)
 
 
 def _drawn_value(
@@ -207,7 +277,7 @@ def drawn(count: int, with_seed: int) -> list[Case]:
     def keep(case: Case) -> None:
         # Hypothesis likes to change one figure and try again.
         names = tuple(name for name, _ in case.on)
-        pools = tuple((p.version, p.quote, p.fee_pips, p.quote_milli == 0) for p in case.pools)
+        pools = tuple((p.version, p.quote, p.key_fee(), p.hook, p.quote_milli == 0) for p in case.pools)
         if len(found) < count:
             found.setdefault((names, pools), case)
 

@@ -5,7 +5,7 @@ Blocks are made by hand, so that a trade stands in the block of exactly the seco
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
@@ -21,8 +21,11 @@ DELAYS_S = (SOON_S, HOUR_S, DAY_S)
 BPS = 10_000
 
 _MOST_GAS = 2**24
-_APPROVED_BEFORE_S = 6
+_MOST_HOOKED_GAS = 3_000_000
+"""Nobody pays more to trade: in a pool with a hook no swap may take more."""
+_APPROVAL_GAS = 300_000
 _MAX = 2**256 - 1
+ZERO = "0x" + "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +58,22 @@ class Met:
     """What wallets met in one pool. ``size``: the largest at which it was bought, None when at none.
 
     ``sells`` are of all that was held, by wallet (0 or 1) and delay; None: refused. ``second_bought``:
-    whether the second wallet got any. ``half`` and ``handed`` are tried where less than half sold at once.
+    whether the second wallet got any. ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is
+    lost here of what was bought where it is cheapest. ``sliver`` is 1 % of it; ``handed`` is tried where less
+    than half sold at once. ``passed_raw``: what arrived of what left a wallet by a round trip's two moves
+    made without the swaps, where the pool has a hook; None: it would not be moved so.
     """
 
     pool: PoolPlan
     size: str | None = None
     sells: dict[tuple[int, int], Sale | None] = field(default_factory=dict)
     second_bought: bool = True
+    brought_raw: int = 0
+    exit_bps: int = 0
     half: Sale | None = None
     handed: Sale | None = None
+    sliver: Sale | None = None
+    passed_raw: tuple[int, int] | None = None
     small_loss_bps: int | None = None
     impact_bps: int | None = None
 
@@ -76,10 +86,21 @@ class _Purchase:
 
 
 class Chain:
-    """The local chain while wallets trade: time stands still between the blocks they make."""
+    """The local chain while wallets trade: time stands still between the blocks they make. ``bypass``: what
+    moves a token into the pool manager and out again."""
 
-    def __init__(self, rpc: SyncRpc, contracts: dict[str, str], token: str, usdg_an_eth_raw: int) -> None:
+    def __init__(
+        self,
+        rpc: SyncRpc,
+        contracts: dict[str, str],
+        token: str,
+        usdg_an_eth_raw: int,
+        hooks: dict[str, str],
+        bypass: str,
+    ) -> None:
         self.rpc = rpc
+        self.hooks = hooks
+        self.bypass = bypass
         self.contracts = contracts
         self.token = token
         self._usdg_an_eth_raw = usdg_an_eth_raw
@@ -111,6 +132,10 @@ class Chain:
         """What so much eth is worth in the money side's units."""
         return wei * self._usdg_an_eth_raw // 10**18 if quote == "usdg" else wei
 
+    def wei(self, raw: int, quote: str) -> int:
+        """What so much of the money side is worth."""
+        return raw * 10**18 // self._usdg_an_eth_raw if quote == "usdg" else raw
+
 
 class Trader:
     """One pool, traded in by wallets that behave like the two of a check."""
@@ -118,8 +143,10 @@ class Trader:
     def __init__(self, chain: Chain, pool: PoolPlan, manners: tuple[Environment, ...]) -> None:
         self._chain = chain
         self._pool = pool
-        self._place = Place(pool.quote, pool.fee_pips, pool.version, pool.tick_spacing)
+        hook = chain.hooks[f"{pool.hook}_{pool.quote}"] if pool.hook else ZERO
+        self._place = Place(pool.quote, pool.key_fee(), pool.version, pool.tick_spacing, hook)
         self._manners = manners
+        self._swap_gas = _MOST_HOOKED_GAS if pool.hook else _MOST_GAS
         self._paid_out_in = paid_out_in(self._place)
 
     def met(self) -> Met:
@@ -134,16 +161,60 @@ class Trader:
             sells = first | second
             at_once = (sells[which, SOON_S] for which in (0, 1) if (which, SOON_S) in sells)
             enough = all(sale is not None and sale.share_bps() > BPS // 2 + 1 for sale in at_once)
-            half, handed = (None, None) if enough else self._in_part(size)
-            return Met(self._pool, size, sells, bool(second), half, handed, *self._small(size, main))
+            parts = self._in_part(size, not enough)
+            brought_raw = main.bought_raw * SIZES[size]
+            small = self._small(size, main)
+            # The same moves: those of the small round trip, where there was one.
+            passed_raw = self._passed("thousandth" if small[0] is not None else size)
+            return Met(self._pool, size, sells, bool(second), brought_raw, 0, *parts, passed_raw, *small)
         return Met(self._pool)
 
-    def _in_part(self, size: str) -> tuple[Sale | None, Sale | None]:
-        """Half of it, and all of it from another wallet."""
+    def _in_part(self, size: str, handed_on: bool) -> tuple[Sale | None, Sale | None, Sale | None]:
+        """Half of it, all of it from another wallet where that is asked, and 1 % of it."""
         with self._chain.kept():
             purchase = self._buy(0, PROBE_WEI // SIZES[size])
             assert purchase is not None
-            return self._sell(0, purchase, SOON_S, BPS // 2), self._handed(purchase)
+            half = self._sell(0, purchase, SOON_S, BPS // 2)
+            sliver = self._sell(0, purchase, SOON_S, BPS // 100)
+            return half, self._handed(purchase) if handed_on else None, sliver
+
+    def lost_by(self, way_out: "Trader", size: str) -> int:
+        """What is lost, in bps of its worth, of what is bought here and sold there; all of it where less than
+        half sells."""
+        with self._chain.kept():
+            purchase = self._buy(0, PROBE_WEI // SIZES[size])
+            assert purchase is not None
+            sale = way_out._sell(0, purchase, SOON_S)
+        if sale is None or sale.sold_raw * 2 < sale.held_raw:
+            return BPS
+        paid_wei, back_wei = (
+            self._chain.wei(raw, trader._place.quote)
+            for raw, trader in ((sale.paid_raw, self), (sale.back_raw, way_out))
+        )
+        return max(0, -((back_wei - paid_wei) * BPS // paid_wei))
+
+    def _passed(self, size: str) -> tuple[int, int] | None:
+        """What arrives of what a buy of this size brought, moved into the pool manager and out again
+        without a swap, and what left."""
+        chain, bypass = self._chain, self._chain.bypass
+        if not self._pool.hook:
+            return None
+        with chain.kept():
+            purchase = self._buy(0, PROBE_WEI // SIZES[size])
+            assert purchase is not None
+            wallet, at_s = purchase.wallet, chain.now_s + 1 + SOON_S
+            receiver = self._wallet(f"beside {self._pool}", PROBE_WEI)
+            moved_raw = wallet.tokens(chain.token, at_s)
+            allow = calldata("approve(address,uint256)", bypass, moved_raw)
+            carry = calldata("carry(address,address,uint256)", chain.token, receiver.address, moved_raw)
+            self._queue(wallet, [Step(chain.token, allow)], _MOST_GAS, self._manners[0])
+            chain.mine(at_s - self._manners[0].approved_s)
+            (sent,) = self._queue(wallet, [Step(bypass, carry)], _MOST_GAS, self._manners[0])
+            chain.mine(at_s)
+            left_raw = moved_raw - wallet.tokens(chain.token)
+            if not wallet.receipt(sent).ok or left_raw <= 0:
+                return None
+            return receiver.tokens(chain.token), left_raw
 
     def _second(self, size: str) -> dict[tuple[int, int], Sale | None]:
         """The other wallet's sells, of a buy of its own size; none where it was not sold any."""
@@ -189,7 +260,7 @@ class Trader:
         if place.quote == "usdg":
             steps.insert(0, wallet.usdg_step(amount_raw, 2 * wei))
         before_wei = wallet.eth()
-        sent = self._queue(wallet, steps, _MOST_GAS, manner)
+        sent = self._queue(wallet, steps, self._swap_gas, manner)
         chain.mine(chain.now_s + 1)
         receipts = [wallet.receipt(one) for one in sent]
         assert all(receipt.ok for receipt in receipts[:-1])
@@ -209,8 +280,8 @@ class Trader:
         with self._chain.kept():
             held_raw = purchase.wallet.tokens(self._chain.token, at_s)
             asked_raw = max(1, held_raw * share_bps // BPS)
-            if self._manners[which].company and self._place.quote != "usdg":
-                self._stranger_buys(max(1, purchase.paid_raw // SIZES["thousandth"]), self._manners[which])
+            if self._manners[which].company:
+                self._strangers_buy(max(1, purchase.paid_raw // 2), self._manners[which])
             sold_raw, back_raw = self._sell_raw(which, purchase.wallet, at_s, held_raw, asked_raw)
         return Sale(purchase.paid_raw, held_raw, asked_raw, sold_raw, back_raw) if sold_raw > 0 else None
 
@@ -221,10 +292,10 @@ class Trader:
         chain, manner = self._chain, self._manners[which]
         allowed_raw = _MAX if manner.approves_all else None
         *approvals, swap = wallet.sell_steps(chain.token, self._place, asked_raw, allowed_raw)
-        self._queue(wallet, approvals, manner.approve_gas_limit, manner)
-        chain.mine(at_s - _APPROVED_BEFORE_S)
+        self._queue(wallet, approvals, _APPROVAL_GAS, manner)
+        chain.mine(at_s - manner.approved_s)
         before = wallet.money(self._paid_out_in)
-        (sent,) = self._queue(wallet, [swap], _MOST_GAS, manner)
+        (sent,) = self._queue(wallet, [swap], self._swap_gas, manner)
         chain.mine(at_s)
         done = wallet.receipt(sent)
         if not done.ok:
@@ -235,7 +306,7 @@ class Trader:
 
     def _handed(self, purchase: _Purchase) -> Sale | None:
         """Hands all of it to another wallet, which sells all that it got; where that is refused, half of what
-        was handed to it, and where that is, a tenth. None when nothing is sold."""
+        was handed to it. None when nothing is sold."""
         chain, handed_raw = self._chain, purchase.bought_raw
         at_s = chain.now_s + 1 + SOON_S
         receiver = self._wallet(f"receiver {self._pool}", PROBE_WEI)
@@ -245,7 +316,7 @@ class Trader:
         got_raw = receiver.tokens(chain.token)
         if not purchase.wallet.receipt(sent).ok or got_raw == 0:
             return None
-        for part_raw in (got_raw, handed_raw // 2, handed_raw // 10):
+        for part_raw in (got_raw, handed_raw // 2):
             with chain.kept():
                 asked_raw = max(1, part_raw)
                 sold_raw, back_raw = self._sell_raw(0, receiver, at_s + SOON_S, got_raw, asked_raw)
@@ -255,11 +326,14 @@ class Trader:
                 return Sale(paid_raw, handed_raw, handed_raw, sold_raw, back_raw)
         return None
 
-    def _stranger_buys(self, amount_raw: int, manner: Environment) -> None:
-        """Somebody else's small buy, in the block before the sell, as happens to everybody."""
-        stranger = self._wallet(f"stranger {self._pool}", PROBE_WEI)
-        steps = stranger.buy_steps(self._chain.token, self._place, amount_raw)
-        self._queue(stranger, steps, _MOST_GAS // 4, manner)
+    def _strangers_buy(self, amount_raw: int, manner: Environment) -> None:
+        """Two others' buys, half as large, in the block of the approvals, as happens to everybody."""
+        for number in (0, 1):
+            stranger = self._wallet(f"stranger {number} {self._pool}", 3 * PROBE_WEI)
+            steps = stranger.buy_steps(self._chain.token, self._place, amount_raw)
+            if self._place.quote == "usdg":
+                steps.insert(0, stranger.usdg_step(amount_raw, 2 * PROBE_WEI))
+            self._queue(stranger, steps, _MOST_HOOKED_GAS, manner)
 
     def _wallet(self, seed: str, wei: int) -> Wallet:
         return Wallet(self._chain.rpc, self._chain.contracts, seed, wei=wei)
@@ -267,3 +341,19 @@ class Trader:
     def _queue(self, wallet: Wallet, steps: list[Step], gas: int, manner: Environment) -> list[str]:
         max_fee_wei = 2 * self._chain.base_fee_wei + manner.tip_wei
         return wallet.queue(steps, gas, max_fee_wei, manner.tip_wei)
+
+
+def met_everywhere(chain: Chain, pools: tuple[PoolPlan, ...], manners: tuple[Environment, ...]) -> list[Met]:
+    """What wallets meet in every pool, alone, and on the way out of the cheapest one by the others."""
+    traders = [Trader(chain, pool, manners) for pool in pools]
+    found = [trader.met() for trader in traders]
+    cheapest = max(range(len(pools)), key=lambda number: found[number].brought_raw)
+    size = found[cheapest].size
+    if size is None:
+        return found
+    return [
+        met
+        if number == cheapest or met.size is None
+        else replace(met, exit_bps=traders[cheapest].lost_by(traders[number], size))
+        for number, met in enumerate(found)
+    ]

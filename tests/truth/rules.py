@@ -1,37 +1,52 @@
 """The published rules (docs/verdicts.md) applied to what wallets met. Nothing here is shared with the judge.
 
-Hooks do not come up, nor do launches: the pools here are keys without a hook.
+Launches do not come up. A pool's hook, where it has one, is a stranger's.
 """
 
+import re
+from dataclasses import replace
 from itertools import product
 
+from roundtrip.devnet.stories import PoolPlan
 from truth.reality import BPS, DELAYS_S, SOON_S, Met, Sale
 
-WARN_BPS, DANGER_BPS, HALF_BPS, TOLL_BPS = 1500, 5000, 5000, 1000
+WARN_BPS, DANGER_BPS, HALF_BPS, TOLL_BPS, HOOK_MARGIN_BPS = 1500, 5000, 5000, 1000, 100
 ROUNDING_BPS = 1
 """A figure this near to a line may lie on either side of it: simulated and real balances are rounded at
 different moments. Nothing else is tolerated."""
 
 Verdict = tuple[str, str]
+Finding = tuple[Verdict, PoolPlan | None]
+"""A verdict and the pool it speaks of; None where nothing sells."""
 
 
-def verdicts(found: list[Met]) -> set[Verdict]:
-    """Every code and level that the rules allow; more than one only where a figure lies on a line."""
+def findings(found: list[Met]) -> set[Finding]:
+    """Every verdict and pool that the rules allow; more than one only where a figure lies on a line."""
     if all(met.size is None for met in found):
         empty = all(met.pool.quote_milli == 0 for met in found)
-        return {("empty_pool" if empty else "cannot_buy", "warn")}
-    accepted = set()
-    for slack_bps, near_bps in product((-ROUNDING_BPS, 0, ROUNDING_BPS), (0, ROUNDING_BPS)):
-        selling = [met for met in found if met.size and sells(met, slack_bps)]
+        return {(("empty_pool" if empty else "cannot_buy", "warn"), None)}
+    accepted: set[Finding] = set()
+    steps = (-ROUNDING_BPS, 0, ROUNDING_BPS)
+    for slack_bps, near_bps, keep_slack_bps in product(steps, (0, ROUNDING_BPS), steps):
+        judged = _with_exits(found, slack_bps)
+        selling = [met for met in judged if met.size and sells(met, slack_bps)]
         best = min((_rank(met, slack_bps) for met in selling), default=None)
         if best is None:
-            accepted.add(("cannot_sell", "danger"))
+            accepted.add((("cannot_sell", "danger"), None))
             continue
         for met in selling:
-            group, loss = _rank(met, slack_bps)
-            if group == best[0] and loss <= best[1] + near_bps:
-                accepted.add(_cost(met, slack_bps))
+            group, had, _ = _rank(met, slack_bps)
+            if (group, had) <= (best[0], best[1] + near_bps * met.brought_raw) and group == best[0]:
+                accepted.add((_cost(met, slack_bps, keep_slack_bps), met.pool))
     return accepted
+
+
+def _with_exits(found: list[Met], slack_bps: int) -> list[Met]:
+    """What is lost on the way out counts where the cheapest pool does not take the sell."""
+    cheapest = max(found, key=lambda met: met.brought_raw)
+    if sells(cheapest, slack_bps):
+        return [replace(met, exit_bps=0) for met in found]
+    return found
 
 
 def sells(met: Met, slack_bps: int = 0) -> bool:
@@ -86,18 +101,26 @@ def _fees_bps(met: Met, slack_bps: int) -> int:
     return max([met.small_loss_bps or 0, *losses])
 
 
-def _rank(met: Met, slack_bps: int) -> tuple[int, int]:
-    """All of it at once is best, then half of it, then only in part or later; within each by loss."""
+def _group(met: Met, slack_bps: int) -> int:
+    """0: all of it sold, at once and later. 1: half of it at once. 2: only in part or later."""
     soon = _worse(met, SOON_S)
-    if soon is not None and _enough(soon, slack_bps):
-        whole = all(sale is not None and sale.whole() for sale in _of(met, SOON_S))
-        return (0 if whole else 1), _worse_loss(met, SOON_S)
-    return 2, _fees_bps(met, slack_bps)
+    if soon is None or not _enough(soon, slack_bps):
+        return 2
+    later = [sale for delay_s in DELAYS_S for sale in _of(met, delay_s)]
+    return 0 if all(sale is not None and sale.whole() for sale in later) else 1
 
 
-def _cost(met: Met, slack_bps: int) -> Verdict:
-    fees, impact = _fees_bps(met, slack_bps), met.impact_bps or 0
-    keep = keep_bps(met.pool.fee_pips)
+def _rank(met: Met, slack_bps: int) -> tuple[int, int, bool]:
+    """What sells in whole and lasts comes first, then where most is had in the end; a hooked pool has to be
+    better by more than the margin."""
+    margin_bps = HOOK_MARGIN_BPS if met.pool.hook else 0
+    worst_bps = max(_fees_bps(met, slack_bps), met.impact_bps or 0, met.exit_bps)
+    return _group(met, slack_bps), -met.brought_raw * (BPS - worst_bps - margin_bps), bool(met.pool.hook)
+
+
+def _cost(met: Met, slack_bps: int, keep_slack_bps: int) -> Verdict:
+    fees, impact = _fees_bps(met, slack_bps), max(met.impact_bps or 0, met.exit_bps)
+    keep = _kept_by_hook(met, keep_slack_bps) if met.pool.hook else keep_bps(met.pool.fee_pips)
     worst = max(fees, impact) + slack_bps
     if worst >= WARN_BPS:
         level = "danger" if worst >= DANGER_BPS else "warn"
@@ -106,11 +129,72 @@ def _cost(met: Met, slack_bps: int) -> Verdict:
         return max(parts, key=lambda code: parts[code]), level
     if keep >= TOLL_BPS:
         return "toll_pool", "warn"
-    later = (sale for delay in DELAYS_S for sale in _of(met, delay))
-    steady = met.second_bought and all(sale is not None and sale.whole() for sale in later)
+    in_part = met.half is not None and met.sliver is not None
+    steady = met.second_bought and in_part and _group(met, slack_bps) == 0
     return "ok", "ok" if steady else "warn"
+
+
+def _kept_by_hook(met: Met, slack_bps: int) -> int:
+    """What a small round trip loses beyond what the token takes of the same two moves without the swaps; all
+    of it where the token would not be moved so. Where all that was bought loses more, that counts."""
+    losses = [0, met.small_loss_bps or 0]
+    if _worse(met, SOON_S) is not None:
+        losses.append(_worse_loss(met, SOON_S))
+    lost = min(BPS, max(losses))
+    if met.passed_raw is None:
+        return lost
+    arrived_raw, left_raw = met.passed_raw
+    if arrived_raw == 0:
+        return 0
+    return max(0, BPS - (BPS - lost) * left_raw // arrived_raw + slack_bps)
 
 
 def keep_bps(fee_pips: int) -> int:
     """What a pool's own fee keeps of a round trip, rounded up."""
     return BPS + -((10**6 - fee_pips) ** 2 * BPS // 10**12)
+
+
+# --- what a sentence says of parts ---------------------------------------------------------------
+
+_NO_MORE = re.compile(r"no more than ([0-9.]+) % of it can be sold")
+_NOT_SOLD = "bought and not sold"
+_STRAIGHT_BACK = re.compile(r"bought and ([0-9.]+) % of it sold straight back, no more")
+
+
+def wrong_words(text: str, met: Met | None) -> str:
+    """What a sentence about parts says that wallets did not meet in the pool it speaks of; empty: nothing."""
+    if met is None or not met.size:
+        return ""
+    said = _NO_MORE.search(text)
+    if said and abs(_bps(said[1]) - _most_bps(met)) > ROUNDING_BPS:
+        return f"as much as {_most_bps(met)} bps sells"
+    if _NOT_SOLD in text and _most_bps(met) > 0:
+        return f"{_most_bps(met)} bps of it sells"
+    if "up to half of it" in text and not _enough(met.half, ROUNDING_BPS):
+        return "half of it does not sell"
+    soon, said = _worse(met, SOON_S), _STRAIGHT_BACK.search(text)
+    if said and (soon is None or abs(_bps(said[1]) - soon.share_bps()) > ROUNDING_BPS):
+        return f"sold straight back: {soon}"
+    return ""
+
+
+def overlooked(text: str, found: list[Met]) -> str:
+    """Which pool sells more than a sentence says that can be sold; empty: none."""
+    said = _NO_MORE.search(text)
+    if not said and _NOT_SOLD not in text:
+        return ""
+    bound_bps = _bps(said[1]) + ROUNDING_BPS if said else 0
+    more = (f"{_most_bps(met)} bps of it sells in {met.pool}" for met in found if _most_bps(met) > bound_bps)
+    return next(more, "")
+
+
+def _most_bps(met: Met) -> int:
+    """The largest share that every wallet sold in one of the ways a check tries."""
+    if not met.size:
+        return 0
+    tried = [*(_worse(met, delay_s) for delay_s in DELAYS_S), met.half, met.sliver, met.handed]
+    return max((sale.share_bps() for sale in tried if sale is not None), default=0)
+
+
+def _bps(percent: str) -> int:
+    return round(float(percent) * 100)

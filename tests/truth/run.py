@@ -51,14 +51,14 @@ def _run(cases: list[Case]) -> list[Trial]:
 
 
 def _shown(trial: Trial) -> Trial:
-    if not trial.agrees():
+    if not trial.agrees() or trial.wrong_words() or trial.overlooked() or trial.cells:
         print(trial.story(), end="\n\n", flush=True)
     return trial
 
 
 def bar_is_met(trials: list[Trial]) -> bool:
     """No false ok, no false trap, no other verdict than what wallets met, unknown under one in a hundred."""
-    wrong = [trial for trial in trials if not trial.agrees() and not trial.unknown()]
+    wrong = [t for t in trials if t.wrong_words() or (not t.agrees() and not t.unknown())]
     false = [trial for trial in trials if trial.false_ok() or trial.false_trap()]
     unknown = sum(trial.unknown() for trial in trials)
     return not wrong and not false and unknown < max(1, _MOST_UNKNOWN * len(trials))
@@ -81,6 +81,8 @@ def table(trials: list[Trial]) -> str:
         f"false traps: {sum(trial.false_trap() for trial in trials)}",
         f"unknown: {unknown} ({unknown / len(trials):.2%})",
         f"other disagreements: {sum(not t.agrees() and not t.unknown() for t in trials)}",
+        f"sentences that say something else of parts: {sum(bool(t.wrong_words()) for t in trials)}",
+        f"sentences that overlook what sells in another pool: {sum(bool(t.overlooked()) for t in trials)}",
         f"traps that one wallet could sell and another could not: {sum(t.two_faced() for t in trials)}",
         f"simulated sells that differ from the real ones: {sum(len(trial.cells) for trial in trials)}",
     ]
@@ -89,7 +91,7 @@ def table(trials: list[Trial]) -> str:
 
 def _met(trial: Trial) -> str:
     """What wallets met; where a figure lies on a line and the verdict is allowed, that one."""
-    return "/".join(trial.said if trial.agrees() else min(trial.allowed))
+    return "/".join(trial.said if trial.agrees() else min(said for said, _ in trial.allowed))
 
 
 if __name__ == "__main__":

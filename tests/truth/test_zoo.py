@@ -1,6 +1,6 @@
 """The zoo: traps and harmless oddities, deployed as the test runs, against what real wallets meet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -16,6 +16,7 @@ from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
+from support.wallet import Place, Wallet
 from truth.test_truth import expected, probe_raw, trade
 
 V3 = (PoolPlan(),)
@@ -101,15 +102,23 @@ ANIMALS = (
     Animal("odd_zero_supply"),
     Animal("odd_24_decimals", decimals=24),
     Animal("odd_0_decimals", decimals=0),
+    Animal("odd_dear_approval", (2,)),
+    Animal("odd_dear_approval", (5,)),
+    Animal("odd_dear_approval", (5,), V4),
 )
 
 BY_MANNER = (
-    "detect_same_block",
-    "detect_delays",
-    "detect_exact_approval",
-    "unlucky_wallets",
-    "last_buyer_only",
-    "detect_other_money",
+    Animal("detect_same_block"),
+    Animal("detect_delays"),
+    Animal("detect_exact_approval"),
+    Animal("unlucky_wallets"),
+    Animal("last_buyer_only"),
+    Animal("detect_other_money"),
+    Animal("detect_approval_age", (6,)),
+    Animal("others_in_between", (1, 0)),
+    Animal("others_in_between", (2, 0)),
+    Animal("others_in_between", (1, 30_000)),
+    Animal("others_in_between", (1, 0), (PoolPlan("usdg", quote_milli=70_000_000),)),
 )
 """They refuse wallets that trade otherwise than the one in these tests, or some wallets and not others."""
 
@@ -127,7 +136,9 @@ place of an approval, or chance decides."""
 
 def test_every_animal_is_here() -> None:
     sources = {path.stem for path in (PROJECT / "contracts" / "zoo").glob("*.vy")}
-    assert sources == {animal.source for animal in ANIMALS} | ELSEWHERE | set(BY_MANNER)
+    assert sources == {animal.source for animal in ANIMALS} | ELSEWHERE | {
+        animal.source for animal in BY_MANNER
+    }
 
 
 @pytest.mark.parametrize(
@@ -151,18 +162,63 @@ async def test_the_verdict_is_what_a_wallet_meets(
     assert (verdict.code, verdict.level) == expected(story, found), verdict.text
 
 
-@pytest.mark.parametrize("source", BY_MANNER)
-async def test_what_holds_for_some_manners_of_trading_only_is_never_ok(
-    ctx: Context, rpc: SyncRpc, built: Built, source: str
-) -> None:
-    extra = (int(built.contracts["usdg"], 16),) if source == "detect_other_money" else ()
-    story = Animal(source, extra).story()
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
-    token = put_token(
-        deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
-    )
+def _named(animal: Animal) -> str:
+    return f"{animal.source}{list(animal.extra)}{animal.pools[0].quote}"
+
+
+def _put(rpc: SyncRpc, built: Built, animal: Animal) -> str:
+    if animal.source == "detect_other_money":
+        animal = replace(animal, extra=(int(built.contracts["usdg"], 16),))
+    story, deployer = animal.story(), Deployer(rpc, rpc.call("eth_accounts")[0])
+    code = compile_contract(PROJECT / "contracts" / story.source)
+    token = put_token(deployer, built.contracts, story, code)
     deployer.settle()
+    return token
+
+
+@pytest.mark.parametrize("animal", BY_MANNER, ids=_named)
+async def test_what_holds_for_some_manners_of_trading_only_is_never_ok(
+    ctx: Context, rpc: SyncRpc, built: Built, animal: Animal
+) -> None:
+    token = _put(rpc, built, animal)
     await ctx.heads.refresh()
     for _ in range(3):
         verdict = judge(await gather(ctx, Address(token), Meter()), POLICY).verdict
         assert verdict.level != "ok", verdict.text
+
+
+@pytest.mark.parametrize("animal", [a for a in BY_MANNER if a.source == "others_in_between"], ids=_named)
+def test_a_real_wallet_sells_until_others_have_bought(rpc: SyncRpc, built: Built, animal: Animal) -> None:
+    (pool,), (others, _) = animal.pools, animal.extra
+    token = _put(rpc, built, animal)
+    amount_raw = 350 * 10**6 if pool.quote == "usdg" else 10**17
+
+    def buyer(seed: str, paid_raw: int) -> Wallet:
+        wallet = Wallet(rpc, built.contracts, f"{seed} {token}")
+        if pool.quote == "usdg":
+            wallet.get_usdg(paid_raw)
+        assert wallet.buy(token, pool.quote, pool.fee_pips, paid_raw)
+        return wallet
+
+    def sells() -> bool:
+        return wallet.sell(token, pool.quote, pool.fee_pips, wallet.tokens(token) // 2).ok
+
+    wallet = buyer("first", amount_raw)
+    for number in range(others):
+        assert sells()
+        buyer(f"other {number}", amount_raw // 10)
+    assert not sells()
+
+
+@pytest.mark.parametrize(("after_s", "sold"), [(5, False), (6, True), (7, False)])
+def test_a_real_wallet_sells_six_seconds_after_its_approval_and_at_no_other_second(
+    rpc: SyncRpc, built: Built, after_s: int, sold: bool
+) -> None:
+    token = _put(rpc, built, Animal("detect_approval_age", (6,)))
+    wallet = Wallet(rpc, built.contracts, "punctual")
+    assert wallet.buy(token, "weth", 3000, 10**17)
+    approve, sell = wallet.sell_steps(token, Place("weth", 3000), wallet.tokens(token))
+    assert wallet.send(approve.to, approve.data).ok
+    approved_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    rpc.call("evm_setNextBlockTimestamp", approved_s + after_s)
+    assert wallet.send(sell.to, sell.data).ok is sold

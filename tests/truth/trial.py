@@ -21,7 +21,7 @@ from roundtrip.domain.verdict import judge
 from roundtrip.services.gather import gather
 from truth import rules
 from truth.cases import SETTLED_S, Case
-from truth.reality import BPS, Chain, Met, Trader
+from truth.reality import BPS, ZERO, Chain, Met, met_everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,22 @@ class Trial:
     said: rules.Verdict
     text: str
     best: PoolPlan | None
-    allowed: frozenset[rules.Verdict]
+    allowed: frozenset[rules.Finding]
     met: tuple[Met, ...]
     cells: tuple[str, ...]
 
     def agrees(self) -> bool:
-        return self.said in self.allowed
+        """The verdict is one that the rules allow, and of the pool that they choose."""
+        return (self.said, self.best) in self.allowed or (self.said, None) in self.allowed
+
+    def wrong_words(self) -> str:
+        """What the sentence says of parts, and wallets did not meet."""
+        spoken_of = next((met for met in self.met if met.pool == self.best), None)
+        return rules.wrong_words(self.text, spoken_of)
+
+    def overlooked(self) -> str:
+        """The sentence says of the token that no more of it sells, and in another pool more does."""
+        return rules.overlooked(self.text, list(self.met))
 
     def unknown(self) -> bool:
         return self.said[1] == "unknown"
@@ -60,29 +70,35 @@ class Trial:
 
     def story(self) -> str:
         """For a reader: what was said, what was met, and how to try it again."""
-        allowed = " or ".join("/".join(one) for one in sorted(self.allowed))
-        lines = [f"said {'/'.join(self.said)} ({self.text}), wallets met {allowed}"]
+        allowed = " or ".join(sorted({f"{'/'.join(said)} in {_named(pool)}" for said, pool in self.allowed}))
+        said = f"{'/'.join(self.said)} in {_named(self.best)}"
+        lines = [f"said {said} ({self.text}), wallets met {allowed}"]
+        lines += [f"  wrong words: {words}" for words in (self.wrong_words() or self.overlooked(),) if words]
         lines += [f"  {met}" for met in self.met]
         lines += [f"  simulated otherwise: {cell}" for cell in self.cells]
         return "\n".join([*lines, f"  again: make truth CASE='{self.case.text()}'"])
 
 
+def _named(pool: PoolPlan | None) -> str:
+    return f"v{pool.version} {pool.quote} {pool.key_fee()} {pool.hook}".strip() if pool else "none"
+
+
 @cache
-def _code() -> str:
-    return compile_contract(PROJECT / "contracts" / "truth" / "composed.vy")
+def _code(stem: str) -> str:
+    return compile_contract(PROJECT / "contracts" / "truth" / f"{stem}.vy")
 
 
 async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
     """Deploys the token, checks it, trades it, and takes everything back."""
     snapshot = rpc.call("evm_snapshot")
     try:
-        token = _deployed(rpc, built, case)
+        token, bypass = _deployed(rpc, built, case)
         evidence = await _evidence(rpc, built, Address(token), case)
         price = evidence.market.usdg_per_eth_raw
         assert not isinstance(price, Missing)
-        chain = Chain(rpc, built.contracts, token, price)
+        chain = Chain(rpc, built.contracts, token, price, built.hooks, bypass)
         with chain.by_hand():
-            met = tuple(Trader(chain, pool, evidence.environments).met() for pool in case.pools)
+            met = tuple(met_everywhere(chain, case.pools, evidence.environments))
     finally:
         # anvil has lost a transaction sent right after a revert that made its nonce free again.
         rpc.call("evm_mine")
@@ -94,20 +110,25 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
         case,
         (verdict.code, verdict.level),
         verdict.text,
-        next((pool for pool in case.pools if best and _is(best, pool)), None),
-        frozenset(rules.verdicts(list(met))),
+        next((pool for pool in case.pools if best and _is(best, pool, built.hooks)), None),
+        frozenset(rules.findings(list(met))),
         met,
-        tuple(line for one in met for line in _otherwise(evidence, one)),
+        tuple(line for one in met for line in _otherwise(evidence, one, built.hooks)),
     )
 
 
-def _deployed(rpc: SyncRpc, built: Built, case: Case) -> str:
+def _deployed(rpc: SyncRpc, built: Built, case: Case) -> tuple[str, str]:
+    """The token, and what moves it past its pools where one has a hook."""
     deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
-    token = put_token(deployer, built.contracts, case.story(), _code())
+    token = put_token(deployer, built.contracts, case.story(), _code("composed"), built.hooks)
+    bypass = ZERO
+    if any(pool.hook for pool in case.pools):
+        manager = built.contracts["v4PoolManager"]
+        bypass = deployer.create(_code("past_the_pool"), ["address"], [manager]).lower()
     deployer.settle()
     now_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
     rpc.call("evm_mine", hex(now_s + SETTLED_S))
-    return token
+    return token, bypass
 
 
 async def _evidence(rpc: SyncRpc, built: Built, token: Address, case: Case) -> Evidence:
@@ -122,14 +143,18 @@ async def _evidence(rpc: SyncRpc, built: Built, token: Address, case: Case) -> E
 # --- to the wei -------------------------------------------------------------------------------------
 
 
-def _is(found: VenueEvidence, pool: PoolPlan) -> bool:
-    key = (f"amm_v{pool.version}", pool.quote, pool.fee_pips)
-    return (found.venue.kind, found.venue.quote, found.venue.fee_pips) == key
+def _is(found: VenueEvidence, pool: PoolPlan, hooks: dict[str, str]) -> bool:
+    venue = found.venue
+    hook = hooks[f"{pool.hook}_{pool.quote}"] if pool.hook else None
+    key = (f"amm_v{pool.version}", pool.quote, pool.key_fee(), hook)
+    if (venue.kind, venue.quote, venue.fee_pips, venue.hook) != key:
+        return False
+    return pool.tick_spacing in (None, venue.tick_spacing)
 
 
-def _otherwise(evidence: Evidence, met: Met) -> list[str]:
+def _otherwise(evidence: Evidence, met: Met, hooks: dict[str, str]) -> list[str]:
     """Where the simulated sells of all of it came to something else than the real ones."""
-    venue = next((venue for venue in evidence.venues if _is(venue, met.pool)), None)
+    venue = next((venue for venue in evidence.venues if _is(venue, met.pool, hooks)), None)
     if venue is None:
         return [f"{met.pool} was not looked at"]
     found = []

@@ -156,11 +156,13 @@ def read_carried(results: Results | Missing, moved_raw: int) -> Carried | Refuse
     refused = _first_refusal(results, (("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")))
     if refused is not None:
         return refused
-    told = [results[name] for name in ("pool-before", "pool-after", "paid-out")]
-    before, after, received = (abi.uint_at(one.data, 0) if one.ok else None for one in told)
-    if before is None or after is None or received is None:
+    told = [results[name] for name in ("pool-before", "pool-after", "paid-out", "pull-left")]
+    before, after, received, left = (abi.uint_at(one.data, 0) if one.ok else None for one in told)
+    if before is None or after is None or received is None or left is None:
         return Missing("token", "the token does not tell balances")
-    return Carried(moved_raw, after - before, received)
+    # What the token left where it was is not taken: only what moved is compared.
+    went = max(1, moved_raw - left)
+    return Carried(moved_raw, (after - before) * moved_raw // went, received)
 
 
 _Leg = Literal["fund", "buy", "approve", "transfer", "sell"]

@@ -213,14 +213,16 @@ def pull_plan(
     sell_calls = place.file.plan_sell(place.venue, setting.token, contracts, bought_raw, buyer)
     puller, pull = place.file.plan_pull(place.venue, setting.token, contracts, bought_raw, buyer)
     steps = [Step(f"approve-{n}", buyer, call, limit) for n, call in enumerate(sell_calls[:-1])]
-    pulled = Step("pull", puller, pull, limit)
+    most = setting.policy.hook_gas_limit if place.venue.rival_hook() else limit
+    pulled = Step("pull", puller, pull, most)
     payers = [(puller, WEI_PER_ETH)]
     if place.venue.keeps_by_hook():
         payer, _ = place.file.plan_pay_out(place.venue, setting.token, contracts, buyer)
         paid_out = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, bought_raw))
         before, after = (_token_read(f"pool-{n}", setting, environment, payer) for n in ("before", "after"))
         last = _token_read("paid-out", setting, environment, environment.receiver)
-        steps += [before, pulled, after, Step("pay-out", payer, paid_out, limit), last]
+        left = _token_read("pull-left", setting, environment, buyer)
+        steps += [before, pulled, after, left, Step("pay-out", payer, paid_out, most), last]
         payers.append((payer, WEI_PER_ETH))
     else:
         steps.append(pulled)

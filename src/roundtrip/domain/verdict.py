@@ -11,7 +11,7 @@ from .evidence import Evidence, Missing
 from .exits import with_exits
 from .missing import gaps, possible_codes
 from .policy import Policy
-from .readings import VenueReading, read_venue
+from .readings import Sale, VenueReading, read_venue
 from .venue_code import Level, code_of, rank, takes_sells
 
 CODES = (
@@ -91,11 +91,17 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
     if "bought" in statuses:
         best = _best(readings, policy)
         if best is None:
-            return _Finding("cannot_sell", "danger", statuses.index("bought"))
+            tried = [i for i, status in enumerate(statuses) if status == "bought"]
+            return _Finding("cannot_sell", "danger", max(tried, key=lambda i: _sold(readings[i])))
         return _Finding(*code_of(readings[best], policy), best)
     if "refused" in statuses:
         return _Finding("cannot_buy", "warn")
     return _Finding("empty_pool" if "dry" in statuses else "no_pool", "warn")
+
+
+def _sold(reading: VenueReading) -> tuple[bool, int]:
+    shares = [sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)]
+    return reading.fickle is True, max(shares, default=0)
 
 
 def _best(readings: tuple[VenueReading, ...], policy: Policy) -> int | None:

@@ -56,12 +56,15 @@ def _brought(venue: Tried) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One simulation: which venue's, and the probe. Neither a probe nor ``crossed``: the token's own word."""
+    """One simulation: which venue's, and the probe. Neither a probe nor ``crossed``: the token's own word,
+    and what is carried past the pool; ``small`` of that only, at a thousandth, for where more is refused.
+    """
 
     number: int
     plan: Plan
     probe: Probe | None = None
     crossed: bool = False
+    small: bool = False
 
 
 async def second_trip(run: Run, venues: list[Tried]) -> tuple[VenueEvidence, ...]:
@@ -74,6 +77,9 @@ async def second_trip(run: Run, venues: list[Tried]) -> tuple[VenueEvidence, ...
             known = replace(known, cells=(*known.cells, _cell(run, venue, one.probe, results)))
         elif one.crossed:
             known = replace(known, crossed=_crossed(run, venues, venue, results))
+        elif one.small:
+            if isinstance(known.carried, Refused):
+                known = replace(known, carried=_carried(venue, results, "thousandth"))
         else:
             told = results if isinstance(results, Refused) else outcomes.read_told(results, "pull")
             known = replace(known, told_on_sell=told, carried=_carried(venue, results))
@@ -90,6 +96,8 @@ def _asked(run: Run, venues: list[Tried]) -> Iterator[_Asked]:
         for probe in _probes(run, venue, size):
             yield _Asked(number, _sell_plan(run, venue, probe), probe)
         yield _Asked(number, _pull_plan(run, venue, size))
+        if venue.place.venue.keeps_by_hook() and venue.bought("thousandth"):
+            yield _Asked(number, _pull_plan(run, venue, "thousandth"), small=True)
         if cheapest is not None and venue is not cheapest:
             yield _Asked(number, _cross_plan(run, cheapest, venue), crossed=True)
 
@@ -106,12 +114,14 @@ async def _ask(run: Run, venues: list[Tried], asked: list[_Asked]) -> list[Resul
     return found
 
 
-def _carried(venue: Tried, results: Results | Missing | Refused) -> Carried | Refused | Missing | None:
+def _carried(
+    venue: Tried, results: Results | Missing | Refused, at: Size | None = None
+) -> Carried | Refused | Missing | None:
     if not venue.place.venue.keeps_by_hook():
         return None
     if isinstance(results, Refused):
         return results
-    size = venue.main_size()
+    size = at or venue.main_size()
     bought = venue.bought(size) if size is not None else None
     return outcomes.read_carried(results, 0 if bought is None else max(1, bought.received_raw))
 

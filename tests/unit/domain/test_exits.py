@@ -1,0 +1,109 @@
+"""What is bought where it is cheapest must sell somewhere."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundtrip.domain.evidence import Bought, Buy, CellOutcome, Refused, Sold, VenueEvidence
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import BPS
+from roundtrip.domain.verdict import Judgement, judge
+from unit.domain.builders import (
+    BOUGHT_RAW,
+    NO_MONEY,
+    NODE,
+    PAID_RAW,
+    cells,
+    evidence,
+    refused_cells,
+    venue,
+)
+
+
+def cheaper(found: VenueEvidence, times: int = 1000) -> VenueEvidence:
+    """The same venue where a buy brings so many times the tokens."""
+
+    def more(buy: Buy) -> Buy:
+        assert isinstance(buy.outcome, Bought)
+        return replace(buy, outcome=replace(buy.outcome, received_raw=buy.outcome.received_raw * times))
+
+    return replace(found, buys=tuple(map(more, found.buys)))
+
+
+TRAP = cheaper(venue(refused_cells()))
+"""Brings most, and does not take the sell."""
+
+
+def crossed(back_bps: int, share_bps: int = BPS) -> Sold:
+    """What was bought in the trap, sold elsewhere for so much of what it cost."""
+    back_raw, sold_raw = PAID_RAW * back_bps // BPS, BOUGHT_RAW * share_bps // BPS
+    return Sold(PAID_RAW, BOUGHT_RAW, BOUGHT_RAW, sold_raw, back_raw, 1, 1)
+
+
+def judged(outcome: CellOutcome | None, trap: VenueEvidence = TRAP) -> Judgement:
+    return judge(evidence(trap, replace(venue(), crossed=outcome)), POLICY)
+
+
+def seen(outcome: CellOutcome | None, trap: VenueEvidence = TRAP) -> tuple[str, str]:
+    verdict = judged(outcome, trap).verdict
+    return verdict.code, verdict.level
+
+
+@pytest.mark.parametrize("no", [NO_MONEY, Refused("approve", None, 1), Refused("transfer", "no", 1)])
+def test_a_pool_that_takes_back_only_its_own_is_no_way_out(no: Refused) -> None:
+    assert seen(no) == ("thin_pool", "danger")
+    assert "does not sell there" in judged(no).verdict.text
+
+
+@pytest.mark.parametrize(
+    ("back_bps", "found"),
+    [(30_000, ("ok", "ok")), (BPS, ("ok", "ok")), (8501, ("ok", "ok")), (8500, ("thin_pool", "warn")),
+     (5001, ("thin_pool", "warn")), (5000, ("thin_pool", "danger")), (0, ("thin_pool", "danger"))],
+)  # fmt: skip
+def test_what_is_lost_on_the_way_out_counts(back_bps: int, found: tuple[str, str]) -> None:
+    assert seen(crossed(back_bps)) == found
+
+
+def test_less_than_half_sold_is_no_way_out() -> None:
+    assert seen(crossed(BPS, 4999)) == ("thin_pool", "danger")
+    assert seen(crossed(BPS, 5000)) == ("ok", "ok")
+
+
+@pytest.mark.parametrize("unknown", [Refused("buy", "no", 1), Refused("fund", None, 1), None])
+def test_a_way_out_that_was_not_tried_says_nothing(unknown: Refused | None) -> None:
+    assert seen(unknown) == ("ok", "ok")
+
+
+def test_where_the_cheapest_pool_takes_the_sell_nobody_needs_a_way_out() -> None:
+    assert seen(NO_MONEY, cheaper(venue(), 2)) == ("ok", "ok")
+
+
+def test_a_trap_that_is_dearer_than_the_fair_pool_does_not_matter() -> None:
+    found = judge(evidence(venue(refused_cells()), replace(cheaper(venue(), 2), crossed=None)), POLICY)
+    assert (found.verdict.code, found.verdict.level) == ("ok", "ok")
+
+
+def test_a_lost_way_out_is_unproven_unless_it_cannot_matter() -> None:
+    assert seen(NODE)[0] == "unproven"
+    unsure = cheaper(venue(refused_cells(full=NODE, full_again=NODE)))
+    assert seen(crossed(BPS), unsure)[0] == "ok"
+
+
+def test_a_trap_that_may_sell_leaves_the_way_out_open() -> None:
+    unsure = cheaper(venue(refused_cells(hour=NODE)))
+    assert seen(NO_MONEY, unsure)[0] == "unproven"
+
+
+def test_money_is_compared_in_eth() -> None:
+    # Paid in eth and sold for usdg: 300 usdg are 0.1 eth here.
+    sold = replace(crossed(BPS), back_raw=300 * 10**6)
+    out = replace(venue(quote="usdg"), crossed=sold)
+    assert judge(evidence(TRAP, out), POLICY).verdict.level == "ok"
+    dear = replace(out, crossed=replace(sold, back_raw=3 * 10**6))
+    assert judge(evidence(TRAP, dear), POLICY).verdict.code == "thin_pool"
+
+
+def test_several_cheap_pools_are_judged_by_the_cheapest() -> None:
+    fair = replace(venue(), crossed=crossed(BPS))
+    found = judge(evidence(cheaper(venue(cells(200)), 2), TRAP, fair), POLICY)
+    assert found.verdict.level == "ok"

@@ -1,0 +1,91 @@
+"""Which venues are judged, and how what is asked of a node is put into requests."""
+
+from dataclasses import replace
+
+from roundtrip.chain.probes import Place
+from roundtrip.chain.rpc import NodeAnswerTooLarge
+from roundtrip.chain.simulate import Plan
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import Bought, Buy, Missing, Refused, Venue
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.services.run import _MOST_PLANS_A_REQUEST, Tried, _grouped
+from roundtrip.services.second_trip import best
+from roundtrip.venues import amm_v4
+from unit.chain.samples import ENVIRONMENT
+from unit.domain.builders import ABSENT, LIQUID, NODE
+from unit.venues.network import BELOW, address
+
+HOOK = address(0xC4)
+
+
+def pool(number: int, hook: bool = False, fee_pips: int = 3000) -> Venue:
+    """A pool of its own for every number."""
+    return amm_v4.pool("amm_v4", BELOW, "eth", ZERO_ADDRESS, fee_pips, number + 1, HOOK if hook else None)
+
+
+def tried(venue: Venue, brought_raw: int) -> Tried:
+    bought = Bought(POLICY.probe_wei, brought_raw, POLICY.probe_wei, 100_000)
+    return Tried(Place(venue, amm_v4), LIQUID, (Buy("probe", 0, bought),), None)
+
+
+def numbers(found: list[Tried]) -> list[int]:
+    return [one.place.venue.tick_spacing - 1 for one in found]
+
+
+def test_of_many_pools_those_are_judged_on_which_a_buy_brings_most() -> None:
+    found = best([tried(pool(n), 1000 + n) for n in range(12)], POLICY)
+    assert numbers(found) == list(range(4, 12))
+
+
+def test_half_of_the_places_are_for_pools_without_a_strangers_hook() -> None:
+    baits = [tried(pool(n, hook=True), 9000 + n) for n in range(12)]
+    fair = [tried(pool(20 + n), 1000 + n) for n in range(6)]
+    assert numbers(best(baits + fair, POLICY)) == [8, 9, 10, 11, 22, 23, 24, 25]
+    assert numbers(best([*baits, fair[0]], POLICY)) == [*range(5, 12), 20]
+
+
+def test_pools_whose_fee_is_a_toll_come_last() -> None:
+    tolls = [tried(pool(n, fee_pips=900_000), 9000) for n in range(9)]
+    assert 30 in numbers(best([*tolls, tried(pool(30), 1000)], POLICY))
+
+
+def test_what_refused_or_is_not_known_is_judged_and_what_is_not_there_is_not() -> None:
+    refused = replace(tried(pool(1), 1), buys=(Buy("probe", 0, Refused("buy", None, 1)),))
+    unknown = replace(tried(pool(2), 1), facts=NODE, buys=(Buy("probe", 0, NODE),))
+    absent = replace(tried(pool(3), 1), facts=ABSENT, buys=())
+    assert numbers(best([refused, unknown, absent], POLICY)) == [1, 2]
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+PLAN = Plan(ENVIRONMENT, ())
+
+
+def plans(*venues: Venue) -> list[tuple[Place, Plan]]:
+    return [(Place(venue, amm_v4), PLAN) for venue in venues]
+
+
+def test_many_plans_go_in_several_requests() -> None:
+    count = 2 * _MOST_PLANS_A_REQUEST + 1
+    groups = _grouped(plans(*(pool(n % 5) for n in range(count))))
+    assert [number for group in groups for number in group.numbers] == list(range(count))
+    assert max(len(group.numbers) for group in groups) == _MOST_PLANS_A_REQUEST
+
+
+def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:
+    plain, first, second = pool(1), pool(2, hook=True), pool(3, hook=True)
+    groups = _grouped(plans(plain, first, plain, second, first))
+    assert [group.numbers for group in groups] == [(0, 2), (1, 4), (3,)]
+    assert [group.strange for group in groups] == [False, True, True]
+
+
+def test_who_answers_with_megabytes_is_refused_if_he_is_a_strangers_hook() -> None:
+    plain, strange = _grouped(plans(pool(1), pool(2, hook=True)))
+    assert isinstance(strange.lost(NodeAnswerTooLarge("too much")), Refused)
+    told = plain.lost(NodeAnswerTooLarge("too much"))
+    assert isinstance(told, Missing)
+    assert told.fault == "token"
+    gone = strange.lost(NodeFault("gone"))
+    assert isinstance(gone, Missing)
+    assert gone.fault == "node"
