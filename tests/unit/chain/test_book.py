@@ -297,10 +297,37 @@ def test_the_logs_of_strangers_are_passed_over() -> None:
     assert caught_up(100, strange, swapped).known(TOKEN) == ()
 
 
-def test_a_pool_of_two_tokens_is_known_for_both() -> None:
-    book = caught_up(100, created(TOKEN, OTHER))
-    assert [v.quote for v in book.known(TOKEN)] == [OTHER]
-    assert [v.quote for v in book.known(OTHER)] == [TOKEN]
+def test_a_pool_of_two_tokens_is_counted_for_both_and_kept_for_none() -> None:
+    # Seen twice, as the newest blocks are read again, it is counted once.
+    book = caught_up(100, created(TOKEN, OTHER), created(TOKEN, OTHER))
+    for token in (TOKEN, OTHER):
+        assert book.known(token) == ()
+        assert book.others(token) == 1
+        assert book.complete(token)
+    assert book.others(address(0xD0)) == 0
+
+
+def test_any_number_of_pools_against_nobodys_money_hides_no_real_one() -> None:
+    junk = [created(TOKEN, address(0xE000 + n)) for n in range(100)]
+    book = caught_up(100, *junk, created(TOKEN))
+    assert len(book.known(TOKEN)) == 1
+    assert book.others(TOKEN) == 100
+    assert book.complete(TOKEN)
+
+
+def test_a_range_that_gets_no_answer_is_halved_and_grows_again() -> None:
+    book, head = Book(CONTRACTS), 10**6
+    spans = []
+    for number in range(12):
+        first, last = asked(book, head)
+        spans.append(last - first)
+        if number < 9:
+            assert not book.read(RpcError(-32005, "too many results"), head)
+        else:
+            assert book.read(raw([]), head)
+    assert spans[:9] == sorted(spans[:9], reverse=True)
+    assert spans[8] < 128
+    assert spans[11] > spans[9]
 
 
 @pytest.mark.parametrize("money", [CONTRACTS.weth, CONTRACTS.usdg, ZERO_ADDRESS])

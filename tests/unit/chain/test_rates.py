@@ -53,6 +53,7 @@ def said(
             price, reserve = pools.get((money, fee), (None, 0))
             answers.append(NO_CODE if price is None else uint(sqrt_of(asset, money, price)))
             answers.append(uint(reserve))
+            answers.append(uint(0 if price is None else -(-reserve * price.numerator // price.denominator)))
     return answers
 
 
@@ -73,18 +74,19 @@ PER_USDG = Fraction(10**12, 170)
 @SIDES
 def test_decimals_and_every_standard_pool_are_asked_at_the_pinned_block(asset: Address) -> None:
     calls = rate_calls(asset, CONTRACTS, PINNED)
-    assert len(calls) == 1 + 2 * 2 * len(TIERS)
+    assert len(calls) == 1 + 2 * 3 * len(TIERS)
     assert {call.method for call in calls} == {"eth_call"}
     asked = [call.params[0] for call in calls]
     assert all(call.params[1] == {"blockHash": PINNED.hash} for call in calls)
     assert asked[0] == {"to": asset, "data": "0x313ce567"}
     pools = [amm_v3.pool_address(CONTRACTS.v3_factory, asset, m, f) for m in (WETH, USDG) for f in TIERS]
-    assert asked[1::2] == [{"to": pool, "data": "0x3850c7bd"} for pool in pools]
+    assert asked[1::3] == [{"to": pool, "data": "0x3850c7bd"} for pool in pools]
     moneys = [WETH] * len(TIERS) + [USDG] * len(TIERS)
-    assert asked[2::2] == [
-        {"to": money, "data": "0x70a08231" + pool[2:].rjust(64, "0")}
-        for money, pool in zip(moneys, pools, strict=True)
-    ]
+    for at, sides in ((2, moneys), (3, [asset] * len(pools))):
+        assert asked[at::3] == [
+            {"to": side, "data": "0x70a08231" + pool[2:].rjust(64, "0")}
+            for side, pool in zip(sides, pools, strict=True)
+        ]
 
 
 # --- price and way ---------------------------------------------------------------------------------
@@ -132,7 +134,8 @@ def test_the_pool_with_most_money_wins(asset: Address) -> None:
 @SIDES
 @pytest.mark.parametrize(("dollars", "wins"), [(3_499, WETH), (3_501, USDG)])
 def test_dollars_are_weighed_against_eth_by_their_worth(asset: Address, dollars: int, wins: Address) -> None:
-    pools = {(WETH, 500): (TWENTY, 10**18), (USDG, 100): (PER_USDG, dollars * 10**6)}
+    same = Fraction(20 * 10**18, USDG_PER_ETH)
+    pools = {(WETH, 500): (TWENTY, 10**18), (USDG, 100): (same, dollars * 10**6)}
     found = rate(asset, pools)
     assert found is not None
     assert found.route == ((Hop(asset, 500),) if wins == WETH else (Hop(USDG, 500), Hop(asset, 100)))
@@ -154,7 +157,7 @@ def test_without_a_pool_there_is_no_rate() -> None:
 
 @pytest.mark.parametrize("gone", [RpcError(3, "reverted"), NO_CODE, raw("0xzz"), raw(5), uint(0)])
 def test_a_pool_without_price_or_without_a_balance_is_passed_over(gone: Answer) -> None:
-    for at in (3, 4):
+    for at in (4, 5, 6):
         answers = said(ABOVE, {(WETH, 500): (Fraction(99), 10**20), (WETH, 3000): (TWENTY, 1)})
         answers[at] = gone
         found = read_rate(ABOVE, answers, CONTRACTS, MARKET)
