@@ -227,6 +227,34 @@ async def test_the_meter_counts_trips_and_calls_also_of_those_that_fail() -> Non
     assert meter.node_ms > 0
 
 
+async def test_several_batches_at_once_are_one_trip() -> None:
+    session, meter = Session([answer(0, "0x1"), answer(1, "0x2"), answer(2, "0x3")]), Meter()
+    found = await node(session).batches([CALLS, CALLS[:1]], meter)
+    assert [shown(one) for one in found if not isinstance(one, NodeFault)] == [["0x1", "0x2", "0x3"], ["0x1"]]
+    assert (meter.trips, meter.calls, len(session.asked)) == (1, 4, 2)
+
+
+class OneOfTwo(Session):
+    """Answers the first request and drops the connection on the second."""
+
+    def post(self, url: str, *, data: bytes, **options: Any) -> Response:
+        self.fault = aiohttp.ClientConnectionError("gone") if self.asked else None
+        return super().post(url, data=data, **options)
+
+
+async def test_what_one_of_several_batches_suffers_the_others_do_not() -> None:
+    session = OneOfTwo([answer(0, "0x1"), answer(1, "0x2"), answer(2, "0x3")])
+    first, second = await node(session).batches([CALLS, CALLS], Meter())
+    assert not isinstance(first, NodeFault)
+    assert isinstance(second, NodeFault)
+
+
+async def test_a_budget_that_is_spent_is_told_for_all_of_several_batches() -> None:
+    session = Session([answer(0, "0x1")])
+    with pytest.raises(ServiceFull):
+        await node(session, budget=Budget(calls_per_day=3)).batches([CALLS, CALLS], Meter())
+
+
 async def test_a_spent_budget_sends_nothing() -> None:
     session, meter = Session(ALL), Meter()
     limited = node(session, budget=Budget(calls_per_day=5, spent=3, day=int(time.time() // DAY_S)))
