@@ -17,8 +17,8 @@ from roundtrip.venues.base import Contracts, Log
 from .rpc import RpcCall, RpcError
 
 MOST_TOKENS = 200_000
-MOST_VENUES_A_TOKEN = 32
-"""The first ones are kept: whoever makes pools by the thousand only hides his own."""
+MOST_VENUES_A_TOKEN = 256
+"""The first ones are kept. A token with more is known not to be known whole."""
 MOST_COUNTED = 1000
 """Pools of a token against nobody's money are counted up to here."""
 COMMON_MONEY = ("eth", "weth", "usdg")

@@ -13,12 +13,14 @@ import structlog
 from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.evidence import Market, Missing
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.venues import abi, amm_v3, erc20
+from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 
 from .book import Book
 from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
 
+QUOTED_WEI = 10**17
+"""An ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
 log = structlog.get_logger(__name__)
@@ -188,12 +190,13 @@ def _header(answer: msgspec.Raw | RpcError) -> _Header:
 
 
 def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
-    """Price and liquidity of every standard weth/usdg pool, and the feed where there is one."""
+    """Every standard weth/usdg pool's price and what it gives for an ordinary trade, and the feed where there
+    is one."""
     calls: list[tuple[Address, str]] = []
     for fee in amm_v3.FEE_TIERS_PIPS:
         pool = amm_v3.pool_address(contracts.v3_factory, contracts.weth, contracts.usdg, fee)
-        calls.append((pool, amm_v3.SLOT0))
-        calls += [(side, abi.call(erc20.BALANCE_OF, pool)) for side in (contracts.weth, contracts.usdg)]
+        quote = amm_v3.plan_quote(contracts, contracts.weth, contracts.usdg, fee, QUOTED_WEI)
+        calls += [(pool, amm_v3.SLOT0), (quote.to, quote.data)]
     if contracts.eth_usd_feed is not None:
         calls.append((contracts.eth_usd_feed, LATEST_ROUND_DATA))
     pinned = {"blockHash": block.hash}
@@ -201,14 +204,13 @@ def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
 
 
 def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> Market:
-    """The market from the deepest pool: the one whose two sides multiply to most. A pool of one side only
-    can stand at any price."""
+    """The market from the pool that gives most for an ordinary trade. What a pool holds, and the price it
+    stands at, cost nobody anything; what it really gives away does."""
     best: tuple[int, int, int] | None = None
     for number, fee in enumerate(amm_v3.FEE_TIERS_PIPS):
-        sqrt_price, weth, usdg = (_uint(answers[3 * number + part]) for part in range(3))
-        depth = (weth or 0) * (usdg or 0)
-        if sqrt_price and depth and (best is None or depth > best[0]):
-            best = (depth, sqrt_price, fee)
+        sqrt_price, given = (_uint(answers[2 * number + part]) for part in range(2))
+        if sqrt_price and given and (best is None or given > best[0]):
+            best = (given, sqrt_price, fee)
     feed = None
     if contracts.eth_usd_feed is not None:
         # latestRoundData answers (roundId, answer, startedAt, updatedAt, answeredInRound), 8 decimals.

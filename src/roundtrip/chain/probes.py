@@ -91,7 +91,7 @@ def buy_plan(place: Place, setting: Setting, environment: Environment, size: Siz
         watched.append(PlannedBlock(delay_s - passed_s, (step,)))
         passed_s = delay_s
     *approvals, _ = place.file.plan_sell(place.venue, setting.token, setting.contracts, 1, environment.buyer)
-    limit = policy.approve_gas_limit
+    limit = policy.transfer_gas_limit
     steps = [Step(f"approve-{n}", environment.buyer, call, limit) for n, call in enumerate(approvals)]
     return Plan(environment, (block, *watched, PlannedBlock(1, tuple(steps))))
 
@@ -130,7 +130,7 @@ def sell_plan(
         environment,
         (
             first,
-            _company(place, setting, environment, amount_raw, PlannedBlock(early_s, tuple(approvals))),
+            _company(place, setting, environment, probe.size, PlannedBlock(early_s, tuple(approvals))),
             PlannedBlock(environment.approved_s, (held, *sells, after)),
         ),
     )
@@ -141,20 +141,23 @@ _APPROVE_GAS = 90_000
 
 
 def _measured(environment: Environment, bought: Bought) -> Environment:
-    """The environment with the gas its approvals carry, where that is what was measured and half again."""
-    if environment.approve_gas_limit:
-        return environment
-    return replace(environment, approve_gas_limit=max(_APPROVE_GAS, bought.approve_gas * 3 // 2))
+    """The environment with the gas its approvals carry: at least what was measured and half again."""
+    least = environment.approve_gas_limit or _APPROVE_GAS
+    return replace(environment, approve_gas_limit=max(least, bought.approve_gas * 3 // 2))
 
 
 def _company(
-    place: Place, setting: Setting, environment: Environment, amount_raw: int, block: PlannedBlock
+    place: Place, setting: Setting, environment: Environment, size: Size, block: PlannedBlock
 ) -> PlannedBlock:
-    """The block with two strangers' buys before its calls, half as large as the buyer's. What the launchpad
+    """The block with two strangers' buys before its calls, half of the round size each. What the launchpad
     launches is its own code, which knows no trap for that."""
     if not environment.company or place.venue.kind == "launchpad_curve" or slot_of(place.venue, setting):
         return block
-    half_raw, limit = max(1, amount_raw // 2), setting.policy.company_gas_limit
+    round_raw, limit = (
+        quote_raw(size_wei(size, setting.policy), place.venue.quote, setting.market),
+        setting.policy.company_gas_limit,
+    )
+    half_raw = max(1, (round_raw or 0) // 2)
     others = (environment.receiver, cast(environment, "company").receiver)
     steps: list[Step] = []
     for number, other in enumerate(others):

@@ -13,9 +13,10 @@ import msgspec
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Hop, Market, QuoteRate
 from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
-from roundtrip.venues import abi, amm_v3, erc20
+from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 
+from .heads import QUOTED_WEI
 from .rpc import REVERTED, Meter, Node, RpcCall, RpcError, hex_bytes
 
 DECIMALS = "0x313ce567"
@@ -39,7 +40,7 @@ class Rates:
         now = self.clock()
         missing = [a for a in wanted if a not in self._known or now - self._known[a][0] > _KEPT_S]
         if missing:
-            calls = [call for asset in missing for call in rate_calls(asset, self.contracts, block)]
+            calls = [call for asset in missing for call in rate_calls(asset, self.contracts, market, block)]
             try:
                 answers = await self.node.batch(calls, meter)
             except NodeFault:
@@ -54,14 +55,17 @@ class Rates:
         return replace(market, rates=tuple(rate for rate in found if rate is not None))
 
 
-def rate_calls(asset: Address, contracts: Contracts, block: BlockRef) -> list[RpcCall]:
-    """Decimals, then price and both sides of every standard pool against weth and against usdg."""
+def rate_calls(asset: Address, contracts: Contracts, market: Market, block: BlockRef) -> list[RpcCall]:
+    """Decimals, then of every standard pool against weth and against usdg its price and what it gives for an
+    ordinary trade."""
     calls: list[tuple[Address, str]] = [(asset, DECIMALS)]
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
             pool = amm_v3.pool_address(contracts.v3_factory, asset, money, fee)
-            calls.append((pool, amm_v3.SLOT0))
-            calls += [(side, abi.call(erc20.BALANCE_OF, pool)) for side in (money, asset)]
+            way = _way_to(money, contracts, market)
+            paid_raw = QUOTED_WEI if way is None else way[0] * QUOTED_WEI // WEI_PER_ETH
+            quote = amm_v3.plan_quote(contracts, money, asset, fee, paid_raw)
+            calls += [(pool, amm_v3.SLOT0), (quote.to, quote.data)]
     pinned = {"blockHash": block.hash}
     return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
 
@@ -69,22 +73,21 @@ def rate_calls(asset: Address, contracts: Contracts, block: BlockRef) -> list[Rp
 def read_rate(
     asset: Address, answers: list[msgspec.Raw | RpcError], contracts: Contracts, market: Market
 ) -> QuoteRate | None:
-    """The rate of the deepest pool, by its two sides multiplied; None where there is none to go through."""
+    """The rate of the pool that gives most for an ordinary trade; None where there is none to go through."""
     decimals = _uint(answers[0])
     best: tuple[int, int, tuple[Hop, ...]] | None = None
     at = 1
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
-            price, own, other = (_uint(answers[at + part]) for part in range(3))
-            at += 3
+            price, given = _uint(answers[at]), _uint(answers[at + 1])
+            at += 2
             way = _way_to(money, contracts, market)
             if not price or way is None:
                 continue
             money_per_eth, hops = way
             units = _units(price, asset, money, money_per_eth)
-            depth = (own or 0) * (other or 0) * WEI_PER_ETH // money_per_eth
-            if units > 0 and depth > 0 and (best is None or depth > best[0]):
-                best = (depth, units, (*hops, Hop(asset, fee)))
+            if units > 0 and given and (best is None or given > best[0]):
+                best = (given, units, (*hops, Hop(asset, fee)))
     if best is None or decimals is None or decimals > _MOST_DECIMALS:
         return None
     return QuoteRate(asset, best[1], best[2], decimals)

@@ -346,6 +346,8 @@ class Evidence:
     candidates_complete: bool = False
     """False while only the standard pools were looked at (no index)."""
     pools_found: int = 0
+    left_out: int = 0
+    """Pools that are known and were not even looked at, because there are too many."""
     launch: Launch | Missing | None = None
     """None: not launched on the launchpad, or there is none here."""
     given: tuple[Address, ...] = ()

@@ -34,8 +34,12 @@ class Policy:
     hook_gas_limit: int = 3_000_000
     """The most a swap may take in a pool with a stranger's hook: nobody pays more to trade, and no hook can
     make a check slow by burning gas."""
-    most_hooked: int = 16
-    """So many pools with strangers' hooks are tried, the oldest."""
+    most_tried: int = 24
+    most_hooked: int = 8
+    """So many pools without, and with, a stranger's hook are tried in full: where more are known, those on
+    which one buy brings most."""
+    most_scouted: int = 64
+    """So many of either sort are bought on once to find those."""
     part_gas_ladder: tuple[int, ...] = (3_000_000, 2**24)
     """The same for sells of a part, which are the exception."""
     company_gas_limit: int = 3_000_000

@@ -46,6 +46,8 @@ def sentence(
     if code == "quote_asset":
         return f"This is {evidence.role}, the money side of a trade; there is nothing to prove."
     text = _venue_sentence(code, index, evidence, readings, policy)
+    if evidence.left_out:
+        return f"{text} It has {evidence.left_out} more pools, which were not looked at."
     return text if evidence.candidates_complete else f"{text} {_STANDARD_ONLY}"
 
 
@@ -213,6 +215,8 @@ def _holds_at_once(full: Sale, reading: VenueReading) -> str:
     for what, part in (("half", reading.half), ("a hundredth", reading.sliver)):
         if isinstance(part, Refused):
             return f"All of it sells for a loss of {loss}, and {what} of it does not"
+    if reading.small_refused:
+        return f"It sells for a loss of {loss}, and a small buy of it does not sell"
     return f"It was bought and sold straight back for a loss of {loss}"
 
 

@@ -4,7 +4,7 @@ A piece that could not be found out makes the verdict ``unproven`` only if some 
 change the code (see ``missing``).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import sentences
 from .evidence import Evidence, Missing
@@ -61,6 +61,9 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
         verdict = Verdict("unproven", "unknown", sentences.unproven(missing[0]))
         return Judgement(verdict, readings, _best(readings, policy), missing[0])
     finding = _find(evidence, readings, policy)
+    if evidence.left_out and finding.code == "ok":
+        # Among what was not looked at may be the pool that a wallet would trade on.
+        finding = replace(finding, level="warn")
     text = sentences.sentence(finding.code, finding.venue, evidence, readings, policy)
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
 

@@ -11,25 +11,28 @@ from roundtrip.venues.base import Contracts
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """``venues`` are tried. ``others`` more are known and not tried: their money is nobody's money, and
-    anybody can make a pool of a token against his own. ``complete``: no pool is unknown."""
+    """``venues`` may be tried. ``others`` more are known and not tried: their money is nobody's money, and
+    anybody can make a pool of a token against his own. ``left_out``: beyond the bound. ``complete``: no
+    pool is unknown."""
 
     venues: tuple[Venue, ...]
     others: int
+    left_out: int
     complete: bool
 
 
-def candidates(book: Book | None, contracts: Contracts, token: Address, most_hooked: int) -> Candidates:
-    """Every venue known to be, and while some may be unknown the standard ones beside them; of those with
-    strangers' hooks ``most_hooked``."""
+def candidates(book: Book | None, contracts: Contracts, token: Address, most: int) -> Candidates:
+    """Every venue known to be, and while some may be unknown the standard ones beside them; at most ``most``
+    with strangers' hooks and as many without, the oldest."""
     known = book.known(token) if book is not None else ()
     complete = book is not None and book.complete(token)
-    left_out = [venue for venue in known if venue.rival_hook()][most_hooked:]
+    hooked = [venue for venue in known if venue.rival_hook()]
+    left_out = {*hooked[most:], *[venue for venue in known if not venue.rival_hook()][most:]}
     paid = [venue for venue in known if venue not in left_out]
     standard = [] if complete else [v for file in VENUES for v in file.candidates(token, contracts)]
     tried = (*standard, *(venue for venue in paid if venue not in standard))
-    others = len(left_out) + (book.others(token) if book is not None else 0)
-    return Candidates(tried, others, complete and not left_out)
+    others = book.others(token) if book is not None else 0
+    return Candidates(tried, others, len(left_out), complete)
 
 
 def unseen(

@@ -74,6 +74,46 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
     return First(facts.read_token_facts(told, answers[1], answers[2]), launch, venues)
 
 
+async def scouted(run: Run, places: tuple[Place, ...]) -> tuple[tuple[Place, ...], int]:
+    """The places that are tried in full, and how many were passed over. Where there are too many of them it
+    takes a trip of its own: one buy on each, and those on which it brings most are kept.
+
+    What anybody says of a pool, its liquidity or its price, counts for nothing: pools cost nothing to make.
+    """
+    policy = run.ctx.policy
+    plain = [place for place in places if not place.venue.rival_hook()]
+    hooked = [place for place in places if place.venue.rival_hook()]
+    crowded = [
+        sort for sort, most in ((plain, policy.most_tried), (hooked, policy.most_hooked)) if len(sort) > most
+    ]
+    if not crowded:
+        return places, 0
+    brought = await _brought(run, [place for sort in crowded for place in sort])
+    kept: set[Place] = set()
+    for sort, most in ((plain, policy.most_tried), (hooked, policy.most_hooked)):
+        ordered = sorted(sort, key=lambda place: brought.get(place, 0), reverse=True)
+        # One that refuses is enough to know that there are such.
+        giving = [place for place in ordered if brought.get(place, 1) > 0] if sort in crowded else ordered
+        kept |= set((giving or ordered[:1])[:most])
+    return tuple(place for place in places if place in kept), len(places) - len(kept)
+
+
+async def _brought(run: Run, places: list[Place]) -> dict[Place, int]:
+    """What one buy brings on each; more than anything where that could not be found out."""
+    plans = [(place, _buy_plan(run, place, "probe", 0)) for place in places]
+    asked = [(place, plan) for place, plan in plans if not isinstance(plan, Missing)]
+    _, found = await run.ask([], asked)
+    brought = dict.fromkeys(places, _NOT_KNOWN)
+    for (place, _), results in zip(asked, found, strict=True):
+        outcome = _read_buy(run, place, "probe", 0, results, None)
+        if not isinstance(outcome, Missing):
+            brought[place] = outcome.received_raw if isinstance(outcome, Bought) else 0
+    return brought
+
+
+_NOT_KNOWN = 2**256
+
+
 def _buy_plan(run: Run, place: Place, size: Size, env: int) -> Plan | Missing:
     amount = probes.size_raw(size, place, run.setting, run.environments[env])
     if isinstance(amount, Missing):

@@ -15,7 +15,7 @@ from roundtrip.venues import BY_KIND
 from . import environments
 from .candidates import Candidates, candidates, unseen
 from .context import Context
-from .first_trip import First, first_trip
+from .first_trip import First, first_trip, scouted
 from .run import Run, Tried
 from .second_trip import best, second_trip
 
@@ -38,17 +38,18 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
         environments=environments.draw(ctx.entropy(), head, ctx.policy),
         meter=meter,
     )
-    known = Candidates((), 0, True)
+    known = Candidates((), 0, 0, True)
     if role == "token":
-        known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_hooked)
+        known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
     run = await _with_rates(run, known.venues)
-    first = await first_trip(run, _places(known.venues))
+    places, passed = await scouted(run, _places(known.venues))
+    first = await first_trip(run, places)
     new = unseen(ctx.contracts, token, first.launch, known.venues) if role == "token" else ()
     if new:
         if ctx.heads.book is not None:
             ctx.heads.book.add(token, new)
         run = await _with_rates(run, new)
-        first = await first_trip(run, _places((*known.venues, *new)))
+        first = await first_trip(run, (*places, *_places(new)))
     run, first = await _with_given(run, first)
     tried = await second_trip(run, best(first.venues, ctx.policy))
     return Evidence(
@@ -64,7 +65,8 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
         environments=run.environments,
         venues=tried,
         candidates_complete=known.complete,
-        pools_found=sum(venue.there() for venue in first.venues) + known.others,
+        pools_found=sum(venue.there() for venue in first.venues) + known.others + known.left_out + passed,
+        left_out=known.left_out,
         launch=first.launch,
         given=tuple(slot.asset for slot in run.setting.slots),
     )

@@ -22,6 +22,8 @@ UNWRAP_WETH9 = "0x49404b7c"
 SLOT0 = "0x3850c7bd"
 LIQUIDITY = "0x1a686502"
 GET_POOL = "0x1698ee82"
+QUOTE_EXACT_INPUT_SINGLE = "0xc6a5026a"
+"""QuoterV2.quoteExactInputSingle((address,address,uint256,uint24,uint160)): first what comes out."""
 POOL_CREATED = "0x783cca1c0412dd0d695e784568c96da2e9c22ff989357a2e8b1d9b2b4e6b7118"
 """PoolCreated(address,address,uint24,int24,address)."""
 
@@ -156,6 +158,14 @@ def exact_input_single(
 ) -> str:
     """SwapRouter02.exactInputSingle (seven fields, no deadline), without a price limit."""
     return abi.call(EXACT_INPUT_SINGLE, token_in, token_out, fee_pips, recipient, amount_raw, min_raw, 0)
+
+
+def plan_quote(
+    contracts: Contracts, token_in: Address, token_out: Address, fee_pips: int, amount_raw: int
+) -> Call:
+    """Asks the quoter what a swap would bring, executed on the pool's own liquidity."""
+    data = abi.call(QUOTE_EXACT_INPUT_SINGLE, token_in, token_out, amount_raw, fee_pips, 0)
+    return Call(contracts.quoter_v2, data)
 
 
 def exact_output(

@@ -350,12 +350,13 @@ def test_venues_found_another_way_are_known_too() -> None:
 
 
 def test_of_a_crowd_of_pools_the_first_are_kept_and_not_called_all() -> None:
-    fees = range(1, 41)
-    book = caught_up(100, *(created(TOKEN, fee=fee) for fee in fees[:32]), created(OTHER))
+    most = module.MOST_VENUES_A_TOKEN
+    fees = range(1, most + 9)
+    book = caught_up(100, *(created(TOKEN, fee=fee) for fee in fees[:most]), created(OTHER))
     assert book.complete(TOKEN)
     assert asked(book, 101) is not None
     assert book.read(raw([created(TOKEN, fee=fee) for fee in fees]), 101)
-    assert [v.fee_pips for v in book.known(TOKEN)] == list(fees[:32])
+    assert [v.fee_pips for v in book.known(TOKEN)] == list(fees[:most])
     assert not book.complete(TOKEN)
     assert book.complete(OTHER)
 

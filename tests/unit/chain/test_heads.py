@@ -63,10 +63,10 @@ def feed(usd_e8: int) -> Answer:
 
 NO_POOL = raw("0x")
 MARKET: list[Answer] = [
-    NO_POOL, uint(0), uint(0),
-    slot0(sqrt_of(3500, CONTRACTS)), uint(500 * 10**18), uint(1_750_000 * 10**6),
-    slot0(sqrt_of(3000, CONTRACTS)), uint(20 * 10**18), uint(60_000 * 10**6),
-    NO_POOL, uint(0), uint(0),
+    NO_POOL, NO_POOL,
+    slot0(sqrt_of(3500, CONTRACTS)), uint(349 * 10**6),
+    slot0(sqrt_of(3000, CONTRACTS)), uint(299 * 10**6),
+    NO_POOL, NO_POOL,
     feed(351_000_000_000),
 ]  # fmt: skip
 
@@ -266,7 +266,7 @@ async def test_the_market_is_asked_at_the_block_of_the_head(followed: Followed) 
     head = await followed.heads.refresh()
     assert head.market.block_number == 1_000
     calls = market_calls(CONTRACTS, PINNED)
-    assert len(calls) == 13
+    assert len(calls) == 9
     assert {call.method for call in calls} == {"eth_call"}
     assert all(call.params[1] == {"blockHash": PINNED.hash} for call in calls)
     asked = [cast(dict[str, str], call.params[0]) for call in calls]
@@ -274,26 +274,26 @@ async def test_the_market_is_asked_at_the_block_of_the_head(followed: Followed) 
         amm_v3.pool_address(CONTRACTS.v3_factory, CONTRACTS.usdg, CONTRACTS.weth, fee)
         for fee in (100, 500, 3000, 10_000)
     ]
-    assert [call["to"] for call in asked[0:12:3]] == pools
-    for at, side in ((1, CONTRACTS.weth), (2, CONTRACTS.usdg)):
-        assert {call["to"] for call in asked[at:12:3]} == {side}
-        for pool, call in zip(pools, asked[at:12:3], strict=True):
-            assert call["data"].endswith(pool[2:])
-    assert asked[12] == {"to": CONTRACTS.eth_usd_feed, "data": "0xfeaf968c"}
+    assert [call["to"] for call in asked[0:8:2]] == pools
+    for fee, call in zip((100, 500, 3000, 10_000), asked[1:8:2], strict=True):
+        question = (CONTRACTS.weth, CONTRACTS.usdg, 10**17, fee, 0)
+        told = encode(["(address,address,uint256,uint24,uint160)"], [question]).hex()
+        assert call == {"to": CONTRACTS.quoter_v2, "data": "0xc6a5026a" + told}
+    assert asked[8] == {"to": CONTRACTS.eth_usd_feed, "data": "0xfeaf968c"}
 
 
 def test_without_a_feed_none_is_asked() -> None:
-    assert len(market_calls(NO_FEED, PINNED)) == 12
-    assert read_market(MARKET[:12], NO_FEED, PINNED).feed_usd_e8 is None
+    assert len(market_calls(NO_FEED, PINNED)) == 8
+    assert read_market(MARKET[:8], NO_FEED, PINNED).feed_usd_e8 is None
 
 
 @pytest.mark.parametrize("contracts", [CONTRACTS, SWAPPED], ids=["weth first", "usdg first"])
-def test_an_eth_is_worth_what_the_deepest_pool_says(contracts: Contracts) -> None:
+def test_an_eth_is_worth_what_the_pool_that_gives_most_says(contracts: Contracts) -> None:
     answers = [
-        slot0(sqrt_of(9999, contracts)), uint(10**18 - 1), uint(3500),
-        slot0(sqrt_of(3500, contracts)), uint(10**18), uint(3500),
-        slot0(sqrt_of(1, contracts)), uint(10**24), uint(0),
-        slot0(sqrt_of(2, contracts)), uint(0), uint(10**24),
+        slot0(sqrt_of(9999, contracts)), uint(349 * 10**6 - 1),
+        slot0(sqrt_of(3500, contracts)), uint(349 * 10**6),
+        slot0(sqrt_of(1, contracts)), uint(1),
+        slot0(sqrt_of(2, contracts)), uint(0),
         feed(5),
     ]  # fmt: skip
     market = read_market(answers, contracts, PINNED)
@@ -303,32 +303,22 @@ def test_an_eth_is_worth_what_the_deepest_pool_says(contracts: Contracts) -> Non
 
 
 def test_a_square_price_gives_the_dollars_to_the_unit() -> None:
-    answers = [*[NO_POOL, uint(0), uint(0)] * 3, slot0(2**96 // 2**14), uint(1), uint(1)]
+    answers = [*[NO_POOL, NO_POOL] * 3, slot0(2**96 // 2**14), uint(1)]
     assert read_market(answers, NO_FEED, PINNED) == Market(PINNED.number, 10**18 // 2**28, 10_000, None)
 
 
 @pytest.mark.parametrize(
     "answers",
     [
-        [NO_POOL, uint(0), uint(0)] * 4,
-        [NO_POOL, uint(10**18), uint(10**9)] * 4,
-        [slot0(2**96), uint(0), uint(10**9)] * 4,
-        [slot0(2**96), uint(10**18), uint(0)] * 4,
-        [slot0(0), uint(10**18), uint(10**9)] * 4,
-        [RpcError(3, "execution reverted"), uint(10**18), uint(10**9)] * 4,
-        [slot0(2**96), RpcError(-1), uint(10**9)] * 4,
-        [raw(5), raw("0xzz"), raw("")] * 4,
+        [NO_POOL, NO_POOL] * 4,
+        [NO_POOL, uint(10**9)] * 4,
+        [slot0(2**96), uint(0)] * 4,
+        [slot0(2**96), RpcError(3, "execution reverted")] * 4,
+        [slot0(0), uint(10**9)] * 4,
+        [RpcError(3, "execution reverted"), uint(10**9)] * 4,
+        [raw(5), raw("0xzz")] * 4,
     ],
-    ids=[
-        "no pool",
-        "weth sent to no pool",
-        "usdg only",
-        "weth only",
-        "not initialised",
-        "reverts",
-        "no reserve",
-        "junk",
-    ],
+    ids=["no pool", "no price", "gives nothing", "nothing to give", "not initialised", "reverts", "junk"],
 )
 def test_without_a_pool_the_market_is_missing(answers: list[Answer]) -> None:
     market = read_market([*answers, feed(350)], CONTRACTS, PINNED)
@@ -339,7 +329,7 @@ def test_without_a_pool_the_market_is_missing(answers: list[Answer]) -> None:
 
 @pytest.mark.parametrize("answer", [NO_POOL, RpcError(3), uint(7), raw(None)])
 def test_a_feed_that_does_not_answer_is_none(answer: Answer) -> None:
-    assert read_market([*MARKET[:12], answer], CONTRACTS, PINNED).feed_usd_e8 is None
+    assert read_market([*MARKET[:8], answer], CONTRACTS, PINNED).feed_usd_e8 is None
 
 
 async def test_a_market_that_cannot_be_asked_is_missing_and_the_head_is_there(followed: Followed) -> None:

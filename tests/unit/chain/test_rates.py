@@ -8,6 +8,7 @@ from typing import cast
 
 import msgspec
 import pytest
+from eth_abi.abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,14 +47,13 @@ def sqrt_of(asset: Address, money: Address, asset_per_money: Fraction) -> int:
 def said(
     asset: Address, pools: dict[PoolAt, tuple[Fraction, int]], decimals: Answer | None = None
 ) -> list[Answer]:
-    """Answers to ``rate_calls`` where ``pools`` hold (asset for a unit of money, money)."""
+    """Answers to ``rate_calls`` where ``pools`` have (asset for a unit of money, what a trade gives)."""
     answers: list[Answer] = [uint(18) if decimals is None else decimals]
     for money in (WETH, USDG):
         for fee in TIERS:
             price, reserve = pools.get((money, fee), (None, 0))
             answers.append(NO_CODE if price is None else uint(sqrt_of(asset, money, price)))
             answers.append(uint(reserve))
-            answers.append(uint(0 if price is None else -(-reserve * price.numerator // price.denominator)))
     return answers
 
 
@@ -73,20 +73,19 @@ PER_USDG = Fraction(10**12, 170)
 
 @SIDES
 def test_decimals_and_every_standard_pool_are_asked_at_the_pinned_block(asset: Address) -> None:
-    calls = rate_calls(asset, CONTRACTS, PINNED)
-    assert len(calls) == 1 + 2 * 3 * len(TIERS)
+    calls = rate_calls(asset, CONTRACTS, MARKET, PINNED)
+    assert len(calls) == 1 + 2 * 2 * len(TIERS)
     assert {call.method for call in calls} == {"eth_call"}
     asked = [call.params[0] for call in calls]
     assert all(call.params[1] == {"blockHash": PINNED.hash} for call in calls)
     assert asked[0] == {"to": asset, "data": "0x313ce567"}
     pools = [amm_v3.pool_address(CONTRACTS.v3_factory, asset, m, f) for m in (WETH, USDG) for f in TIERS]
-    assert asked[1::3] == [{"to": pool, "data": "0x3850c7bd"} for pool in pools]
-    moneys = [WETH] * len(TIERS) + [USDG] * len(TIERS)
-    for at, sides in ((2, moneys), (3, [asset] * len(pools))):
-        assert asked[at::3] == [
-            {"to": side, "data": "0x70a08231" + pool[2:].rjust(64, "0")}
-            for side, pool in zip(sides, pools, strict=True)
-        ]
+    assert asked[1::2] == [{"to": pool, "data": "0x3850c7bd"} for pool in pools]
+    paid = [(WETH, 10**17, fee) for fee in TIERS] + [(USDG, USDG_PER_ETH // 10, fee) for fee in TIERS]
+    for (money, amount_raw, fee), call in zip(paid, asked[2::2], strict=True):
+        question = (money, asset, amount_raw, fee, 0)
+        told = encode(["(address,address,uint256,uint24,uint160)"], [question]).hex()
+        assert call == {"to": CONTRACTS.quoter_v2, "data": "0xc6a5026a" + told}
 
 
 # --- price and way ---------------------------------------------------------------------------------
@@ -123,7 +122,7 @@ def test_the_rate_is_the_pools_price_to_twelve_digits(price: Fraction, above: bo
 
 
 @SIDES
-def test_the_pool_with_most_money_wins(asset: Address) -> None:
+def test_the_pool_that_gives_most_wins(asset: Address) -> None:
     pools = {(WETH, fee): (Fraction(10 + n), 10**18 * (n % 3 + 1)) for n, fee in enumerate(TIERS)}
     found = rate(asset, pools)
     assert found is not None
@@ -133,9 +132,9 @@ def test_the_pool_with_most_money_wins(asset: Address) -> None:
 
 @SIDES
 @pytest.mark.parametrize(("dollars", "wins"), [(3_499, WETH), (3_501, USDG)])
-def test_dollars_are_weighed_against_eth_by_their_worth(asset: Address, dollars: int, wins: Address) -> None:
-    same = Fraction(20 * 10**18, USDG_PER_ETH)
-    pools = {(WETH, 500): (TWENTY, 10**18), (USDG, 100): (same, dollars * 10**6)}
+def test_the_way_that_gives_most_is_gone(asset: Address, dollars: int, wins: Address) -> None:
+    # What an eth's worth brings there: nobody gives more than the pool that is cheapest.
+    pools = {(WETH, 500): (TWENTY, 3_500), (USDG, 100): (PER_USDG, dollars)}
     found = rate(asset, pools)
     assert found is not None
     assert found.route == ((Hop(asset, 500),) if wins == WETH else (Hop(USDG, 500), Hop(asset, 100)))
@@ -157,7 +156,7 @@ def test_without_a_pool_there_is_no_rate() -> None:
 
 @pytest.mark.parametrize("gone", [RpcError(3, "reverted"), NO_CODE, raw("0xzz"), raw(5), uint(0)])
 def test_a_pool_without_price_or_without_a_balance_is_passed_over(gone: Answer) -> None:
-    for at in (4, 5, 6):
+    for at in (3, 4):
         answers = said(ABOVE, {(WETH, 500): (Fraction(99), 10**20), (WETH, 3000): (TWENTY, 1)})
         answers[at] = gone
         found = read_rate(ABOVE, answers, CONTRACTS, MARKET)
@@ -193,7 +192,7 @@ class FakeNode:
 
     async def batch(self, calls: Sequence[RpcCall], meter: Meter) -> list[Answer]:
         targets = [cast(dict[str, Address], call.params[0])["to"] for call in calls]
-        assets = targets[:: len(rate_calls(ABOVE, CONTRACTS, PINNED))]
+        assets = targets[:: len(rate_calls(ABOVE, CONTRACTS, MARKET, PINNED))]
         self.asked.append(assets)
         meter.trips += 1
         if self.dead:

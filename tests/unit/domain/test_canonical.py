@@ -137,6 +137,7 @@ Whole = st.builds(
     st.lists(Tried, max_size=2).map(tuple),
     st.booleans(),
     Number,
+    Number,
     st.one_of(st.none(), Launches, Gap),
     st.lists(Addresses, max_size=2).map(tuple),
     st.none() | st.builds(Deployer, *[Number] * 5),

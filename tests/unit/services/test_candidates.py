@@ -24,11 +24,11 @@ KNOWN = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 1234, 7, address(0xC0)
 NO_LAUNCHPAD = replace(CONTRACTS, launchpad_factory=None, launchpad_hook=None, launchpad_router=None)
 
 
-MOST_HOOKED = 3
+MOST = 30
 
 
 def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candidates:
-    return module.candidates(book, contracts, token, MOST_HOOKED)
+    return module.candidates(book, contracts, token, MOST)
 
 
 def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
@@ -113,12 +113,13 @@ def test_what_was_launched_against_a_token_is_not_money_to_sell_it_for() -> None
     assert found.venues == (KNOWN,)
 
 
-def test_of_pools_with_strangers_hooks_the_oldest_are_tried() -> None:
-    hooked = [amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 100 + n, 7, address(0xC0)) for n in range(5)]
-    plain = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 500, 10)
-    found = candidates(book(*hooked, plain), CONTRACTS, TOKEN)
-    assert found.venues == (*hooked[:MOST_HOOKED], plain)
-    assert (found.others, found.complete) == (2, False)
+@pytest.mark.parametrize("hook", [None, address(0xC0)])
+def test_beyond_a_bound_the_oldest_are_tried_and_the_others_named(hook: Address | None) -> None:
+    many = [amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 100 + n, 7, hook) for n in range(MOST + 5)]
+    other = amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 500, 10, None if hook else address(0xC1))
+    found = candidates(book(*many, other), CONTRACTS, TOKEN)
+    assert found.venues == (*many[:MOST], other)
+    assert (found.others, found.left_out, found.complete) == (0, 5, True)
 
 
 # --- what the launchpad knows and the book does not -----------------------------------------------

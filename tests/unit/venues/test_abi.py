@@ -29,6 +29,10 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "slot0()": (amm_v3, "SLOT0"),
     "liquidity()": (amm_v3, "LIQUIDITY"),
     "getPool(address,address,uint24)": (amm_v3, "GET_POOL"),
+    "quoteExactInputSingle((address,address,uint256,uint24,uint160))": (
+        amm_v3,
+        "QUOTE_EXACT_INPUT_SINGLE",
+    ),
     "execute(bytes,bytes[],uint256)": (amm_v4, "EXECUTE"),
     "approve(address,address,uint160,uint48)": (amm_v4, "PERMIT2_APPROVE"),
     "getSlot0(bytes32)": (amm_v4, "GET_SLOT0"),
