@@ -319,7 +319,9 @@ def test_a_range_that_gets_no_answer_is_halved_and_grows_again() -> None:
     book, head = Book(CONTRACTS), 10**6
     spans = []
     for number in range(12):
-        first, last = asked(book, head)
+        found = asked(book, head)
+        assert found is not None
+        first, last = found
         spans.append(last - first)
         if number < 9:
             assert not book.read(RpcError(-32005, "too many results"), head)

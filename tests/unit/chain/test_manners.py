@@ -18,6 +18,7 @@ from roundtrip.chain.probes import (
     size_raw,
 )
 from roundtrip.chain.simulate import Plan, Results, Step, StepResult
+from roundtrip.chain.storage import BalanceSlot
 from roundtrip.domain.evidence import (
     Bought,
     Carried,
@@ -71,7 +72,7 @@ EVERY = {
     "dynamic": DYNAMIC, "swap hook": SWAPPING, "idle hook": IDLE,
 }  # fmt: skip
 PLACES = pytest.mark.parametrize("place", EVERY.values(), ids=EVERY.keys())
-COMPANIONABLE = (WETH, v4(), v4("weth"), POOLED, DYNAMIC, SWAPPING, IDLE)
+COMPANIONABLE = (WETH, USDG, v4(), v4("weth"), v4("usdg"), POOLED, DYNAMIC, SWAPPING, IDLE)
 
 BOUGHT = Bought(10**17, 5 * 10**20, 10**17, 151_003)
 SHARES = (BPS, 5000, 100)
@@ -114,7 +115,7 @@ def test_company_is_had_between_buy_and_sell_and_nowhere_else(place: Place) -> N
     for name, plan in plans_of(place, CARELESS).items():
         assert bool(steps_of(plan, "company")) is (name in meant), name
         if name in meant:
-            assert labels(plan, 1)[0] == "company-0"
+            assert labels(plan, 1)[0].startswith("company-0")
             assert not [x for x in labels(plan, 0) + labels(plan, 2) if x.startswith("company")]
 
 
@@ -124,20 +125,44 @@ def test_a_careful_wallet_has_no_company(place: Place) -> None:
 
 
 @pytest.mark.parametrize("place", COMPANIONABLE)
-def test_company_is_a_small_buy_by_somebody_else(place: Place) -> None:
+def test_company_is_two_others_who_buy_half_as_much_each(place: Place) -> None:
     plan = plans_of(place, CARELESS)["sell 10000"]
-    (step,) = steps_of(plan, "company")
-    other = plan.environment.receiver
-    assert step.sender == other != plan.environment.buyer
-    assert step.gas_limit == POLICY.partial_sell_gas_limit
-    assert step.call.value_wei == 10**14
-    assert (step.call,) == place.file.plan_buy(place.venue, TOKEN, CONTRACTS, 10**14, other)
-    assert dict(plan.blocks[0].balances)[other] > 10**14 + step.gas_limit * CARELESS.max_fee_wei
+    half = raw_of(place, "probe") // 2
+    found = steps_of(plan, "company")
+    others = list(dict.fromkeys(step.sender for step in found))
+    assert len(others) == 2
+    assert others[0] == plan.environment.receiver
+    assert not {plan.environment.buyer, plan.environment.reader} & set(others)
+    for number, other in enumerate(others):
+        fund = amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), half, FLOAT_WEI)
+        calls = [step.call for step in found if step.sender == other]
+        buy = place.file.plan_buy(place.venue, TOKEN, CONTRACTS, half, other)
+        assert calls == [*([] if place.pays_eth() else [fund]), *buy]
+        assert all(step.label.startswith(f"company-{number}") for step in found if step.sender == other)
+    assert {step.gas_limit for step in found} == {POLICY.company_gas_limit}
+    assert len({step.label for step in found}) == len(found)
 
 
-def test_company_buys_something_however_little_is_traded() -> None:
-    plan = sell_plan(WETH, SETTING, CARELESS, Probe("probe", 13, BPS, 1), 999, BOUGHT)
-    assert [step.call.value_wei for step in steps_of(plan, "company")] == [1]
+@pytest.mark.parametrize("place", COMPANIONABLE)
+def test_company_can_pay_for_what_it_buys_and_its_gas(place: Place) -> None:
+    plan = plans_of(place, CARELESS)["sell 10000"]
+    balances = dict(plan.blocks[1].balances)
+    for other in {step.sender for step in steps_of(plan, "company")}:
+        spent = [step for step in steps_of(plan, "company") if step.sender == other]
+        gas_wei = sum(step.gas_limit for step in spent) * CARELESS.max_fee_wei
+        assert balances[other] > sum(step.call.value_wei for step in spent) + gas_wei
+
+
+def test_where_the_money_was_given_there_is_no_company() -> None:
+    slot = BalanceSlot(CONTRACTS.usdg, "solidity", 9)
+    plans = plans_of(USDG, CARELESS, replace(SETTING, slots=(slot,)))
+    assert not any(steps_of(plan, "company") for plan in plans.values())
+
+
+@pytest.mark.parametrize("amount_raw", [1, 999, 10**17])
+def test_company_buys_of_the_round_size_however_little_is_traded(amount_raw: int) -> None:
+    plan = sell_plan(WETH, SETTING, CARELESS, Probe("probe", 13, BPS, 1), amount_raw, BOUGHT)
+    assert [step.call.value_wei for step in steps_of(plan, "company")] == [POLICY.probe_wei // 2] * 2
 
 
 # --- other money -----------------------------------------------------------------------------------
@@ -225,7 +250,7 @@ def test_a_buy_on_a_curve_is_the_buyers_own_call() -> None:
 
 # --- what is moved past the pool -------------------------------------------------------------------
 
-CARRIED_LABELS = ["pool-before", "pull", "pool-after", "pay-out", "paid-out"]
+CARRIED_LABELS = ["pool-before", "pull", "pool-after", "pull-left", "pay-out", "paid-out"]
 
 
 @PLACES
@@ -252,12 +277,20 @@ def test_what_is_carried_goes_where_a_trade_takes_it(place: Place) -> None:
     for label, of in {
         "pool-before": manager,
         "pool-after": manager,
+        "pull-left": ENVIRONMENT.buyer,
         "paid-out": ENVIRONMENT.receiver,
     }.items():
         assert steps[label].sender == ENVIRONMENT.reader
         assert steps[label].call == balance_of(of)
     assert dict(plan.blocks[1].balances) == {CONTRACTS.permit2: WEI_PER_ETH, manager: WEI_PER_ETH}
     assert manager not in dict(plan.blocks[0].balances)
+
+
+@PLACES
+def test_a_strangers_hooks_token_moves_under_the_gas_that_is_bearable_in_a_swap(place: Place) -> None:
+    plan = plans_of(place, ENVIRONMENT)["pull"]
+    moves = {step.gas_limit for step in steps_of(plan) if step.label in ("pull", "pay-out")}
+    assert moves == {POLICY.hook_gas_limit if place.venue.rival_hook() else POLICY.approve_gas_limit}
 
 
 def balance_of(of: Address) -> Call:
@@ -276,6 +309,7 @@ def carried(**changes: StepResult) -> Results:
         "pool-before": did(5),
         "pull": did(1),
         "pool-after": did(905),
+        "pull-left": did(0),
         "pay-out": did(1),
         "paid-out": did(970),
     }
@@ -283,35 +317,36 @@ def carried(**changes: StepResult) -> Results:
 
 
 def test_what_arrived_and_what_was_received_is_read_from_balances() -> None:
-    assert read_carried(carried(), MOVED, True) == Carried(MOVED, 900, 970)
-    assert read_carried(carried(pool_before=did(905)), MOVED, True) == Carried(MOVED, 0, 970)
+    assert read_carried(carried(), MOVED) == Carried(MOVED, 900, 970)
+    assert read_carried(carried(pool_before=did(905)), MOVED) == Carried(MOVED, 0, 970)
 
 
-def test_where_it_was_not_asked_there_is_nothing_to_read() -> None:
-    assert read_carried({"buy": did(), "pull": did()}, MOVED, False) is None
-    assert read_carried({"buy": refused()}, MOVED, False) is None
-    assert read_carried(GAP, MOVED, False) is None
+@pytest.mark.parametrize(
+    ("left", "arrived"), [(0, 900), (100, 1000), (500, 1800), (MOVED - 1, 900_000), (MOVED, 900_000)]
+)
+def test_what_the_token_left_where_it_was_is_not_taken_from_what_arrived(left: int, arrived: int) -> None:
+    assert read_carried(carried(pull_left=did(left)), MOVED) == Carried(MOVED, arrived, 970)
 
 
 def test_a_plan_that_was_not_run_stays_missing() -> None:
-    assert read_carried(GAP, MOVED, True) is GAP
+    assert read_carried(GAP, MOVED) is GAP
 
 
 @pytest.mark.parametrize(("label", "leg"), [("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")])
 def test_a_move_that_is_refused_is_refused_on_its_leg(label: str, leg: str) -> None:
     results = carried() | {label: refused(error_string("not so"), 12)}
-    assert read_carried(results, MOVED, True) == Refused(leg, "not so", 12)  # type: ignore[arg-type]
+    assert read_carried(results, MOVED) == Refused(leg, "not so", 12)  # type: ignore[arg-type]
 
 
 def test_of_several_refusals_the_first_move_counts() -> None:
     results = carried(buy=refused(gas=1), pull=refused(gas=2), pay_out=refused(gas=3))
-    assert read_carried(results, MOVED, True) == Refused("buy", None, 1)
-    assert read_carried(results | {"buy": did()}, MOVED, True) == Refused("sell", None, 2)
+    assert read_carried(results, MOVED) == Refused("buy", None, 1)
+    assert read_carried(results | {"buy": did()}, MOVED) == Refused("sell", None, 2)
 
 
-@pytest.mark.parametrize("label", ["pool-before", "pool-after", "paid-out"])
+@pytest.mark.parametrize("label", ["pool-before", "pool-after", "paid-out", "pull-left"])
 @pytest.mark.parametrize("answer", [refused(), refused(out_of_gas=True), did(b""), did(bytes(31))])
 def test_a_balance_that_is_not_told_is_the_tokens_doing(label: str, answer: StepResult) -> None:
-    found = read_carried(carried() | {label: answer}, MOVED, True)
+    found = read_carried(carried() | {label: answer}, MOVED)
     assert isinstance(found, Missing)
     assert found.fault == "token"
