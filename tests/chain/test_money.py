@@ -93,9 +93,7 @@ async def test_a_pool_against_nobodys_money_is_counted_and_changes_nothing(
     junk = deployer.create(code, ["string", "string", "uint256"], ["Junk", "JNK", 10**27]).lower()
     token = built.tokens["plain"]
     for asset in (junk, token):
-        deployer.send(
-            asset, calldata("approve(address,uint256)", built.contracts["v3PositionManager"], MAX)
-        )
+        deployer.send(asset, calldata("approve(address,uint256)", built.contracts["v3PositionManager"], MAX))
     v3_pool(deployer, built.contracts, {junk: 10**21, token: 10**21}, 3000, fill=True)
     deployer.settle()
     await ctx.heads.refresh()
