@@ -227,7 +227,13 @@ class Trader:
                 return {}
             late_s = manner.late_s if own_size else 0
             return {
-                (1, delay_s): self._sell(1, purchase, delay_s, late_s=late_s * max(1, delay_s // 240))
+                (1, delay_s): self._sell(
+                    1,
+                    purchase,
+                    delay_s,
+                    late_s=late_s * max(1, delay_s // 240),
+                    strangers_wei=PROBE_WEI // SIZES[size],
+                )
                 for delay_s in DELAYS_S
             }
 
@@ -273,7 +279,13 @@ class Trader:
         return _Purchase(wallet, before_wei - wallet.eth() - gas_wei, bought_raw)
 
     def _sell(
-        self, which: int, purchase: _Purchase, delay_s: int, share_bps: int = BPS, late_s: int = 0
+        self,
+        which: int,
+        purchase: _Purchase,
+        delay_s: int,
+        share_bps: int = BPS,
+        late_s: int = 0,
+        strangers_wei: int = PROBE_WEI,
     ) -> Sale | None:
         """Sells so much of what is held then, so long after the buy, and undoes it; None when refused."""
         at_s = self._chain.now_s + 1 + delay_s + late_s
@@ -281,7 +293,8 @@ class Trader:
             held_raw = purchase.wallet.tokens(self._chain.token, at_s)
             asked_raw = max(1, held_raw * share_bps // BPS)
             if self._manners[which].company:
-                self._strangers_buy(max(1, purchase.paid_raw // 2), self._manners[which])
+                half_raw = self._chain.quote_raw(strangers_wei, self._place.quote) // 2
+                self._strangers_buy(max(1, half_raw), self._manners[which])
             sold_raw, back_raw = self._sell_raw(which, purchase.wallet, at_s, held_raw, asked_raw)
         return Sale(purchase.paid_raw, held_raw, asked_raw, sold_raw, back_raw) if sold_raw > 0 else None
 
@@ -327,7 +340,7 @@ class Trader:
         return None
 
     def _strangers_buy(self, amount_raw: int, manner: Environment) -> None:
-        """Two others' buys, half as large, in the block of the approvals, as happens to everybody."""
+        """Two others' buys, half of the round size each, in the block of the approvals."""
         for number in (0, 1):
             stranger = self._wallet(f"stranger {number} {self._pool}", 3 * PROBE_WEI)
             steps = stranger.buy_steps(self._chain.token, self._place, amount_raw)

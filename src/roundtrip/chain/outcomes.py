@@ -121,8 +121,9 @@ def read_sell(
     if isinstance(left, Missing):
         return left
     if len(done) > 1:
-        # Sold again what was sold already: only the first counts, and what is left says nothing of it.
-        left = held - asked
+        # Sold again what was sold already: only the first counts, and it sold no more than it was asked to,
+        # nor more than all of them did. Of a receiver nobody knows what reached it.
+        left = held - asked if receiver else max(left, held - asked)
     # What reached a receiver is not asked before it sells: it is what it sold and what it has left. Where
     # that would be more than there was, the sell moved less than it was asked to.
     arrived = min(held, asked + left) if receiver else None

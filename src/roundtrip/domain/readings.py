@@ -304,13 +304,13 @@ def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], Refused 
 
 
 def _handed_on(shares: list[list[SellResult]]) -> SellResult:
-    """What a receiver could sell: all of what was bought, else half of it, where transfers are taxed."""
+    """What a receiver could sell, the larger of all and half: where transfers are taxed it is half."""
     found = [_worst(results) for results in shares]
-    for kind in (Sale, Missing, Refused):
-        for result in found:
-            if isinstance(result, kind):
-                return result
-    return None
+    sales = [result for result in found if isinstance(result, Sale)]
+    if sales:
+        return max(sales, key=lambda sale: sale.share_bps)
+    told = [result for result in found if result is not None]
+    return next((result for result in told if isinstance(result, Missing)), told[0] if told else None)
 
 
 def _at_best(results: list[SellResult]) -> Sale | None:
