@@ -192,7 +192,10 @@ def _most_bps(met: Met) -> int:
     """The largest share that every wallet sold in one of the ways a check tries."""
     if not met.size:
         return 0
-    tried = [*(_worse(met, delay_s) for delay_s in DELAYS_S), met.half, met.sliver, met.handed]
+    tried = [*(_worse(met, delay_s) for delay_s in DELAYS_S), met.half, met.sliver]
+    if _enough(met.handed, ROUNDING_BPS):
+        # A check tries all and half of what was handed on: what is less than half it does not see.
+        tried.append(met.handed)
     return max((sale.share_bps() for sale in tried if sale is not None), default=0)
 
 

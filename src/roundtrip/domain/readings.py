@@ -50,7 +50,7 @@ class VenueReading:
     absent: no such pool. dry: a pool without liquidity that fills. refused: it will not sell us any.
     ``brought_raw`` is what a buy of the probe's worth brings. ``exit_bps`` is what is lost when what was
     bought where it is cheapest has to be sold here, because it does not sell there. ``closing``: a larger
-    buy would sell the curve out. ``small_refused``: a thousandth was bought and could not be sold.
+    buy would sell the curve out.
     ``keep_bps`` is what the pool itself, or its hook, keeps of a round trip; of what the launchpad takes
     nothing counts as such.
     ``full`` is the worse of its environments. Where one of them is Missing, ``full_at_best`` is what the
@@ -65,7 +65,6 @@ class VenueReading:
     brought_raw: int = 0
     exit_bps: int | Missing = 0
     closing: bool = False
-    small_refused: bool = False
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None
     bought: Bought | None = None
@@ -140,9 +139,6 @@ def read_venue(venue: VenueEvidence, policy: Policy, launch: Launch | Missing | 
             for buy in venue.buys
             if buy.size in MAIN_SIZES
         ),
-        small_refused=isinstance(small, Bought)
-        and small.received_raw >= _ENOUGH_UNITS
-        and isinstance(_worst(small_round_trip), Refused),
         size=size,
         bought=bought,
         full=_worst(full) or _NOT_ASKED,
@@ -211,8 +207,6 @@ def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome |
     return next(found, None)
 
 
-_ENOUGH_UNITS = 1000
-"""Of fewer units than these a sell may well come to nothing and be refused for that."""
 _DIVISORS: dict[Size, int] = {"probe": 1, "tenth": 10, "hundredth": 100}
 
 

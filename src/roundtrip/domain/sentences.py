@@ -215,8 +215,6 @@ def _holds_at_once(full: Sale, reading: VenueReading) -> str:
     for what, part in (("half", reading.half), ("a hundredth", reading.sliver)):
         if isinstance(part, Refused):
             return f"All of it sells for a loss of {loss}, and {what} of it does not"
-    if reading.small_refused:
-        return f"It sells for a loss of {loss}, and a small buy of it does not sell"
     return f"It was bought and sold straight back for a loss of {loss}"
 
 

@@ -75,7 +75,6 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     """Code and level of a venue that takes the sell. Level ok needs all of it sold, at once and later."""
     code, level = code_of_parts(parts(reading, policy), policy)
     refused_in_part = isinstance(reading.half, Refused) or isinstance(reading.sliver, Refused)
-    refused_in_part = refused_in_part or reading.small_refused
     shaky = reading.refused_elsewhere is not None or refused_in_part or reading.closing
     if code == "ok" and (shaky or group_of(reading, policy) != 0):
         return code, "warn"
