@@ -166,7 +166,7 @@ def wrong_words(text: str, met: Met | None) -> str:
     if met is None or not met.size:
         return ""
     said = _NO_MORE.search(text)
-    if said and abs(_bps(said[1]) - _most_bps(met)) > ROUNDING_BPS:
+    if said and all(abs(_bps(said[1]) - most) > ROUNDING_BPS for most in (_most_bps(met), _handed_bps(met))):
         return f"as much as {_most_bps(met)} bps sells"
     if _NOT_SOLD in text and _most_bps(met) > 0:
         return f"{_most_bps(met)} bps of it sells"
@@ -197,6 +197,11 @@ def _most_bps(met: Met) -> int:
         # A check tries all and half of what was handed on: what is less than half it does not see.
         tried.append(met.handed)
     return max((sale.share_bps() for sale in tried if sale is not None), default=0)
+
+
+def _handed_bps(met: Met) -> int:
+    """What another wallet sold of what it was handed."""
+    return met.handed.share_bps() if met.handed is not None else 0
 
 
 def _bps(percent: str) -> int:

@@ -125,6 +125,7 @@ VERDICTS = {
     "taxed_v4_hooked": ("ok", "ok"),
     "odd_key": ("ok", "ok"),
     "odd_tier": ("ok", "ok"),
+    "one_sided": ("ok", "ok"),
 }
 CHOSEN = {
     "hook_bait": "amm_v3",
@@ -143,6 +144,7 @@ FLAGGED = {
     "hook_much_cheaper": ("hook",),
     "hook_slightly_cheaper": (),
     "odd_key": (),
+    "one_sided": ("no_liquidity",),
     "graduated": (),
 }
 
