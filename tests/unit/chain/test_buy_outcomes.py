@@ -97,11 +97,10 @@ def test_what_was_held_before_an_empty_pools_buy_was_not_bought(place: Place) ->
 
 
 @PLACES
-def test_a_buy_that_was_paid_for_and_got_nothing_is_not_filled(place: Place) -> None:
+def test_a_buy_that_was_paid_for_and_got_nothing_is_refused(place: Place) -> None:
     found = bought(place, bought_token=did(0))
-    assert isinstance(found, Bought)
-    assert found.paid_raw > 0 == found.received_raw
-    assert not filled(found)
+    assert isinstance(found, Refused)
+    assert (found.step, found.reason) == ("buy", "nothing arrived for what was paid")
 
 
 @pytest.mark.parametrize("gain", [0, 1, PAID_WEI])
