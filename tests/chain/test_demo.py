@@ -21,6 +21,7 @@ import pytest
 from roundtrip.devnet.node import NodeOptions, free_port
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, Places, started
+from support.commands import hears_interrupts
 
 WAIT_S = 30.0
 
@@ -43,7 +44,12 @@ class Demo:
     def running(self) -> Iterator[subprocess.Popen[str]]:
         command = [sys.executable, "-m", "roundtrip", "demo"]
         with subprocess.Popen(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=hears_interrupts,
         ) as process:
             try:
                 yield process

@@ -21,6 +21,7 @@ from roundtrip.devnet.node import NodeOptions, find_anvil, free_port, running
 from roundtrip.devnet.trading import Desk, actor_address
 from roundtrip.devnet.wire import RpcFailure, SyncRpc
 from roundtrip.devnet.world import GENESIS_S, Built, Places, started
+from support.commands import hears_interrupts
 from support.wallet import calldata
 
 EVENTS = {
@@ -213,7 +214,12 @@ def test_the_command_lets_actors_trade_until_it_is_interrupted(built: Built, tmp
     environment = {**os.environ, "ROUNDTRIP_VAR": str(tmp_path), "ROUNDTRIP_RPC_PORT": str(port)}
     command = [sys.executable, "-m", "roundtrip", "devnet", "--actors", "--block-time-s", "0.1"]
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=hears_interrupts,
     ) as process:
         try:
             assert process.stdout is not None
