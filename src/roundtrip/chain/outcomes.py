@@ -93,9 +93,11 @@ def read_sell(
     bought: Bought,
     policy: Policy,
     sell_at: Place | None = None,
+    handed_raw: int | None = None,
 ) -> CellOutcome:
     """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1;
-    ``sell_at`` another place than where it was bought: what comes back is in that place's quote."""
+    ``sell_at`` another place than where it was bought: what comes back is in that place's quote;
+    ``handed_raw`` what reaches a receiver, where that is known."""
     if isinstance(results, Missing):
         return results
     paid = _paid(results, place, environment)
@@ -126,9 +128,10 @@ def read_sell(
         # Sold again what was sold already: only the first counts, and it sold no more than it was asked to,
         # nor more than all of them did. Of a receiver nobody knows what reached it.
         left = held - asked if receiver else max(left, held - asked)
-    # What reached a receiver is not asked before it sells: it is what it sold and what it has left. Where
-    # that would be more than there was, the sell moved less than it was asked to.
-    arrived = min(held, asked + left) if receiver else None
+    # What reached a receiver is not asked before it sells. Where it is not known otherwise it is what it sold
+    # and what it has left; where that would be more than there was, the sell moved less than it was asked to.
+    reached = asked + left if handed_raw is None else max(left, handed_raw)
+    arrived = min(held, reached) if receiver else None
     tried = tuple(f"sell-{number}" for number in range(done[0] + 1))
     gas = ("approve", *tried) if receiver else tried
     return Sold(
@@ -141,6 +144,14 @@ def read_sell(
         sell_gas=sells[done[0]].gas_used,
         arrived_raw=arrived,
     )
+
+
+def read_handed(results: Results | Missing) -> int | None:
+    """What reached another wallet of all that was bought; None where that could not be found out."""
+    if isinstance(results, Missing) or _first_refusal(results, (("buy", "buy"), ("transfer", "transfer"))):
+        return None
+    reached = _tokens_at(results, "handed")
+    return None if isinstance(reached, Missing) else reached
 
 
 def read_told(results: Results | Missing, label: str) -> Refused | Missing | None:

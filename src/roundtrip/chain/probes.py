@@ -188,6 +188,21 @@ def _handed_blocks(
     return PlannedBlock(probe.delay_s, (transfer,)), then
 
 
+def handed_plan(
+    place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int, bought: Bought
+) -> Plan:
+    """Trip 2: the same buy handed on, and what arrived. Where that sells nobody asks: a token may notice."""
+    environment = cast(environment, f"{size} handed")
+    receiver, policy = environment.receiver, setting.policy
+    handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, max(1, bought.received_raw)))
+    first = _buy_block(place, setting, environment, size, amount_raw, bought.gas)
+    steps = (
+        Step("transfer", environment.buyer, handed, policy.transfer_gas_limit),
+        _token_read("handed-token", setting, environment, receiver),
+    )
+    return Plan(environment, (first, PlannedBlock(policy.later_s, steps)))
+
+
 def cast(environment: Environment, part: str) -> Environment:
     """The environment with wallets of their own for one part: a token that picks its victims by their
     address cannot be asked until it says yes."""
@@ -283,14 +298,15 @@ def _buy_block(
     sweep = place.file.plan_sweep(setting.contracts, environment.reader)
     steps = [] if sweep is None else [Step("sweep", environment.reader, sweep, policy.transfer_gas_limit)]
     steps += _fund_steps(place, setting, environment, size, amount_raw)
-    looks = _reads if known_gas is None else _only_quote
-    steps += looks("start", place, setting, environment, buyer)
+    # Once its gas is known the token's balances are known too.
+    asked = 2 if known_gas is None else 1
+    steps += _reads("start", place, setting, environment, buyer)[:asked]
     calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, amount_raw, buyer)
     steps += [Step(f"allow-{n}", buyer, call, policy.approve_gas_limit) for n, call in enumerate(calls[:-1])]
     most = policy.hook_gas_limit if place.venue.rival_hook() else policy.buy_gas_limit
     limit = most if known_gas is None else min(most, known_gas * 3 // 2)
     steps.append(Step("buy", buyer, calls[-1], limit))
-    steps += looks("bought", place, setting, environment, buyer)
+    steps += _reads("bought", place, setting, environment, buyer)[:asked]
     balances = (
         (buyer, _start_wei(setting, environment, size)),
         (environment.receiver, _gas_float(policy, environment)),
@@ -365,12 +381,6 @@ def _sell_steps(
 
 def _quote_read(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> Step:
     return _reads(moment, place, setting, environment, of)[0]
-
-
-def _only_quote(
-    moment: str, place: Place, setting: Setting, environment: Environment, of: Address
-) -> list[Step]:
-    return _reads(moment, place, setting, environment, of)[:1]
 
 
 def _reads(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> list[Step]:

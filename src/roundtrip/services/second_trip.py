@@ -65,16 +65,21 @@ class _Asked:
     probe: Probe | None = None
     crossed: bool = False
     small: bool = False
+    handed: bool = False
 
 
 async def second_trip(run: Run, venues: list[Tried]) -> tuple[VenueEvidence, ...]:
     """A node that answered trip 1 and fails here has answered in part: its cells are Missing."""
     asked = list(_asked(run, venues))
+    reached: dict[int, int | None] = {}
     found = [VenueEvidence(venue.place.venue, venue.facts, venue.buys, (), venue.told) for venue in venues]
     for one, results in zip(asked, await _ask(run, venues, asked), strict=True):
         venue, known = venues[one.number], found[one.number]
-        if one.probe is not None:
-            known = replace(known, cells=(*known.cells, _cell(run, venue, one.probe, results)))
+        if one.handed:
+            reached[one.number] = None if isinstance(results, Refused) else outcomes.read_handed(results)
+        elif one.probe is not None:
+            cell = _cell(run, venue, one.probe, results, reached.get(one.number))
+            known = replace(known, cells=(*known.cells, cell))
         elif one.crossed:
             known = replace(known, crossed=_crossed(run, venues, venue, results))
         elif one.small:
@@ -93,6 +98,7 @@ def _asked(run: Run, venues: list[Tried]) -> Iterator[_Asked]:
         size = venue.main_size()
         if size is None:
             continue
+        yield _Asked(number, _handed_plan(run, venue, size), handed=True)
         for probe in _probes(run, venue, size):
             yield _Asked(number, _sell_plan(run, venue, probe), probe)
         yield _Asked(number, _pull_plan(run, venue, size))
@@ -218,9 +224,22 @@ def _pull_plan(run: Run, venue: Tried, size: Size) -> Plan:
     return probes.pull_plan(venue.place, run.setting, env, size, amount, bought)
 
 
-def _cell(run: Run, venue: Tried, probe: Probe, results: Results | Missing | Refused) -> Cell:
+def _handed_plan(run: Run, venue: Tried, size: Size) -> Plan:
+    bought = venue.bought(size)
+    assert bought is not None
+    env = run.environments[0]
+    amount = _amount_raw(run, venue, size, env)
+    return probes.handed_plan(venue.place, run.setting, env, size, amount, bought)
+
+
+def _cell(
+    run: Run, venue: Tried, probe: Probe, results: Results | Missing | Refused, reached_raw: int | None
+) -> Cell:
     if isinstance(results, Refused):
         return Cell(probe, replace(results, step="sell"))
     env = _trader(run, venue, probe)
     bought = _bought(venue, probe)
-    return Cell(probe, outcomes.read_sell(results, venue.place, env, probe, bought, run.ctx.policy))
+    read = outcomes.read_sell(
+        results, venue.place, env, probe, bought, run.ctx.policy, handed_raw=reached_raw
+    )
+    return Cell(probe, read)

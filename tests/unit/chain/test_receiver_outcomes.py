@@ -4,16 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundtrip.chain.outcomes import read_handed
+from roundtrip.chain.probes import handed_plan
 from roundtrip.chain.simulate import StepResult
 from roundtrip.domain.evidence import Bought, Missing, Probe, Refused, Sold
-from roundtrip.venues import amm_v3
-from unit.chain.samples import did, error_string, refused
+from roundtrip.venues import abi, amm_v3
+from unit.chain.samples import ENVIRONMENT, did, error_string, refused
 from unit.chain.trades import (
     BOUGHT,
     HANDED,
     HANDED_HALF,
+    PAID_WEI,
     REBASED,
     SELL_GAS,
+    SETTING,
     TOKEN,
     WETH,
     handed_results,
@@ -161,3 +165,29 @@ def test_a_receivers_balance_unread_is_missing(
     found = sold(handed_results(did(gas=SELL_GAS)) | {label: answer}, probe)
     assert isinstance(found, Missing)
     assert found.fault == fault
+
+
+# --- what reaches a receiver, found out beside ----------------------------------------------------
+
+
+def test_what_is_handed_over_and_looked_at_is_a_plan_of_its_own() -> None:
+    plan = handed_plan(WETH, SETTING, ENVIRONMENT, "probe", PAID_WEI, was_bought())
+    transfer, look = plan.blocks[-1].steps
+    assert (transfer.label, look.label) == ("transfer", "handed-token")
+    assert transfer.call.data == abi.call("0xa9059cbb", plan.environment.receiver, BOUGHT)
+    assert look.sender == plan.environment.reader
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, 7),
+        ({"transfer": refused()}, None),
+        ({"buy": refused()}, None),
+        ({"handed-token": refused()}, None),
+    ],
+)
+def test_what_reached_it_is_told_or_not_known(changes: dict[str, StepResult], told: int | None) -> None:
+    results = {"buy": did(), "transfer": did(), "handed-token": did(7)} | changes
+    assert read_handed(results) == told
+    assert read_handed(Missing("node", "gone")) is None
