@@ -227,12 +227,11 @@ def test_the_command_lets_actors_trade_until_it_is_interrupted(built: Built, tmp
             with SyncRpc(f"http://127.0.0.1:{port}") as chain:
                 assert await_trades(chain, int(chain.call("eth_blockNumber"), 16), 1) >= 1
             process.send_signal(signal.SIGINT)
-            left, _ = process.communicate(timeout=40)
+            left, _ = process.communicate(timeout=20)
         finally:
             # Whatever failed: nothing is waited for that will not end.
             process.kill()
-        assert process.returncode == 0
-        assert "Traceback" not in left
+        assert (process.returncode, left) == (0, "")
 
 
 def trades_since(chain: SyncRpc, first: int) -> int:
@@ -242,7 +241,7 @@ def trades_since(chain: SyncRpc, first: int) -> int:
 
 
 def await_trades(chain: SyncRpc, first: int, wanted: int) -> int:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 20
     while trades_since(chain, first) < wanted and time.monotonic() < deadline:
         time.sleep(0.1)
     return trades_since(chain, first)
