@@ -4,7 +4,7 @@ from roundtrip.domain.evidence import Hop, PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import Address
 
 from . import abi, erc20
-from .base import Call, Contracts, Listed, Log, quote_name
+from .base import UNBOUND, Call, Contracts, Listed, Log, Terms, quote_name
 
 KIND: VenueKind = "amm_v3"
 
@@ -17,6 +17,8 @@ POOL_INIT_CODE_HASH = "e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f
 EXACT_INPUT_SINGLE = "0x04e45aaf"
 EXACT_OUTPUT = "0x09b81346"
 MULTICALL = "0xac9650d8"
+MULTICALL_BY = "0x5ae401dc"
+"""multicall(uint256,bytes[]): with a deadline."""
 REFUND_ETH = "0x12210e8a"
 UNWRAP_WETH9 = "0x49404b7c"
 SLOT0 = "0x3850c7bd"
@@ -92,18 +94,28 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
 
 
 def plan_buy(
-    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    buyer: Address,
+    terms: Terms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Weth pools are paid in eth, which the router wraps, and what the pool does not take is refunded."""
     router = contracts.swap_router02
-    pays_eth = venue.quote == "weth"
-    swap = exact_input_single(venue.quote_address, token, venue.fee_pips, _CALLER, amount_raw)
-    if pays_eth:
-        return (Call(router, multicall([swap, REFUND_ETH]), amount_raw),)
+    paid, least = venue.quote_address, terms.min_raw
+    swap = exact_input_single(paid, token, venue.fee_pips, _CALLER, amount_raw, least)
+    if venue.quote == "weth":
+        return (Call(router, multicall([swap, REFUND_ETH], terms.deadline_s), amount_raw),)
     return (
-        Call(venue.quote_address, abi.call(erc20.APPROVE, router, amount_raw)),
-        Call(router, swap),
+        Call(paid, abi.call(erc20.APPROVE, router, amount_raw)),
+        Call(router, swap if terms.deadline_s is None else multicall([swap], terms.deadline_s)),
     )
+
+
+def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call:
+    """The quoter's answer, executed on the pool's own liquidity."""
+    return plan_quote(contracts, venue.quote_address, token, venue.fee_pips, amount_raw)
 
 
 def plan_sweep(contracts: Contracts, to: Address) -> Call:
@@ -118,16 +130,18 @@ def plan_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
+    terms: Terms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Approve exactly what is sold, sell it, and where the pool pays weth take it out as eth."""
-    router = contracts.swap_router02
+    router, quote, fee, least = contracts.swap_router02, venue.quote_address, venue.fee_pips, terms.min_raw
     approve = Call(token, abi.call(erc20.APPROVE, router, amount_raw if approve_raw is None else approve_raw))
     if venue.quote != "weth":
-        swap = exact_input_single(token, venue.quote_address, venue.fee_pips, seller, amount_raw)
-        return approve, Call(router, swap)
-    swap = exact_input_single(token, venue.quote_address, venue.fee_pips, _ROUTER_ITSELF, amount_raw)
-    unwrap = abi.call(UNWRAP_WETH9, 0, seller)
-    return approve, Call(router, multicall([swap, unwrap]))
+        swap = exact_input_single(token, quote, fee, seller, amount_raw, least)
+        bound = swap if terms.deadline_s is None else multicall([swap], terms.deadline_s)
+        return approve, Call(router, bound)
+    swap = exact_input_single(token, quote, fee, _ROUTER_ITSELF, amount_raw, least)
+    unwrap = abi.call(UNWRAP_WETH9, least, seller)
+    return approve, Call(router, multicall([swap, unwrap], terms.deadline_s))
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
@@ -181,9 +195,12 @@ def exact_output(
     return EXACT_OUTPUT + head + abi.word(amount_raw) + abi.word(most_raw) + abi.bytes_tail(path)
 
 
-def multicall(calls: list[str]) -> str:
-    """SwapRouter02.multicall(bytes[]): the calls in order, each with the value of the whole."""
-    return MULTICALL + abi.word(32) + abi.bytes_array(calls)
+def multicall(calls: list[str], deadline_s: int | None = None) -> str:
+    """SwapRouter02.multicall: the calls in order, each with the value of the whole, in no block later than
+    the deadline where there is one."""
+    if deadline_s is None:
+        return MULTICALL + abi.word(abi.WORD) + abi.bytes_array(calls)
+    return MULTICALL_BY + abi.word(deadline_s) + abi.word(2 * abi.WORD) + abi.bytes_array(calls)
 
 
 def plan_eth_to(contracts: Contracts, route: tuple[Hop, ...], amount_raw: int, most_wei: int) -> Call:

@@ -8,7 +8,7 @@ from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 from . import abi, erc20
-from .base import Call, Contracts, Listed, Log, quote_name
+from .base import UNBOUND, Call, Contracts, Listed, Log, Terms, quote_name
 
 KIND: VenueKind = "amm_v4"
 
@@ -19,6 +19,10 @@ EXECUTE = "0x3593564c"
 PERMIT2_APPROVE = "0x87517c45"
 GET_SLOT0 = "0xc815641c"
 GET_LIQUIDITY = "0xfa6793d5"
+QUOTE_EXACT_INPUT_SINGLE = "0xaa9d21cb"
+PERMIT2_ALLOWANCE = "0x927da105"
+_MOST_SWAPPED = 2**128 - 1
+"""Amounts of swaps are uint128."""
 _MOST_TICK_SPACING = 2**15 - 1
 """TickMath.MAX_TICK_SPACING."""
 
@@ -134,27 +138,44 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
 
 
 def plan_buy(
-    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    buyer: Address,
+    terms: Terms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Eth goes along and what is not taken comes back; weth is wrapped by the router; other money is
     pulled by Permit2, which is allowed exactly that."""
-    swap = swap_exact_in(venue, token, buys=True, amount_raw=amount_raw)
-    take = words(token, 0)
+    swap = swap_exact_in(venue, token, True, amount_raw, terms.min_raw)
+    take, by_s = words(token, terms.min_raw), terms.deadline_s
     if venue.quote == "eth":
         body = v4_swap(
             (SWAP_EXACT_IN_SINGLE, swap), (SETTLE_ALL, words(ZERO_ADDRESS, amount_raw)), (TAKE_ALL, take)
         )
         rest = words(ZERO_ADDRESS, CALLER, 0)
-        return (execute(contracts, ((V4_SWAP, body), (SWEEP, rest)), amount_raw),)
+        return (execute(contracts, ((V4_SWAP, body), (SWEEP, rest)), amount_raw, by_s),)
     if venue.quote == "weth":
         wrap = words(ROUTER_ITSELF, amount_raw)
         settle = words(contracts.weth, OPEN_DELTA, False)
         body = v4_swap((SWAP_EXACT_IN_SINGLE, swap), (SETTLE, settle), (TAKE_ALL, take))
         unwrap = words(CALLER, 0)
-        return (execute(contracts, ((WRAP_ETH, wrap), (V4_SWAP, body), (UNWRAP_WETH, unwrap)), amount_raw),)
+        commands = ((WRAP_ETH, wrap), (V4_SWAP, body), (UNWRAP_WETH, unwrap))
+        return (execute(contracts, commands, amount_raw, by_s),)
     settle = words(venue.quote_address, amount_raw)
     body = v4_swap((SWAP_EXACT_IN_SINGLE, swap), (SETTLE_ALL, settle), (TAKE_ALL, take))
-    return (*allow(venue.quote_address, contracts, amount_raw), execute(contracts, ((V4_SWAP, body),)))
+    allowed = allow(venue.quote_address, contracts, amount_raw, by_s)
+    return (*allowed, execute(contracts, ((V4_SWAP, body),), 0, by_s))
+
+
+def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call | None:
+    """V4Quoter.quoteExactInputSingle((key, zeroForOne, exactAmount, hookData)): what a hook takes of the
+    output is off already. None for more than a swap can take."""
+    if amount_raw > _MOST_SWAPPED:
+        return None
+    zero_for_one = venue.quote_address < token
+    head = abi.word(abi.WORD) + key_words(token, venue) + words(zero_for_one, amount_raw, 8 * abi.WORD, 0)
+    return Call(contracts.v4_quoter, QUOTE_EXACT_INPUT_SINGLE + head)
 
 
 def plan_sweep(contracts: Contracts, to: Address) -> Call:
@@ -169,18 +190,20 @@ def plan_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
+    terms: Terms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Allow exactly what is sold, pay it in, swap what arrived, take the money out."""
-    settle = words(token, amount_raw, True)
-    swap = swap_exact_in(venue, token, buys=False, amount_raw=OPEN_DELTA)
+    settle, by_s = words(token, amount_raw, True), terms.deadline_s
+    swap = swap_exact_in(venue, token, False, OPEN_DELTA, terms.min_raw)
     first = ((SETTLE, settle), (SWAP_EXACT_IN_SINGLE, swap))
     if venue.quote == "weth":
         body = v4_swap(*first, (TAKE, words(contracts.weth, ROUTER_ITSELF, OPEN_DELTA)))
-        sell = execute(contracts, ((V4_SWAP, body), (UNWRAP_WETH, words(CALLER, 0))))
+        unwrap = words(CALLER, terms.min_raw)
+        sell = execute(contracts, ((V4_SWAP, body), (UNWRAP_WETH, unwrap)), 0, by_s)
     else:
-        body = v4_swap(*first, (TAKE_ALL, words(venue.quote_address, 0)))
-        sell = execute(contracts, ((V4_SWAP, body),))
-    return (*allow(token, contracts, amount_raw if approve_raw is None else approve_raw), sell)
+        body = v4_swap(*first, (TAKE_ALL, words(venue.quote_address, terms.min_raw)))
+        sell = execute(contracts, ((V4_SWAP, body),), 0, by_s)
+    return (*allow(token, contracts, amount_raw if approve_raw is None else approve_raw, by_s), sell)
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
@@ -204,14 +227,18 @@ def words(*values: int | str | bool) -> str:
     return "".join(map(abi.word, values))
 
 
-def allow(token: Address, contracts: Contracts, amount_raw: int) -> tuple[Call, Call]:
+def allow(
+    token: Address, contracts: Contracts, amount_raw: int, until_s: int | None = None
+) -> tuple[Call, Call]:
     """The token lets Permit2, and Permit2 lets the router, take exactly this much."""
     router = contracts.universal_router
     return (
         Call(token, abi.call(erc20.APPROVE, contracts.permit2, amount_raw)),
         Call(
             contracts.permit2,
-            abi.call(PERMIT2_APPROVE, token, router, min(amount_raw, MOST_PERMIT2), FAR_DEADLINE_S),
+            abi.call(
+                PERMIT2_APPROVE, token, router, min(amount_raw, MOST_PERMIT2), until_s or FAR_DEADLINE_S
+            ),
         ),
     )
 
@@ -232,9 +259,14 @@ def v4_swap(*steps: tuple[str, str]) -> str:
     return words(2 * abi.WORD, 2 * abi.WORD + len(tail) // 2) + tail + parameters
 
 
-def execute(contracts: Contracts, commands: tuple[tuple[str, str], ...], value_wei: int = 0) -> Call:
+def execute(
+    contracts: Contracts,
+    commands: tuple[tuple[str, str], ...],
+    value_wei: int = 0,
+    deadline_s: int | None = None,
+) -> Call:
     """UniversalRouter.execute(bytes,bytes[],uint256)."""
     codes = abi.bytes_tail("0x" + "".join(command for command, _ in commands))
     inputs = abi.bytes_array(["0x" + data for _, data in commands])
-    head = words(3 * abi.WORD, 3 * abi.WORD + len(codes) // 2, FAR_DEADLINE_S)
+    head = words(3 * abi.WORD, 3 * abi.WORD + len(codes) // 2, deadline_s or FAR_DEADLINE_S)
     return Call(contracts.universal_router, EXECUTE + head + codes + inputs, value_wei)

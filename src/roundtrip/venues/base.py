@@ -50,6 +50,19 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What a trade is bound to: it reverts below ``min_raw`` of what the pool puts out, in base units of
+    what it brings, and in a block later than ``deadline_s``, in seconds since 1970. None: no deadline."""
+
+    min_raw: int = 0
+    deadline_s: int | None = None
+
+
+UNBOUND = Terms()
+"""For trades that are only simulated."""
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """One event as the chain tells it. ``topics`` are ``0x`` words in lower case."""
 
@@ -97,9 +110,21 @@ class VenueFile(Protocol):
         ...
 
     def plan_buy(
-        self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
+        self,
+        venue: Venue,
+        token: Address,
+        contracts: Contracts,
+        amount_raw: int,
+        buyer: Address,
+        terms: Terms = UNBOUND,
     ) -> tuple[Call, ...]:
-        """The buyer's calls that spend ``amount_raw`` of the quote; the last one is the buy."""
+        """The buyer's calls that spend ``amount_raw`` of the quote; the last one is the buy. The others
+        approve exactly that."""
+        ...
+
+    def plan_output(self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call | None:
+        """Asks what the pool would put out for a buy: the first word of the answer. It is what the router
+        holds the minimum against, before the token's own tax. None: what arrives is what is put out."""
         ...
 
     def plan_sell(
@@ -110,6 +135,7 @@ class VenueFile(Protocol):
         amount_raw: int,
         seller: Address,
         approve_raw: int | None = None,
+        terms: Terms = UNBOUND,
     ) -> tuple[Call, ...]:
         """The wallet's calls that sell ``amount_raw`` of the token; the last one is the sell. The others
         approve exactly that, or ``approve_raw``."""

@@ -9,7 +9,7 @@ from roundtrip.domain.evidence import Curve, PoolFacts, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 from . import abi, erc20
-from .base import Call, Contracts, Listed, Log, quote_name
+from .base import UNBOUND, Call, Contracts, Listed, Log, Terms, quote_name
 
 KIND: VenueKind = "launchpad_curve"
 
@@ -112,14 +112,23 @@ def plan_sweep(contracts: Contracts, to: Address) -> Call | None:
 
 
 def plan_buy(
-    venue: Venue, token: Address, contracts: Contracts, amount_raw: int, buyer: Address
+    venue: Venue,
+    token: Address,
+    contracts: Contracts,
+    amount_raw: int,
+    buyer: Address,
+    terms: Terms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Eth goes along; other money is allowed to the curve, exactly."""
+    """Eth goes along; other money is allowed to the curve, exactly. A curve knows no deadline."""
     assert venue.pool is not None
-    buy = abi.call(BUY, amount_raw, 0, buyer)
+    buy = abi.call(BUY, amount_raw, terms.min_raw, buyer)
     if venue.quote_address == ZERO_ADDRESS:
         return (Call(venue.pool, buy, amount_raw),)
     return Call(venue.quote_address, abi.call(erc20.APPROVE, venue.pool, amount_raw)), Call(venue.pool, buy)
+
+
+def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> None:
+    """A curve hands over what it puts out: its tokens take nothing of a transfer."""
 
 
 def plan_sell(
@@ -129,12 +138,13 @@ def plan_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
+    terms: Terms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Allow the curve exactly what is sold, sell it."""
     assert venue.pool is not None
     allowed = amount_raw if approve_raw is None else approve_raw
     approve = Call(token, abi.call(erc20.APPROVE, venue.pool, allowed))
-    return approve, Call(venue.pool, abi.call(SELL, amount_raw, 0, seller))
+    return approve, Call(venue.pool, abi.call(SELL, amount_raw, terms.min_raw, seller))
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:

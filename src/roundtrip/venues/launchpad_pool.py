@@ -4,12 +4,21 @@ from roundtrip.domain.evidence import Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 from . import amm_v4
-from .amm_v4 import fact_calls, plan_buy, plan_pay_out, plan_pull, plan_sell, plan_sweep, read_facts
+from .amm_v4 import (
+    fact_calls,
+    plan_buy,
+    plan_output,
+    plan_pay_out,
+    plan_pull,
+    plan_sell,
+    plan_sweep,
+    read_facts,
+)
 from .base import Contracts, Listed, Log, quote_name
 
 __all__ = [
-    "KIND", "candidates", "fact_calls", "listed", "listing", "plan_buy", "plan_pay_out", "plan_pull",
-    "plan_sell", "plan_sweep", "read_facts",
+    "KIND", "candidates", "fact_calls", "listed", "listing", "plan_buy", "plan_output", "plan_pay_out",
+    "plan_pull", "plan_sell", "plan_sweep", "read_facts",
 ]  # fmt: skip
 
 KIND: VenueKind = "launchpad_pool"
