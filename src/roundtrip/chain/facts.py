@@ -9,7 +9,7 @@ from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues import abi, erc20, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
-from .probes import Place
+from .legs import Place
 from .rpc import REVERTED, RpcCall, RpcError, hex_bytes
 from .simulate import Plan, PlannedBlock, Results, Step, StepResult
 

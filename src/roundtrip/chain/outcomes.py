@@ -4,6 +4,7 @@ Gas is added back. The money side is read in wei for venues paid in eth, else in
 """
 
 import re
+from dataclasses import dataclass
 from typing import Literal
 
 from roundtrip.domain.evidence import (
@@ -20,7 +21,7 @@ from roundtrip.domain.evidence import (
 from roundtrip.domain.policy import Policy
 from roundtrip.venues import abi
 
-from .probes import Place, planned, sellable
+from .legs import Place, planned, sellable
 from .simulate import Results
 
 NO_ROUTE = "no route to the money side"
@@ -105,16 +106,35 @@ def read_sell(
         return paid
     if paid <= 0:
         return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
+    held = sellable(bought, probe, policy)
+    buy_gas = results["buy"].gas_used
+    return read_exit(results, sell_at or place, environment, probe, Had(paid, held, buy_gas, handed_raw))
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """What a sell begins with: what was paid for what is held, and the gas of that; of a receiver what
+    reached it, where that is known. ``prior_raw`` was held before and is not to be sold."""
+
+    paid_raw: int
+    held_raw: int
+    buy_gas: int
+    handed_raw: int | None = None
+    prior_raw: int = 0
+
+
+def read_exit(results: Results, out: Place, environment: Environment, probe: Probe, had: Had) -> CellOutcome:
+    """What the blocks after a buy came to (``legs.exit_blocks``)."""
     receiver = probe.seller == "receiver"
     refused = _first_refusal(results, (("transfer", "transfer"),))
     if refused is not None:
         return refused
-    sells = [result for label, result in results.items() if label.startswith("sell")]
+    sells = [result for label, result in results.items() if re.fullmatch(r"sell-\d+", label)]
     done = [number for number, result in enumerate(sells) if result.ok]
     if not done:
         approval = _first_refusal(results, (("approve-0", "approve"),))
         return approval or Refused("sell", sells[-1].reason(), sells[-1].gas_used)
-    held = sellable(bought, probe, policy)
+    held = had.held_raw
     asked = planned(probe, held)
     before = _quote_at(results, "handed" if receiver else "held")
     after, left = _quote_at(results, f"after-{done[0]}"), _tokens_at(results, "after")
@@ -124,23 +144,25 @@ def read_sell(
         return after
     if isinstance(left, Missing):
         return left
+    if not receiver:
+        left -= had.prior_raw
     if len(done) > 1:
         # Sold again what was sold already: only the first counts, and it sold no more than it was asked to,
         # nor more than all of them did. Of a receiver nobody knows what reached it.
         left = held - asked if receiver else max(left, held - asked)
     # What reached a receiver is not asked before it sells. Where it is not known otherwise it is what it sold
     # and what it has left; where that would be more than there was, the sell moved less than it was asked to.
-    reached = asked + left if handed_raw is None else max(left, handed_raw)
+    reached = asked + left if had.handed_raw is None else max(left, had.handed_raw)
     arrived = min(held, reached) if receiver else None
     tried = tuple(f"sell-{number}" for number in range(done[0] + 1))
     gas = ("approve", *tried) if receiver else tried
     return Sold(
-        paid_raw=paid,
+        paid_raw=had.paid_raw,
         held_raw=held,
         planned_raw=asked,
         sold_raw=(held if arrived is None else arrived) - left,
-        back_raw=after - before + _gas_between(results, gas, sell_at or place, environment),
-        buy_gas=results["buy"].gas_used,
+        back_raw=after - before + _gas_between(results, gas, out, environment),
+        buy_gas=had.buy_gas,
         sell_gas=sells[done[0]].gas_used,
         arrived_raw=arrived,
     )

@@ -58,6 +58,8 @@ class StepResult:
     gas_used: int
     data: bytes
     out_of_gas: bool
+    logs: bytes = b"[]"
+    """Its events as the node told them, unread JSON."""
 
     def reason(self) -> str | None:
         """Why it failed, uncleaned; None when it gave no reason."""
@@ -137,6 +139,7 @@ class _CallAnswer(msgspec.Struct, rename="camel"):
     gas_used: str
     return_data: str
     error: _CallError | None = None
+    logs: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class _BlockAnswer(msgspec.Struct, rename="camel"):
@@ -182,7 +185,7 @@ def _step_result(step: Step, call: _CallAnswer, dialect: Dialect) -> StepResult:
     gas_used = int(call.gas_used, 16)
     returned = _bytes(call.return_data)
     if call.status == "0x1":
-        return StepResult(True, gas_used, returned, False)
+        return StepResult(True, gas_used, returned, False, bytes(call.logs))
     if call.status != "0x0":
         raise ValueError("a call's status is neither success nor failure")
     error = call.error or _CallError()

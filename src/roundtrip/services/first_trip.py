@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain import facts, outcomes, probes
-from roundtrip.chain.probes import Place
+from roundtrip.chain import facts, legs, outcomes, probes
+from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.domain.errors import NodeFault
@@ -115,7 +115,7 @@ _NOT_KNOWN = 2**256
 
 
 def _buy_plan(run: Run, place: Place, size: Size, env: int) -> Plan | Missing:
-    amount = probes.size_raw(size, place, run.setting, run.environments[env])
+    amount = legs.size_raw(size, place, run.setting, run.environments[env])
     if isinstance(amount, Missing):
         return amount
     return probes.buy_plan(place, run.setting, run.environments[env], size, amount)
@@ -131,7 +131,7 @@ def _read_buy(
 ) -> BuyOutcome:
     if isinstance(results, Missing | Refused):
         return results
-    amount = probes.size_raw(size, place, run.setting, run.environments[env])
+    amount = legs.size_raw(size, place, run.setting, run.environments[env])
     assert isinstance(amount, int)
     outcome = outcomes.read_buy(results, place, run.environments[env], amount)
     state = launch.curve_state if isinstance(launch, Launch) else None

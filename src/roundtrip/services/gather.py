@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from roundtrip.chain import outcomes
 from roundtrip.chain.book import COMMON_MONEY
-from roundtrip.chain.probes import Place, Setting
+from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import guess_calls, read_guesses
 from roundtrip.domain.errors import NodeFault

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import msgspec
 
 from roundtrip.chain.heads import Head
-from roundtrip.chain.probes import Place, Setting
+from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
 from roundtrip.domain.errors import NodeFault

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from roundtrip.chain import outcomes, probes
+from roundtrip.chain import legs, outcomes, probes
 from roundtrip.chain.rpc import NodeAnswerTooLarge
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.domain.errors import NodeFault
@@ -205,7 +205,7 @@ def _trader(run: Run, venue: Tried, probe: Probe) -> Environment:
 
 
 def _amount_raw(run: Run, venue: Tried, size: Size, environment: Environment) -> int:
-    amount = probes.size_raw(size, venue.place, run.setting, environment)
+    amount = legs.size_raw(size, venue.place, run.setting, environment)
     assert isinstance(amount, int)
     return amount
 

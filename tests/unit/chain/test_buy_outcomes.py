@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from roundtrip.chain.legs import Place
 from roundtrip.chain.outcomes import read_buy, read_sell, read_told
-from roundtrip.chain.probes import Place
 from roundtrip.chain.simulate import StepResult
 from roundtrip.domain.evidence import Bought, Missing, Refused
 from roundtrip.domain.policy import POLICY

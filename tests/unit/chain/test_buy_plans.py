@@ -6,7 +6,8 @@ from typing import get_args
 
 import pytest
 
-from roundtrip.chain.probes import Place, buy_plan, pay_out_plan, size_raw, size_wei
+from roundtrip.chain.legs import Place, size_raw, size_wei
+from roundtrip.chain.probes import buy_plan, pay_out_plan
 from roundtrip.domain.evidence import Hop, Market, Missing, Probe, Size, Venue
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import MAIN_SIZES

@@ -14,7 +14,7 @@ from roundtrip.chain.facts import (
     read_pool_facts,
     read_token_facts,
 )
-from roundtrip.chain.probes import Place
+from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Results, StepResult
 from roundtrip.domain.evidence import Missing, PoolFacts, TokenFacts

@@ -9,7 +9,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.facts import facts_plan, read_launch, read_pool_facts, snipe_call
-from roundtrip.chain.probes import Place
+from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Results, StepResult
 from roundtrip.domain.evidence import Curve, Launch, Missing, PoolFacts

@@ -6,17 +6,9 @@ from typing import get_args
 import pytest
 from eth_abi.abi import decode
 
+from roundtrip.chain.legs import Place, Setting, route_to, size_raw
 from roundtrip.chain.outcomes import read_carried
-from roundtrip.chain.probes import (
-    Place,
-    Setting,
-    buy_plan,
-    pay_out_plan,
-    pull_plan,
-    route_to,
-    sell_plan,
-    size_raw,
-)
+from roundtrip.chain.probes import buy_plan, pay_out_plan, pull_plan, sell_plan
 from roundtrip.chain.simulate import Plan, Results, Step, StepResult
 from roundtrip.chain.storage import BalanceSlot
 from roundtrip.domain.evidence import (

@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.probes import Place, cast
+from roundtrip.chain.legs import Place, cast
 from roundtrip.domain.evidence import Probe, Size
 from roundtrip.domain.types import BPS
 from unit.chain.samples import ENVIRONMENT

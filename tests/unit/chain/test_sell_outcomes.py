@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundtrip.chain.legs import Place
 from roundtrip.chain.outcomes import read_buy, read_sell
-from roundtrip.chain.probes import Place
 from roundtrip.chain.simulate import Plan, Results, StepResult
 from roundtrip.domain.evidence import Bought, Missing, Probe, Refused, Sold
 from roundtrip.domain.policy import POLICY

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.probes import Place, late_s, planned, sell_plan, sellable, size_raw
+from roundtrip.chain.legs import Place, late_s, planned, sellable, size_raw
+from roundtrip.chain.probes import sell_plan
 from roundtrip.domain.evidence import Environment, Probe
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import BPS, ZERO_ADDRESS

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from roundtrip.chain.legs import Place, Setting, size_raw
 from roundtrip.chain.outcomes import read_buy, read_sell
-from roundtrip.chain.probes import Place, Setting, buy_plan, pull_plan, sell_plan, size_raw
+from roundtrip.chain.probes import buy_plan, pull_plan, sell_plan
 from roundtrip.chain.simulate import Plan, Results, Step, StepResult
 from roundtrip.domain.evidence import Bought, Environment, Market, Probe, Refused, Size, Sold
 from roundtrip.domain.policy import POLICY

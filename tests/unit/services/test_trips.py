@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from roundtrip.chain.probes import Place
+from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import NodeAnswerTooLarge
 from roundtrip.chain.simulate import Plan
 from roundtrip.domain.errors import NodeFault

@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak as other_keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import facts, heads, probes, rates
+from roundtrip.chain import facts, heads, legs, rates
 from roundtrip.domain.types import Address
 from roundtrip.venues import abi, amm_v3, amm_v4, erc20, launchpad, launchpad_curve
 
@@ -59,7 +59,7 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "currentSnipeTaxBps(address)": (launchpad_curve, "CURRENT_SNIPE_TAX_BPS"),
     "decimals()": (rates, "DECIMALS"),
     "latestRoundData()": (heads, "LATEST_ROUND_DATA"),
-    "getEthBalance(address)": (probes, "GET_ETH_BALANCE"),
+    "getEthBalance(address)": (legs, "GET_ETH_BALANCE"),
 }
 """Signatures as the contracts declare them, and the constant each stands in."""
 
@@ -70,7 +70,7 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
 }
 """Events as the contracts declare them, and the constant their topic stands in."""
 
-MODULES = (amm_v3, amm_v4, erc20, facts, heads, launchpad, launchpad_curve, probes, rates)
+MODULES = (amm_v3, amm_v4, erc20, facts, heads, launchpad, launchpad_curve, legs, rates)
 
 VIEWS = ("name()", "symbol()", "decimals()", "totalSupply()", "owner()", "getOwner()")
 
