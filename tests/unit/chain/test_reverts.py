@@ -26,12 +26,18 @@ def test_an_errors_text_comes_back_as_it_was_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
+        (0x00, "a panic of no stated kind"),
         (0x01, "an assertion failed"),
         (0x11, "arithmetic overflow"),
         (0x12, "division by zero"),
+        (0x21, "no such value of an enum"),
+        (0x22, "badly encoded bytes in storage"),
+        (0x31, "pop from an empty array"),
         (0x32, "index out of bounds"),
         (0x41, "out of memory"),
-        (0x51, "panic 81"),
+        (0x51, "call of a function that was never set"),
+        (0x52, "panic 82"),
+        (HUGE, f"panic {HUGE}"),
     ],
 )
 def test_a_panic_is_told_by_its_number(number: int, reason: str) -> None:

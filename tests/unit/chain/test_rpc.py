@@ -1,8 +1,10 @@
 """A batch and its answers, over a session that says what the test wants."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
+from dataclasses import FrozenInstanceError, replace
 from types import TracebackType
 from typing import Any, cast
 
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.rpc import (
+    READ_METHODS,
     Budget,
     Meter,
     Node,
@@ -27,7 +30,7 @@ from roundtrip.domain.errors import NodeFault, ServiceFull
 from unit.chain.samples import interpreters_recursion_limit
 
 DAY_S = 86_400
-CALLS = [RpcCall("eth_chainId", []), RpcCall("eth_call", [{"to": "0x1"}]), RpcCall("eth_blockNumber", [])]
+CALLS = [RpcCall("eth_chainId", []), RpcCall("eth_call", [{"to": "0x1"}]), RpcCall("eth_gasPrice", [])]
 
 
 class Response:
@@ -102,7 +105,7 @@ async def test_a_batch_is_one_request_with_numbered_calls() -> None:
         [
             {"jsonrpc": "2.0", "id": 0, "method": "eth_chainId", "params": []},
             {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [{"to": "0x1"}]},
-            {"jsonrpc": "2.0", "id": 2, "method": "eth_blockNumber", "params": []},
+            {"jsonrpc": "2.0", "id": 2, "method": "eth_gasPrice", "params": []},
         ]
     ]
     assert session.options["allow_redirects"] is False
@@ -212,6 +215,39 @@ async def test_a_single_call_is_a_batch_of_one() -> None:
     session = Session([answer(0, "0x1237")])
     assert quantity(await node(session).one("eth_chainId")) == 0x1237
     assert session.asked == [[{"jsonrpc": "2.0", "id": 0, "method": "eth_chainId", "params": []}]]
+
+
+# --- only reading ----------------------------------------------------------------------------------
+
+NOT_READING = """
+eth_sendRawTransaction eth_sendTransaction eth_sign eth_signTransaction eth_signTypedData_v4 eth_submitWork
+personal_sign personal_sendTransaction anvil_setBalance anvil_impersonateAccount evm_mine ETH_CALL
+"""
+
+
+@pytest.mark.parametrize("method", [*NOT_READING.split(), "", "eth_call "])
+async def test_what_does_more_than_read_is_refused_before_anything_goes_out(method: str) -> None:
+    session = Session([answer(0, "0x1")])
+    limited = node(session, budget=Budget(calls_per_day=5))
+    with pytest.raises(ValueError, match=f"only reads from a node, and {method} is not in READ_METHODS"):
+        await limited.one(method, "0x00")
+    with pytest.raises(ValueError, match="only reads"):
+        await limited.batch([*CALLS, replace(CALLS[0], method=method)])
+    assert (session.asked, limited.budget.spent) == ([], 0)
+
+
+def test_a_call_cannot_become_another_one() -> None:
+    with pytest.raises(FrozenInstanceError):
+        CALLS[0].method = "eth_sendRawTransaction"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("method", sorted(READ_METHODS))
+async def test_what_reads_goes_out_as_it_is(method: str) -> None:
+    session = Session([answer(0, "0x1")])
+    await node(session).one(method)
+    assert session.asked[0][0]["method"] == method
+    reading = "eth_(get|call|chainId|simulate|estimate|createAccessList|gasPrice)|web3_clientVersion"
+    assert re.match(reading, method), "no method is among them that is named after a change"
 
 
 # --- the meter and the budget ----------------------------------------------------------------------

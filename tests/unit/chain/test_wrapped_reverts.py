@@ -1,4 +1,4 @@
-"""Errors that wrap another one (ERC-7751), encoded with eth_abi, and errors known by name."""
+"""Errors that wrap another one (ERC-7751 and its like), encoded with eth_abi, and errors known by name."""
 
 import pytest
 from eth_abi.abi import encode
@@ -6,7 +6,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import reverts
+from roundtrip.chain.known_errors import KNOWN
 from roundtrip.chain.reverts import reason_in
 from unit.chain.samples import error_string, word
 from unit.venues.network import address
@@ -45,15 +45,23 @@ def selector(signature: str) -> bytes:
 
 
 @pytest.mark.parametrize("signature", NAMED)
-@pytest.mark.parametrize("rest", [b"", word(1) + word(2)])
-def test_a_known_error_has_its_name(signature: str, rest: bytes) -> None:
-    if signature.startswith("Wrapped"):
-        rest = b""
-    assert reason_in(selector(signature) + rest) == NAMED[signature]
+def test_a_known_error_has_its_name(signature: str) -> None:
+    assert reason_in(selector(signature)) == NAMED[signature]
 
 
-def test_every_known_error_has_its_signature_here() -> None:
-    assert {selector(signature): name for signature, name in NAMED.items()} == reverts._KNOWN
+@pytest.mark.parametrize("signature", [one for one in NAMED if one.endswith("()")])
+def test_what_follows_an_error_without_arguments_is_not_told(signature: str) -> None:
+    assert reason_in(selector(signature) + word(1) + word(2)) == NAMED[signature]
+
+
+@pytest.mark.parametrize("name", ["V4TooLittleReceived", "SlippageExceeded"])
+def test_a_known_error_with_arguments_tells_them(name: str) -> None:
+    assert reason_in(selector(f"{name}(uint256,uint256)") + word(1) + word(2)) == f"{name}(1, 2)"
+
+
+def test_every_error_with_a_name_here_is_known() -> None:
+    for signature, name in NAMED.items():
+        assert KNOWN[selector(signature)].name == name
 
 
 # --- wrapped ---------------------------------------------------------------------------------------
@@ -87,6 +95,85 @@ def test_what_is_wrapped_more_than_once_is_not_opened_again(depth: int) -> None:
     for _ in range(depth):
         inner = wrap(inner)
     assert reason_in(wrap(inner)) == "WrappedError"
+
+
+# --- the Universal Router's and the quoter's -------------------------------------------------------
+
+FAILED = selector("ExecutionFailed(uint256,bytes)")
+UNEXPECTED = selector("UnexpectedRevertBytes(bytes)")
+
+
+def failed(message: bytes, command: int = 3) -> bytes:
+    """As the Universal Router hands on what a command said."""
+    return FAILED + encode(["uint256", "bytes"], [command, message])
+
+
+def unexpected(message: bytes) -> bytes:
+    """As v4's quoter hands on what a swap said."""
+    return UNEXPECTED + encode(["bytes"], [message])
+
+
+def test_the_routers_error_is_laid_out_as_it_is_here() -> None:
+    """By hand: selector, command 3, where the bytes begin, how many, and they."""
+    inner = "f4d678b8".ljust(64, "0")
+    data = bytes.fromhex(f"2c4029e9{3:064x}{64:064x}{4:064x}{inner}")
+    assert data == failed(bytes.fromhex("f4d678b8"))
+    assert reason_in(data) == "InsufficientBalance"
+
+
+@pytest.mark.parametrize(
+    ("inner", "reason"),
+    [
+        (error_string("IIA"), "IIA"),
+        (bytes.fromhex("4e487b71") + word(0x11), "arithmetic overflow"),
+        (selector("V3TooLittleReceived()"), "V3TooLittleReceived"),
+        (selector("SlippageExceeded(uint256,uint256)") + word(5) + word(7), "SlippageExceeded(5, 7)"),
+        (selector("Nobody()"), f"custom error 0x{selector('Nobody()').hex()}"),
+        (wrap(error_string("trading is not open yet")), "trading is not open yet"),
+    ],
+    ids=["a text", "a panic", "a known error", "one with arguments", "a strange error", "a wrapped one"],
+)
+def test_what_a_command_or_a_quote_said_is_what_is_told(inner: bytes, reason: str) -> None:
+    assert reason_in(failed(inner)) == reason
+    assert reason_in(unexpected(inner)) == reason
+
+
+@pytest.mark.parametrize("inner", [b"", b"\x08\xc3", error_string("")], ids=["nothing", "half", "empty"])
+def test_a_command_that_failed_without_a_word_is_told_by_its_errors_name(inner: bytes) -> None:
+    assert reason_in(failed(inner)) == "ExecutionFailed"
+    assert reason_in(unexpected(inner)) == "UnexpectedRevertBytes"
+
+
+def test_each_kind_of_wrapping_is_opened_once() -> None:
+    assert reason_in(failed(unexpected(wrap(error_string("deep"))))) == "deep"
+    assert reason_in(failed(failed(error_string("deep")))) == "ExecutionFailed"
+    assert reason_in(failed(wrap(failed(error_string("deep"))))) == "WrappedError"
+    assert reason_in(wrap(failed(wrap(error_string("deep"))))) == "ExecutionFailed"
+
+
+@pytest.mark.parametrize("offset", [0, 32, 2**31, 2**256 - 1])
+def test_an_execution_that_points_elsewhere_says_only_what_it_is(offset: int) -> None:
+    data = FAILED + word(3) + word(offset) + word(68) + error_string("not this one")
+    assert reason_in(data) == "ExecutionFailed"
+
+
+def test_a_reason_that_lies_beyond_what_is_read_is_not_looked_for() -> None:
+    near, far = (
+        (word(3) + word(at)).ljust(at, b"\0") + word(100) + error_string("far") for at in (512, 2048)
+    )
+    assert reason_in(FAILED + near) == "far"
+    assert reason_in(FAILED + far) == "ExecutionFailed"
+
+
+@given(st.integers(0, 2**256 - 1), st.integers(0, 2**256 - 1), st.binary(max_size=300))
+def test_whatever_an_execution_claims_of_itself_never_raises(at: int, size: int, rest: bytes) -> None:
+    for data in (FAILED + word(1) + word(at) + word(size) + rest, UNEXPECTED + word(at) + word(size) + rest):
+        reason = reason_in(data)
+        assert isinstance(reason, str)
+        assert len(reason) <= 1024
+
+
+# --- cut -------------------------------------------------------------------------------------------
 
 
 def test_a_wrapped_error_that_is_cut_is_read_as_far_as_it_goes() -> None:
