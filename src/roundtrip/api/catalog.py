@@ -10,6 +10,8 @@ from roundtrip.services.check import check
 from roundtrip.services.check_answer import Check, CheckParams
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.health import Health, HealthParams, health
+from roundtrip.services.simulate import simulate
+from roundtrip.services.simulate_answer import SimulateParams, Simulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class Operation:
 
     ``counted``: it counts against the caller's limit. ``shared_by``: what makes two requests the same,
     for answers that everyone shares; None: every request runs. ``bad_params``: the code of a request
-    whose parameters do not fit.
+    whose parameters do not fit. ``tool_requires``: parameters that a tool's schema asks for and a request
+    may leave out, because others can stand for them.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Operation:
     counted: bool = True
     shared_by: Callable[[Any], str] | None = None
     bad_params: str = "bad_input"
+    tool_requires: tuple[str, ...] = ()
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -55,6 +59,24 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/v1/check/{address}",
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
+    ),
+    Operation(
+        name="simulate_transaction",
+        title="Simulate a transaction",
+        description=(
+            "Runs one transaction, or up to six calls in order, from a wallet on the latest block, and tells "
+            "what it spends, receives and allows, read from balances and allowances; what it buys is sold "
+            "straight back. Nothing is sent on the chain. "
+            "Level unknown is not a pass: treat it as a no. value is in wei, losses are in hundredths of a "
+            "percent; gas is told per call and is no part of what is spent. "
+            "Fails with bad_input, rate_limited, busy or budget_spent."
+        ),
+        params=SimulateParams,
+        answer=Simulation,
+        handler=simulate,
+        method="POST",
+        path="/v1/simulate",
+        tool_requires=("to",),
     ),
     Operation(
         name="health",

@@ -19,7 +19,10 @@ ABOUT = (
 
 def params_schema(operation: Operation) -> dict[str, Any]:
     """The parameters as one self-contained JSON Schema object."""
-    return _inlined(operation.params)
+    schema = _inlined(operation.params)
+    if operation.tool_requires:
+        schema["required"] = [*schema.get("required", ()), *operation.tool_requires]
+    return schema
 
 
 def answer_schema(operation: Operation) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Book:
         self._next = 0
         self._span = MOST_BLOCKS_A_CALL
         self._venues: OrderedDict[Address, list[Venue]] = OrderedDict()
+        self._at: dict[str, Address] = {}
         self._others: OrderedDict[Address, set[str]] = OrderedDict()
         self._crowded: set[Address] = set()
         self._forgot = False
@@ -60,6 +61,11 @@ class Book:
     def known(self, token: Address) -> tuple[Venue, ...]:
         """Every venue seen for ``token`` that is paid in money, oldest first."""
         return tuple(self._venues.get(token, ()))
+
+    def token_at(self, place: str) -> Address | None:
+        """The token that trades at a pool's or curve's address, or under a pool's id; a token's own address
+        is its own. None: nothing known here."""
+        return Address(place) if place in self._venues else self._at.get(place)
 
     def complete(self, token: Address) -> bool:
         """True when no pool of ``token`` can be missing here."""
@@ -138,8 +144,11 @@ class Book:
             self._crowded.add(token)
             return
         own.append(venue)
+        self._at.setdefault(venue.pool or venue.pool_id or "", token)
         if len(self._venues) > MOST_TOKENS:
-            forgotten, _ = self._venues.popitem(last=False)
+            forgotten, places = self._venues.popitem(last=False)
+            for place in places:
+                self._at.pop(place.pool or place.pool_id or "", None)
             self._crowded.discard(forgotten)
             self._forgot = True
 

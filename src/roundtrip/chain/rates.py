@@ -13,13 +13,12 @@ import msgspec
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Hop, Market, QuoteRate
 from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
-from roundtrip.venues import abi, amm_v3
+from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
 from .heads import QUOTED_WEI
 from .rpc import REVERTED, Meter, Node, RpcCall, RpcError, hex_bytes
 
-DECIMALS = "0x313ce567"
 _KEPT_S = 30.0
 _MOST_DECIMALS = 36
 
@@ -58,7 +57,7 @@ class Rates:
 def rate_calls(asset: Address, contracts: Contracts, market: Market, block: BlockRef) -> list[RpcCall]:
     """Decimals, then of every standard pool against weth and against usdg its price and what it gives for an
     ordinary trade."""
-    calls: list[tuple[Address, str]] = [(asset, DECIMALS)]
+    calls: list[tuple[Address, str]] = [(asset, erc20.DECIMALS)]
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
             pool = amm_v3.pool_address(contracts.v3_factory, asset, money, fee)

@@ -14,13 +14,40 @@ from roundtrip.domain.errors import NodeFault, ServiceFull
 MOST_ANSWER_BYTES = 16 * 2**20
 """A whole batch's answer. Eight venues with ordinary tokens take about 0.6 MB."""
 
+READ_METHODS = frozenset(
+    {
+        "eth_call",
+        "eth_chainId",
+        "eth_createAccessList",
+        "eth_estimateGas",
+        "eth_gasPrice",
+        "eth_getBalance",
+        "eth_getBlockByHash",
+        "eth_getBlockByNumber",
+        "eth_getCode",
+        "eth_getLogs",
+        "eth_getStorageAt",
+        "eth_getTransactionByHash",
+        "eth_getTransactionCount",
+        "eth_getTransactionReceipt",
+        "eth_simulateV1",
+        "web3_clientVersion",
+    }
+)
+"""All a node is ever asked: each of them reads, none changes or sends anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class RpcCall:
-    """One JSON-RPC request of a batch."""
+    """One JSON-RPC request of a batch. Raises ValueError for a method that does more than read: there is
+    no other way to a node, so nothing this service does can send."""
 
     method: str
     params: Sequence[object]
+
+    def __post_init__(self) -> None:
+        if self.method not in READ_METHODS:
+            raise ValueError(f"this service only reads from a node, and {self.method} is not in READ_METHODS")
 
 
 class RpcError(msgspec.Struct, frozen=True):
@@ -52,6 +79,12 @@ class Meter:
     trips: int = 0
     calls: int = 0
     node_ms: float = 0.0
+
+    def add(self, *beside: "Meter") -> None:
+        """Counts what was done at the same time: the trips of the one that took most, the calls of all."""
+        self.trips += max((one.trips for one in beside), default=0)
+        self.calls += sum(one.calls for one in beside)
+        self.node_ms += max((one.node_ms for one in beside), default=0.0)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed and where the lines are drawn. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-2"
+    version: str = "2026-11-3"
 
     probe_wei: int = 10**17
     """The buy every venue is judged by: 0.1 eth, an ordinary trade on this chain."""
@@ -68,6 +68,12 @@ class Policy:
     """A deployer of at least so many launches is serial when fewer than one in so many graduated."""
     closed_long_s: int = 3600
     """A launch closed for longer without a pool is spoken of as such."""
+
+    trade_gas_budget: int = 2 * 10**9
+    """Where a caller's own calls burn so much in all the simulations of what comes after, what they bring is
+    tried on fewer venues."""
+    most_received: int = 4
+    """So many tokens that a caller's calls bring are tried; with more nothing is proven."""
 
     most_venues: int = 8
     node_fault_ttl_ms: int = 2000

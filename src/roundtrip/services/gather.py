@@ -1,9 +1,11 @@
 """Evidence of one token, in two trips to the node."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from roundtrip.chain import outcomes
 from roundtrip.chain.book import COMMON_MONEY
+from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import guess_calls, read_guesses
@@ -11,6 +13,7 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Evidence, Missing, Venue
 from roundtrip.domain.types import Address
 from roundtrip.venues import BY_KIND
+from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates, candidates, unseen
@@ -21,15 +24,35 @@ from .second_trip import best, second_trip
 
 EVIDENCE_SCHEMA = 2
 
+Role = Literal["token", "weth", "usdg"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A token after trip 1: what trip 2 is made from."""
+
+    run: Run
+    role: Role
+    known: Candidates
+    passed: int
+    first: First
+
+    def judged(self) -> list[Tried]:
+        """The venues that trip 2 asks."""
+        return best(self.first.venues, self.run.ctx.policy)
+
 
 async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
-    """Everything the verdict is read from. Raises NodeFault when trip 1 gave nothing usable.
+    """Everything the verdict is read from. Raises NodeFault when trip 1 gave nothing usable."""
+    return await closed(await opened(ctx, ctx.heads.current(), token, meter), meter)
 
-    A launch that the book has not seen is learned of in trip 1 only, and costs a third trip.
+
+async def opened(ctx: Context, head: Head, token: Address, meter: Meter) -> Opened:
+    """Trip 1. Raises NodeFault when it gave nothing usable.
+
+    A launch that the book has not seen is learned of in trip 1 only, and costs another one.
     """
-    head = ctx.heads.current()
-    roles = {ctx.contracts.weth: "weth", ctx.contracts.usdg: "usdg"}
-    role = roles.get(token, "token")
+    role = _role(token, ctx.contracts)
     run = Run(
         ctx=ctx,
         head=head,
@@ -51,25 +74,39 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
         run = await _with_rates(run, new)
         first = await first_trip(run, (*places, *_places(new)))
     run, first = await _with_given(run, first)
-    tried = await second_trip(run, best(first.venues, ctx.policy))
+    return Opened(run, role, known, passed, first)
+
+
+async def closed(token: Opened, meter: Meter) -> Evidence:
+    """Trip 2, and the whole of it as evidence."""
+    run, first, known = replace(token.run, meter=meter), token.first, token.known
+    tried = await second_trip(run, token.judged())
     return Evidence(
         schema=EVIDENCE_SCHEMA,
-        policy_version=ctx.policy.version,
-        chain_id=ctx.chain_id,
-        block=head.block,
-        block_base_fee_wei=head.base_fee_wei,
-        token=token,
-        role=role,  # type: ignore[arg-type]
+        policy_version=run.ctx.policy.version,
+        chain_id=run.ctx.chain_id,
+        block=run.head.block,
+        block_base_fee_wei=run.head.base_fee_wei,
+        token=run.token,
+        role=token.role,
         facts=first.facts,
         market=run.setting.market,
         environments=run.environments,
         venues=tried,
         candidates_complete=known.complete,
-        pools_found=sum(venue.there() for venue in first.venues) + known.others + known.left_out + passed,
+        pools_found=sum(venue.there() for venue in first.venues)
+        + known.others
+        + known.left_out
+        + token.passed,
         left_out=known.left_out,
         launch=first.launch,
         given=tuple(slot.asset for slot in run.setting.slots),
     )
+
+
+def _role(token: Address, contracts: Contracts) -> Role:
+    roles: dict[Address, Role] = {contracts.weth: "weth", contracts.usdg: "usdg"}
+    return roles.get(token, "token")
 
 
 def _places(venues: tuple[Venue, ...]) -> tuple[Place, ...]:

@@ -171,9 +171,9 @@ def _crossed(
 # --- the probes -------------------------------------------------------------------------------------
 
 
-def _probes(run: Run, venue: Tried, size: Size) -> list[Probe]:
-    policy = run.ctx.policy
-    found = [
+def standard_probes(policy: Policy, size: Size) -> list[Probe]:
+    """What is tried of everything that was bought: now and later, whole and in part, by others too."""
+    return [
         Probe(size, policy.later_s, BPS, 0),
         Probe(size, policy.later_s, BPS, 1),
         Probe(size, policy.hour_s, BPS, 0),
@@ -185,8 +185,15 @@ def _probes(run: Run, venue: Tried, size: Size) -> list[Probe]:
         Probe(size, policy.later_s, BPS, 0, "receiver"),
         Probe(size, policy.later_s, policy.half_bps, 0, "receiver"),
     ]
-    others: tuple[Size, ...] = ("thousandth", "large")
-    return found + [Probe(other, policy.later_s, BPS, 0) for other in others if venue.bought(other)]
+
+
+def _probes(run: Run, venue: Tried, size: Size) -> list[Probe]:
+    policy = run.ctx.policy
+    besides = [Probe(other, policy.later_s, BPS, 0) for other in _OTHERS if venue.bought(other)]
+    return standard_probes(policy, size) + besides
+
+
+_OTHERS: tuple[Size, ...] = ("thousandth", "large")
 
 
 def _bought(venue: Tried, probe: Probe) -> Bought:

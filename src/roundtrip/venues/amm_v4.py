@@ -7,7 +7,7 @@ token that taxes its transfers sells here, and its tax is measured.
 from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
-from . import abi, erc20
+from . import abi, erc20, permit2
 from .base import UNBOUND, Call, Contracts, Listed, Log, Terms, quote_name
 
 KIND: VenueKind = "amm_v4"
@@ -16,11 +16,9 @@ FEES_AND_SPACINGS = ((100, 1), (500, 10), (3000, 60), (10_000, 200))
 """The pairs that interfaces offer; a pool may be made with any other."""
 
 EXECUTE = "0x3593564c"
-PERMIT2_APPROVE = "0x87517c45"
 GET_SLOT0 = "0xc815641c"
 GET_LIQUIDITY = "0xfa6793d5"
 QUOTE_EXACT_INPUT_SINGLE = "0xaa9d21cb"
-PERMIT2_ALLOWANCE = "0x927da105"
 _MOST_SWAPPED = 2**128 - 1
 """Amounts of swaps are uint128."""
 _MOST_TICK_SPACING = 2**15 - 1
@@ -237,7 +235,7 @@ def allow(
         Call(
             contracts.permit2,
             abi.call(
-                PERMIT2_APPROVE, token, router, min(amount_raw, MOST_PERMIT2), until_s or FAR_DEADLINE_S
+                permit2.APPROVE, token, router, min(amount_raw, MOST_PERMIT2), until_s or FAR_DEADLINE_S
             ),
         ),
     )

@@ -4,3 +4,10 @@ APPROVE = "0x095ea7b3"
 BALANCE_OF = "0x70a08231"
 TRANSFER = "0xa9059cbb"
 TRANSFER_FROM = "0x23b872dd"
+ALLOWANCE = "0xdd62ed3e"
+DECIMALS = "0x313ce567"
+SYMBOL = "0x95d89b41"
+
+# Of ERC-721 and ERC-1155: everything a wallet holds of a collection, at once.
+IS_APPROVED_FOR_ALL = "0xe985e9c5"
+SET_APPROVAL_FOR_ALL = "0xa22cb465"

@@ -10,6 +10,8 @@ from .base import Call, Contracts
 
 GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
 HOOK_FEE_BPS = "0xea26abcf"
+GRADUATE = "0xff6d8d05"
+CREATE_GRADUATED_POOL = "0x2f53ef2f"
 
 _PHASES: tuple[LaunchPhase, ...] = ("curve", "swept", "pooled", "rescued")
 _INT24_SIGN = 2**23
@@ -38,6 +40,12 @@ def record_call(token: Address, factory: Address) -> Call:
 def hook_fee_call(hook: Address) -> Call:
     """Asks the hook for its own fee."""
     return Call(hook, HOOK_FEE_BPS)
+
+
+def opening_calls(token: Address, factory: Address) -> tuple[Call, Call]:
+    """What anybody may call once a curve is sold out, in two transactions: the curve is emptied, the pool
+    opened."""
+    return Call(factory, abi.call(GRADUATE, token)), Call(factory, abi.call(CREATE_GRADUATED_POOL, token))
 
 
 def read_record(token: Address, answer: bytes | None) -> Record | None:

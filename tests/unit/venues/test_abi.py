@@ -9,15 +9,21 @@ from eth_utils.crypto import keccak as other_keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import facts, heads, legs, rates
+from roundtrip.chain import facts, heads, legs, rates, wallet_calls
 from roundtrip.domain.types import Address
-from roundtrip.venues import abi, amm_v3, amm_v4, erc20, launchpad, launchpad_curve
+from roundtrip.venues import abi, amm_v3, amm_v4, erc20, launchpad, launchpad_curve, permit2
 
 SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "approve(address,uint256)": (erc20, "APPROVE"),
     "transfer(address,uint256)": (erc20, "TRANSFER"),
     "transferFrom(address,address,uint256)": (erc20, "TRANSFER_FROM"),
     "balanceOf(address)": (erc20, "BALANCE_OF"),
+    "allowance(address,address)": (erc20, "ALLOWANCE"),
+    "symbol()": (erc20, "SYMBOL"),
+    "isApprovedForAll(address,address)": (erc20, "IS_APPROVED_FOR_ALL"),
+    "setApprovalForAll(address,bool)": (erc20, "SET_APPROVAL_FOR_ALL"),
+    "graduate(address)": (launchpad, "GRADUATE"),
+    "createGraduatedPool(address)": (launchpad, "CREATE_GRADUATED_POOL"),
     "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))": (
         amm_v3,
         "EXACT_INPUT_SINGLE",
@@ -35,14 +41,14 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
         "QUOTE_EXACT_INPUT_SINGLE",
     ),
     "execute(bytes,bytes[],uint256)": (amm_v4, "EXECUTE"),
-    "approve(address,address,uint160,uint48)": (amm_v4, "PERMIT2_APPROVE"),
+    "approve(address,address,uint160,uint48)": (permit2, "APPROVE"),
     "getSlot0(bytes32)": (amm_v4, "GET_SLOT0"),
     "getLiquidity(bytes32)": (amm_v4, "GET_LIQUIDITY"),
     "quoteExactInputSingle(((address,address,uint24,int24,address),bool,uint128,bytes))": (
         amm_v4,
         "QUOTE_EXACT_INPUT_SINGLE",
     ),
-    "allowance(address,address,address)": (amm_v4, "PERMIT2_ALLOWANCE"),
+    "allowance(address,address,address)": (permit2, "ALLOWANCE"),
     "getLaunchedToken(address)": (launchpad, "GET_LAUNCHED_TOKEN"),
     "hookFeeBps()": (launchpad, "HOOK_FEE_BPS"),
     "buy(uint256,uint256,address)": (launchpad_curve, "BUY"),
@@ -57,7 +63,7 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "launchedAt()": (launchpad_curve, "LAUNCHED_AT"),
     "snipeTaxSeconds()": (launchpad_curve, "SNIPE_TAX_SECONDS"),
     "currentSnipeTaxBps(address)": (launchpad_curve, "CURRENT_SNIPE_TAX_BPS"),
-    "decimals()": (rates, "DECIMALS"),
+    "decimals()": (erc20, "DECIMALS"),
     "latestRoundData()": (heads, "LATEST_ROUND_DATA"),
     "getEthBalance(address)": (legs, "GET_ETH_BALANCE"),
 }
@@ -67,10 +73,15 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
     "PoolCreated(address,address,uint24,int24,address)": (amm_v3, "POOL_CREATED"),
     "Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)": (amm_v4, "INITIALIZE"),
     "TokenLaunched(address,address,address,address,uint256,uint256)": (launchpad_curve, "TOKEN_LAUNCHED"),
+    "Transfer(address,address,uint256)": (wallet_calls, "TRANSFER"),
+    "Approval(address,address,uint256)": (wallet_calls, "APPROVAL"),
+    "ApprovalForAll(address,address,bool)": (wallet_calls, "APPROVAL_FOR_ALL"),
+    "Approval(address,address,address,uint160,uint48)": (wallet_calls, "PERMIT2_APPROVAL"),
+    "Permit(address,address,address,uint160,uint48,uint48)": (wallet_calls, "PERMIT2_PERMIT"),
 }
 """Events as the contracts declare them, and the constant their topic stands in."""
 
-MODULES = (amm_v3, amm_v4, erc20, facts, heads, launchpad, launchpad_curve, legs, rates)
+MODULES = (amm_v3, amm_v4, erc20, facts, heads, launchpad, launchpad_curve, legs, permit2, rates)
 
 VIEWS = ("name()", "symbol()", "decimals()", "totalSupply()", "owner()", "getOwner()")
 

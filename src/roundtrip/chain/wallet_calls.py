@@ -1,0 +1,357 @@
+"""A wallet's own calls, simulated: what they move, what they allow, and what may be done with it after. Pure.
+
+Balances and allowances decide, read before and after by a wallet of its own. Logs are only hints of where to
+look.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from roundtrip.domain.evidence import Environment, Missing, Probe
+from roundtrip.domain.policy import Policy
+from roundtrip.domain.trade import Allowance, CallResult, Moved, Ran
+from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef, parse_address
+from roundtrip.venues import abi, erc20, permit2
+from roundtrip.venues.base import Call
+
+from .legs import GET_ETH_BALANCE, Place, Setting, exit_blocks, gas_float, token_read
+from .simulate import Plan, PlannedBlock, Results, Step
+
+_NEXT_BLOCK_S = 1
+_MOST_LOGS = 4096
+TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""Transfer(address,address,uint256)."""
+APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
+"""Approval(address,address,uint256)."""
+APPROVAL_FOR_ALL = "0x17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31"
+"""ApprovalForAll(address,address,bool)."""
+PERMIT2_APPROVAL = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
+"""Approval(address,address,address,uint160,uint48)."""
+PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb9708ec"
+"""Permit(address,address,address,uint160,uint48,uint48)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalletCalls:
+    """Calls of one wallet, in order, each with its gas limit; ``wallet_wei`` is what it is given to hold,
+    and ``first`` what is done before them to have the money."""
+
+    wallet: Address
+    calls: tuple[Call, ...]
+    gas_limits: tuple[int, ...]
+    wallet_wei: int
+    first: tuple[Call, ...] = ()
+
+    def most_gas_wei(self, environment: Environment) -> int:
+        """What all of them may cost in gas."""
+        return sum(self.gas_limits) * environment.max_fee_wei
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An allowance to look at: of a token, to a spender, by the token itself, by Permit2, or for all."""
+
+    token: Address
+    spender: Address
+    via: Literal["erc20", "permit2", "all"] = "erc20"
+
+    def call(self, owner: Address, permit2_address: Address) -> Call:
+        """Asks how much is allowed."""
+        if self.via == "permit2":
+            return Call(permit2_address, abi.call(permit2.ALLOWANCE, owner, self.token, self.spender))
+        head = erc20.ALLOWANCE if self.via == "erc20" else erc20.IS_APPROVED_FOR_ALL
+        return Call(self.token, abi.call(head, owner, self.spender))
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is read before and after."""
+
+    tokens: tuple[Address, ...]
+    pairs: tuple[Pair, ...]
+
+
+# --- the run ---------------------------------------------------------------------------------------
+
+
+def run_plan(own: WalletCalls, watched: Watched, setting: Setting, environment: Environment) -> Plan:
+    """The calls in the next block, with the reads around them, and what is held of each token later."""
+    steps = _first_steps(own, setting.policy)
+    steps += _reads("before", own, watched, setting, environment)
+    steps += [_eth_read("eth-0", own, setting, environment)]
+    for n, step in enumerate(_calls(own)):
+        steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]
+    steps += _reads("after", own, watched, setting, environment)
+    steps += _names(watched, setting, environment)
+    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _given(own, setting.policy, environment))]
+    passed_s = 0
+    for delay_s in held_delays_s(setting.policy):
+        later = (
+            Step(f"held-{delay_s}-{n}", environment.reader, _balance(token, own.wallet), _limit(setting))
+            for n, token in enumerate(watched.tokens)
+        )
+        blocks.append(PlannedBlock(delay_s - passed_s, tuple(later)))
+        passed_s = delay_s
+    return Plan(environment, tuple(blocks))
+
+
+def held_delays_s(policy: Policy) -> tuple[int, int, int]:
+    """When it is looked at what is still held."""
+    return policy.later_s, policy.hour_s, policy.day_s
+
+
+def read_run(
+    results: Results | Missing,
+    own: WalletCalls,
+    watched: Watched,
+    setting: Setting,
+    env: Environment,
+    block: BlockRef,
+) -> Ran | Missing:
+    """What the run came to. A token that does not tell a balance did not move, as far as anybody knows."""
+    if isinstance(results, Missing):
+        return results
+    eth = [_uint(results, f"eth-{n}") for n in range(len(own.calls) + 1)]
+    known = [wei for wei in eth if wei is not None]
+    if len(known) < len(eth):
+        return Missing("node", "the wallet's eth could not be read")
+    refused = next(
+        (found for label, found in results.items() if label.startswith("first-") and not found.ok), None
+    )
+    if refused is not None:
+        return Missing("node", "the money for it could not be had")
+    calls = tuple(
+        CallResult(found.ok, found.gas_used, None if found.ok else found.reason() or "")
+        for found in (results[f"call-{n}"] for n in range(len(own.calls)))
+    )
+    price_wei = min(env.max_fee_wei, env.base_fee_wei + env.tip_wei)
+    gas_wei = [call.gas_used * price_wei for call in calls]
+    # What each call left the wallet with, its own gas given back.
+    eth_changes = tuple(known[n + 1] - known[n] + gas_wei[n] for n in range(len(calls)))
+    moved = [Moved(ZERO_ADDRESS, sum(eth_changes), known[0], ())]
+    for n, token in enumerate(watched.tokens):
+        before, after = _uint(results, f"before-token-{n}"), _uint(results, f"after-token-{n}")
+        if before is None or after is None:
+            continue
+        later = (_uint(results, f"held-{delay_s}-{n}") for delay_s in held_delays_s(setting.policy))
+        moved.append(Moved(token, after - before, before, tuple(after if h is None else h for h in later)))
+    return Ran(
+        calls=calls,
+        moved=tuple(one for one in moved if one.raw),
+        allowances=tuple(_allowances(results, watched, block.timestamp_s + _NEXT_BLOCK_S)),
+        eth_changes_wei=eth_changes,
+        gas_price_wei=price_wei,
+        told={token: _told(results, n) for n, token in enumerate(watched.tokens)},
+    )
+
+
+def _told(results: Results, n: int) -> tuple[int | None, bytes | None]:
+    """Decimals and symbol as the token answers."""
+    decimals, symbol = _uint(results, f"decimals-{n}"), results[f"symbol-{n}"]
+    return decimals if decimals is not None and decimals < 256 else None, symbol.data if symbol.ok else None
+
+
+def _allowances(results: Results, watched: Watched, now_s: int) -> list[Allowance]:
+    """Those that are more after than before. One by Permit2 that ends with the block is none."""
+    found = []
+    for n, pair in enumerate(watched.pairs):
+        before, after = _uint(results, f"before-pair-{n}"), _uint(results, f"after-pair-{n}")
+        if pair.via == "permit2" and (abi.uint_at(results[f"after-pair-{n}"].data, 1) or 0) <= now_s:
+            continue
+        if before is not None and after is not None and after > before:
+            found.append(Allowance(pair.token, pair.spender, None if pair.via == "all" else after, pair.via))
+    return found
+
+
+def _reads(
+    moment: str, own: WalletCalls, watched: Watched, setting: Setting, environment: Environment
+) -> list[Step]:
+    reader, limit, permit2_at = environment.reader, _limit(setting), setting.contracts.permit2
+    steps = [
+        Step(f"{moment}-token-{n}", reader, _balance(token, own.wallet), limit)
+        for n, token in enumerate(watched.tokens)
+    ]
+    return steps + [
+        Step(f"{moment}-pair-{n}", reader, pair.call(own.wallet, permit2_at), limit)
+        for n, pair in enumerate(watched.pairs)
+    ]
+
+
+def _names(watched: Watched, setting: Setting, environment: Environment) -> list[Step]:
+    return [
+        Step(f"{name}-{n}", environment.reader, Call(token, head), _limit(setting))
+        for n, token in enumerate(watched.tokens)
+        for name, head in (("decimals", erc20.DECIMALS), ("symbol", erc20.SYMBOL))
+    ]
+
+
+def _calls(own: WalletCalls) -> list[Step]:
+    return [
+        Step(f"call-{n}", own.wallet, call, limit)
+        for n, (call, limit) in enumerate(zip(own.calls, own.gas_limits, strict=True))
+    ]
+
+
+def _given(own: WalletCalls, policy: Policy, environment: Environment) -> tuple[tuple[Address, int], ...]:
+    return (
+        (own.wallet, own.wallet_wei),
+        (environment.receiver, gas_float(policy, environment)),
+        (environment.reader, WEI_PER_ETH),
+    )
+
+
+def _eth_read(label: str, own: WalletCalls, setting: Setting, environment: Environment) -> Step:
+    call = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, own.wallet))
+    return Step(label, environment.reader, call, _limit(setting))
+
+
+def _balance(token: Address, of: Address) -> Call:
+    return Call(token, abi.call(erc20.BALANCE_OF, of))
+
+
+def _limit(setting: Setting) -> int:
+    return setting.policy.read_gas_limit
+
+
+def _uint(results: Results, label: str) -> int | None:
+    found = results[label]
+    return abi.uint_at(found.data, 0) if found.ok else None
+
+
+# --- hints -----------------------------------------------------------------------------------------
+
+
+class _RawLog(msgspec.Struct):
+    address: str
+    topics: list[str]
+    data: str = "0x"
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Who emitted an event in the calls, who of them told of a transfer to the wallet, and which of its
+    allowances events speak of."""
+
+    emitters: tuple[Address, ...]
+    incoming: tuple[Address, ...]
+    pairs: tuple[Pair, ...]
+
+
+def read_hints(results: Results, own: WalletCalls, permit2_at: Address) -> Hints:
+    """What events of the calls hint at. What cannot be read is passed over: balances decide."""
+    emitters: dict[Address, None] = {}
+    incoming: dict[Address, None] = {}
+    pairs: dict[Pair, None] = {}
+    for n in range(len(own.calls)):
+        try:
+            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_RawLog])[:_MOST_LOGS]
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            continue
+        for log in logs:
+            try:
+                address = parse_address(log.address)
+            except ValueError:
+                continue
+            emitters[address] = None
+            topics = tuple(log.topics)
+            if _is_transfer_to(topics, own.wallet):
+                incoming[address] = None
+            pair = _pair(address, topics, own.wallet, permit2_at)
+            if pair is not None:
+                pairs[pair] = None
+    return Hints(tuple(emitters), tuple(incoming), tuple(pairs))
+
+
+def _is_transfer_to(topics: tuple[str, ...], wallet: Address) -> bool:
+    try:
+        return bool(topics) and topics[0] == TRANSFER and abi.topic_address(topics, 2) == wallet
+    except ValueError:
+        return False
+
+
+def _pair(address: Address, topics: tuple[str, ...], owner: Address, permit2_at: Address) -> Pair | None:
+    try:
+        if not topics or abi.topic_address(topics, 1) != owner:
+            return None
+        first, second = abi.topic_address(topics, 2), abi.topic_address(topics, 3)
+    except ValueError:
+        return None
+    if address == permit2_at and topics[0] in (PERMIT2_APPROVAL, PERMIT2_PERMIT):
+        return Pair(first, second, "permit2") if first is not None and second is not None else None
+    if first is None:
+        return None
+    kinds: dict[str, Literal["erc20", "all"]] = {APPROVAL: "erc20", APPROVAL_FOR_ALL: "all"}
+    via = kinds.get(topics[0])
+    return None if via is None else Pair(address, first, via)
+
+
+# --- what comes after ------------------------------------------------------------------------------
+
+
+def after_plan(
+    own: WalletCalls,
+    out: Place,
+    setting: Setting,
+    environment: Environment,
+    probe: Probe,
+    held_raw: int,
+    opening: tuple[Call, ...] = (),
+) -> Plan:
+    """The calls, and later the sell on ``out`` of a share of what they brought. ``opening``: what anybody
+    may call in between to open that place, each in a block of its own."""
+    first = _first_block(own, setting.policy, environment)
+    opened = _opening_blocks(opening, setting, environment)
+    return Plan(
+        environment, (first, *opened, *exit_blocks(out, setting, environment, probe, held_raw, bought_on=out))
+    )
+
+
+def passed_on_plan(
+    own: WalletCalls,
+    setting: Setting,
+    environment: Environment,
+    held_raw: int,
+    opening: tuple[Call, ...] = (),
+) -> Plan:
+    """The calls, and what reaches another wallet of what they brought."""
+    handed = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, max(1, held_raw)))
+    steps = (
+        Step("transfer", own.wallet, handed, setting.policy.transfer_gas_limit),
+        token_read("handed-token", setting, environment, environment.receiver),
+    )
+    first = _first_block(own, setting.policy, environment)
+    opened = _opening_blocks(opening, setting, environment)
+    return Plan(environment, (first, *opened, PlannedBlock(setting.policy.later_s, steps)))
+
+
+def first_failure(results: Results) -> tuple[str | None, int] | None:
+    """Reason and gas of the first of the wallet's calls that failed; None when all went through."""
+    for label, found in results.items():
+        if label.startswith(("first-", "call-")) and not found.ok:
+            return found.reason(), found.gas_used
+    return None
+
+
+def own_gas(results: Results) -> int:
+    """What all of the wallet's calls took."""
+    return sum(found.gas_used for label, found in results.items() if label.startswith("call-"))
+
+
+def _first_block(own: WalletCalls, policy: Policy, environment: Environment) -> PlannedBlock:
+    steps = (*_first_steps(own, policy), *_calls(own))
+    return PlannedBlock(_NEXT_BLOCK_S, steps, _given(own, policy, environment))
+
+
+def _first_steps(own: WalletCalls, policy: Policy) -> list[Step]:
+    return [Step(f"first-{n}", own.wallet, call, policy.buy_gas_limit) for n, call in enumerate(own.first)]
+
+
+def _opening_blocks(
+    opening: tuple[Call, ...], setting: Setting, environment: Environment
+) -> tuple[PlannedBlock, ...]:
+    return tuple(
+        PlannedBlock(1, (Step(f"opening-{n}", environment.reader, call, setting.policy.buy_gas_limit),))
+        for n, call in enumerate(opening)
+    )

@@ -1,0 +1,106 @@
+"""The sentence of a simulation or a trade, with the figure that decided. Allowances open it."""
+
+from . import names
+from .evidence import Missing
+from .policy import Policy
+from .readings import Sale, VenueReading
+from .sentences import NO_REASON, percent, sell_reason_text, unproven
+from .trade import Allowance, CallResult, ExitFinding, Outcome, Ran
+from .types import Address
+from .venue_code import enough
+
+_NAMED_IMPACT_BPS = 10
+
+
+def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy) -> str:
+    """What the calls come to. ``short``: why the wallet could not pay for them, where it could not."""
+    if outcome.code == "tx_reverts":
+        return short or _reverts(ran)
+    if outcome.code == "unproven":
+        return unproven(outcome.missing or Missing("node", "it gave no answer"))
+    if outcome.code == "nothing_received":
+        return "It goes through; something leaves the wallet and nothing comes back."
+    found = outcome.decided
+    if found is None:
+        if outcome.code == "ok":
+            return "It goes through."
+        return "It goes through; what comes back is worth much less than what is spent."
+    impact = "" if outcome.code == "cannot_sell" else _impact(found)
+    return f"It goes through; {_sold(outcome.code, found, policy)}{impact}."
+
+
+def opening(allowances: tuple[Allowance, ...], known: frozenset[Address]) -> str:
+    """What is allowed without a bound, or to a spender whose code is not known here: it opens the text."""
+    said = []
+    for one in allowances:
+        if one.raw is None:
+            said.append(f"It lets {one.spender} take everything you hold of the collection {one.token}.")
+        elif one.unlimited():
+            said.append(f"It lets {one.spender} take all you have, and will have, of {one.token}.")
+        elif one.spender not in known:
+            said.append(
+                f"It lets {one.spender}, whose code is not known here, take some of your {one.token}."
+            )
+    return " ".join(said)
+
+
+def reason(call: CallResult) -> str:
+    """Why a call failed, cleaned."""
+    return names.reason(call.reason or "") or NO_REASON
+
+
+def _reverts(ran: Ran) -> str:
+    number = next(n for n, call in enumerate(ran.calls) if not call.ok)
+    said = names.reason(ran.calls[number].reason or "")
+    which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
+    return f'{which} would fail ("{said}").' if said else f"{which} would fail; no reason was given."
+
+
+def _sold(code: str, found: ExitFinding, policy: Policy) -> str:
+    if code == "no_route":
+        if found.venue is None:
+            return "no pool was found to sell what it buys on"
+        return "what was spent for it has no known price, so what selling it loses is not known"
+    assert found.venue is not None
+    assert found.reading is not None
+    why = sell_reason_text(found.venue, found.reading)
+    quoted = f' ("{why}")' if why and why != NO_REASON else ""
+    if code == "cannot_sell":
+        if found.reading.fickle is True:
+            return f"what it buys sold in one block and not in another just like it{quoted}"
+        return f"what it buys cannot be sold, at once or within a day{quoted}"
+    return f"{_how(found, found.reading, quoted, policy)}{_opened(found)}"
+
+
+def _how(found: ExitFinding, reading: VenueReading, quoted: str, policy: Policy) -> str:
+    lost = percent(found.loss_bps or 0)
+    if not enough(reading.full, policy):
+        for part, said in ((reading.half, "half of it does"), (reading.handed_on, "it sells once handed on")):
+            if enough(part, policy):
+                return f"what it buys does not sell whole at once{quoted}; {said}, for a loss of {lost}"
+        return f"what it buys does not sell at once{quoted}; it sells within a day, for a loss of {lost}"
+    assert isinstance(reading.full, Sale)
+    at_once = percent(reading.full.loss_bps)
+    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+        if not enough(later, policy):
+            return f"sold straight back it loses {at_once}, and {when} it no longer sells"
+    if not reading.full.whole:
+        share = percent(reading.full.share_bps)
+        return f"only {share} of what it buys sells straight back, which loses {lost} in all"
+    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+        if isinstance(later, Sale) and later.loss_bps == found.loss_bps != reading.full.loss_bps:
+            return f"sold straight back it loses {at_once}, sold {when} {lost}"
+    return f"what it buys was sold straight back for a loss of {lost}"
+
+
+def _opened(found: ExitFinding) -> str:
+    if not found.exit.through_opening:
+        return ""
+    return ", in the pool that opens now that its curve is sold out; until it opens nobody can sell"
+
+
+def _impact(found: ExitFinding) -> str:
+    impact = found.reading.impact_bps if found.reading is not None else None
+    if not isinstance(impact, int) or impact < _NAMED_IMPACT_BPS:
+        return ""
+    return f". Price impact {percent(impact)}: a small buy gets that much more for its money"

@@ -1,0 +1,244 @@
+"""What a wallet's calls brought is sold straight back, through the same cells as a check: one trip."""
+
+from dataclasses import dataclass, replace
+
+from roundtrip.chain import outcomes, wallet_calls
+from roundtrip.chain.legs import Place, cast
+from roundtrip.chain.outcomes import Had
+from roundtrip.chain.rpc import Meter
+from roundtrip.chain.simulate import Plan, Results
+from roundtrip.chain.wallet_calls import WalletCalls
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import (
+    Bought,
+    Buy,
+    Cell,
+    CellOutcome,
+    Curve,
+    Environment,
+    Evidence,
+    Launch,
+    Missing,
+    PoolFacts,
+    Probe,
+    Refused,
+    VenueEvidence,
+)
+from roundtrip.domain.policy import Policy
+from roundtrip.domain.price import quote_raw
+from roundtrip.domain.trade import Exit, Moved
+from roundtrip.domain.types import BPS
+from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
+from roundtrip.venues.base import Call
+
+from .gather import Opened
+from .run import Run, Tried
+from .second_trip import standard_probes
+
+_LEAST_APPROVE_GAS = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One token that the calls brought, with trip 1 of its check."""
+
+    opened: Opened
+    moved: Moved
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One place to sell it on. ``opening``: what anybody may call first, where the calls sold a curve out."""
+
+    tried: Tried
+    place: Place
+    opening: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SoldBack:
+    """What came of selling one token, on each way; nothing is said yet of what was paid for it."""
+
+    brought: Brought
+    ways: tuple[tuple[Way, tuple[Cell, ...]], ...]
+    gas: int
+
+    def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
+        """As evidence, with what was paid for it; None where that has no price. Of ``checked`` it takes what
+        the token itself says of being sold, which routers swallow."""
+        told = {one.venue: one.told_on_sell for one in checked.venues} if checked is not None else {}
+        market = self.brought.opened.run.setting.market
+        priced = [
+            (way, cells, None if paid_wei is None else quote_raw(paid_wei, way.place.venue.quote, market))
+            for way, cells in self.ways
+        ]
+        known = [one for one in priced if one[2] is not None]
+        return Exit(
+            token=self.brought.opened.run.token,
+            received_raw=self.brought.moved.raw,
+            venues=tuple(
+                replace(self._venue(way, cells, paid or 0), told_on_sell=told.get(way.place.venue))
+                for way, cells, paid in known or priced
+            ),
+            paid_known=bool(known),
+            through_opening=any(way.opening for way, _ in self.ways),
+        )
+
+    def _venue(self, way: Way, cells: tuple[Cell, ...], paid_raw: int) -> VenueEvidence:
+        received = self.brought.moved.raw
+        buys = [Buy("probe", 0, Bought(paid_raw, received, paid_raw, self.gas))]
+        if paid_raw and not way.opening:
+            # A small buy on the same pool tells what this one's size does to its price.
+            buys += [buy for buy in way.tried.buys if (buy.size, buy.environment) == ("thousandth", 0)]
+        return VenueEvidence(
+            way.place.venue,
+            way.tried.facts,
+            tuple(buys),
+            tuple(Cell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
+        )
+
+
+def _with_paid(outcome: CellOutcome, paid_raw: int) -> CellOutcome:
+    return outcome if isinstance(outcome, Missing | Refused) else replace(outcome, paid_raw=paid_raw)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One simulation: which token's, which way's; without a probe it is what reaches another wallet."""
+
+    brought: Brought
+    way: Way
+    environment: Environment
+    probe: Probe | None
+    plan: Plan
+
+
+async def sold_back(own: WalletCalls, brought: list[Brought], meter: Meter) -> list[SoldBack]:
+    """Every token on every way at once. What the node does not answer is Missing."""
+    if not brought:
+        return []
+    run = replace(brought[0].opened.run, meter=meter)
+    asked = [one for token in brought for way in _ways(own, token) for one in _asked(own, token, way)]
+    try:
+        _, told = await run.ask([], [(one.way.place, one.plan) for one in asked])
+    except NodeFault as fault:
+        told = [Missing("node", fault.message)] * len(asked)
+    return [_read(own, token, asked, told) for token in brought]
+
+
+def _ways(own: WalletCalls, token: Brought) -> list[Way]:
+    """Where it may be sold: what takes part in a check, but for pools that are known to be empty."""
+    ways = []
+    for tried in token.opened.judged():
+        if isinstance(tried.facts, PoolFacts) and (not tried.facts.exists or not tried.facts.liquidity):
+            continue
+        ways.append(_way(token, tried))
+    policy = token.opened.run.ctx.policy
+    each = sum(own.gas_limits) * len(standard_probes(policy, "probe"))
+    return ways[: max(1, policy.trade_gas_budget // max(1, each))]
+
+
+def _way(token: Brought, tried: Tried) -> Way:
+    """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
+    run, launch = token.opened.run, token.opened.first.launch
+    state = launch.curve_state if isinstance(launch, Launch) else None
+    factory = run.ctx.contracts.launchpad_factory
+    if tried.place.venue.kind != "launchpad_curve" or not isinstance(launch, Launch) or factory is None:
+        return Way(tried, tried.place)
+    if not isinstance(state, Curve) or token.moved.raw < state.token_raw - state.reserved_raw:
+        return Way(tried, tried.place)
+    pool = launchpad_pool.pool(
+        run.token, launch.quote_address, launch.pool_fee_pips, launch.tick_spacing, run.ctx.contracts
+    )
+    if pool is None:
+        return Way(tried, tried.place)
+    return Way(tried, Place(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
+
+
+def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
+    run = token.opened.run
+    policy, setting = run.ctx.policy, run.setting
+    env = _trader(run, own, way, 0, "handed")
+    found = [
+        _Asked(
+            token,
+            way,
+            env,
+            None,
+            wallet_calls.passed_on_plan(own, setting, env, token.moved.raw, way.opening),
+        )
+    ]
+    for probe in standard_probes(policy, "probe"):
+        env = _trader(run, own, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}")
+        held = held_raw(token.moved, probe, policy)
+        plan = wallet_calls.after_plan(own, way.place, setting, env, probe, held, way.opening)
+        found.append(_Asked(token, way, env, probe, plan))
+    return found
+
+
+def _trader(run: Run, own: WalletCalls, way: Way, number: int, part: str) -> Environment:
+    """The caller's wallet in a block like one of the check's; each probe hands on to a wallet of its own."""
+    env = cast(run.environments[number], part)
+    bought = next(
+        (way.tried.bought(size) for size in ("probe", "thousandth") if way.tried.bought(size)), None
+    )
+    measured = max(90_000, bought.approve_gas * 3 // 2) if bought else _LEAST_APPROVE_GAS
+    return replace(
+        env,
+        buyer=own.wallet,
+        approve_gas_limit=env.approve_gas_limit or measured,
+        own_usdg_raw=0,
+        size_bps=BPS,
+    )
+
+
+def held_raw(moved: Moved, probe: Probe, policy: Policy) -> int:
+    """How much of what was received is there to sell when the probe sells: its part of what is held then."""
+    if probe.seller == "receiver" or not moved.later_raw:
+        return moved.raw
+    later = moved.later_raw[wallet_calls.held_delays_s(policy).index(probe.delay_s)]
+    return later * moved.raw // max(1, moved.before_raw + moved.raw)
+
+
+def _read(
+    own: WalletCalls, token: Brought, asked: list[_Asked], told: list[Results | Missing | Refused]
+) -> SoldBack:
+    policy = token.opened.run.ctx.policy
+    found: dict[Way, list[Cell]] = {way: [] for way in _ways(own, token)}
+    reached: dict[Way, int | None] = {}
+    gas = 0
+    for one, results in zip(asked, told, strict=True):
+        if one.brought is not token:
+            continue
+        if one.probe is None:
+            reached[one.way] = None if isinstance(results, Refused) else outcomes.read_handed(results)
+            continue
+        if not isinstance(results, Missing | Refused):
+            gas = max(gas, wallet_calls.own_gas(results))
+        outcome = _outcome(token.moved, one, results, reached.get(one.way), policy)
+        found[one.way].append(Cell(one.probe, outcome))
+    return SoldBack(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas)
+
+
+def _outcome(
+    moved: Moved,
+    one: _Asked,
+    results: Results | Missing | Refused,
+    reached_raw: int | None,
+    policy: Policy,
+) -> CellOutcome:
+    if isinstance(results, Missing):
+        return results
+    if isinstance(results, Refused):
+        return replace(results, step="sell")
+    assert one.probe is not None
+    if wallet_calls.first_failure(results) is not None:
+        return Missing("token", "the calls went through in one block and not in another just like it")
+    if any(not found.ok for label, found in results.items() if label.startswith("opening-")):
+        return Missing("node", "the pool that its curve becomes could not be opened")
+    held = held_raw(moved, one.probe, policy)
+    later = moved.before_raw + moved.raw
+    if moved.later_raw:
+        later = moved.later_raw[wallet_calls.held_delays_s(policy).index(one.probe.delay_s)]
+    had = Had(0, held, wallet_calls.own_gas(results), reached_raw, max(0, later - held))
+    return outcomes.read_exit(results, one.way.place, one.environment, one.probe, had)

@@ -1,0 +1,93 @@
+"""Where to look for what a wallet's calls move and allow, before they are run. Pure.
+
+Candidates cost a read each and prove nothing; what is missed here is found by the events of the run, and by
+the access lists of nodes that tell them.
+"""
+
+from collections.abc import Iterator
+
+from roundtrip.chain.book import Book
+from roundtrip.chain.wallet_calls import Pair, Watched
+from roundtrip.domain.types import Address
+from roundtrip.venues import abi, erc20, permit2
+from roundtrip.venues.base import Call, Contracts
+
+MOST_TOKENS = 40
+MOST_PAIRS = 64
+_SELECTOR = 10
+_ADDRESS_BYTES, _ID_BYTES = 20, 32
+_LEAST_ADDRESS = 2**64
+"""Below it a word is a number: nobody can make an address with so many zeros in front, and precompiles hold
+nothing."""
+
+
+def watched(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> Watched:
+    """The money side, what is known to trade wherever these calls lead, their targets, and every address in
+    their calldata."""
+    tokens = dict.fromkeys((contracts.weth, contracts.usdg))
+    for call in calls:
+        tokens |= dict.fromkeys(indexed(call, book))
+    tokens |= dict.fromkeys(call.to for call in calls)
+    for call in calls:
+        tokens |= dict.fromkeys(address_words(call.data))
+    pairs = dict.fromkeys(pair for call in calls for pair in _pairs(call, contracts))
+    return Watched(tuple(tokens)[:MOST_TOKENS], tuple(pairs)[:MOST_PAIRS])
+
+
+def widened(known: Watched, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> Watched:
+    """With more to look at, as far as there is room; the same object where there is nothing new."""
+    more = [token for token in tokens if token not in known.tokens][:MOST_TOKENS]
+    other = [pair for pair in pairs if pair not in known.pairs][:MOST_PAIRS]
+    return Watched((*known.tokens, *more), (*known.pairs, *other)) if more or other else known
+
+
+def indexed(call: Call, book: Book | None) -> Iterator[Address]:
+    """Tokens that are known to trade at a pool, a curve or under a key that the call names anywhere, packed
+    or not, or that it names themselves."""
+    if book is None:
+        return
+    here = book.token_at(call.to)
+    if here is not None:
+        yield here
+    body = call.data[2:].lower()
+    for at in range(0, len(body) - 2 * _ADDRESS_BYTES + 1, 2):
+        for size in (_ADDRESS_BYTES, _ID_BYTES):
+            found = book.token_at("0x" + body[at : at + 2 * size])
+            if found is not None:
+                yield found
+
+
+def strange(addresses: tuple[Address, ...], contracts: Contracts, book: Book | None) -> tuple[Address, ...]:
+    """Those that may be tokens: not the exchanges' own machinery, nor pools and curves that are known."""
+    known = contracts.known()
+    return tuple(
+        address
+        for address in addresses
+        if address not in known
+        and int(address, 16) >= _LEAST_ADDRESS
+        and (book is None or book.token_at(address) in (None, address))
+    )
+
+
+def address_words(data: str) -> Iterator[Address]:
+    """Words of the calldata that may be addresses."""
+    body = bytes.fromhex(data[_SELECTOR:])
+    for index in range(len(body) // abi.WORD):
+        found = abi.address_at(body, index)
+        if found is not None and int(found, 16) >= _LEAST_ADDRESS:
+            yield found
+
+
+def _pairs(call: Call, contracts: Contracts) -> Iterator[Pair]:
+    head, words = call.data[:_SELECTOR], list(address_words(call.data))
+    if call.to == contracts.permit2:
+        if head == permit2.APPROVE and len(words) > 1:
+            yield Pair(words[0], words[1], "permit2")
+        return
+    if head == erc20.SET_APPROVAL_FOR_ALL:
+        yield from (Pair(call.to, word, "all") for word in words)
+        return
+    # Who is called may be the token and the word the spender; a permit within the call is the other way.
+    for word in words:
+        yield Pair(call.to, word)
+        yield Pair(word, call.to)
