@@ -31,5 +31,10 @@ class Dialect:
         """The bytes a failed call reverted with: geth puts them in error.data, anvil in returnData."""
         return answer.error_data if answer.error_data is not None else answer.return_data
 
+    def layer_one_gas(self, data: str) -> int:
+        """What the parent chain's fee adds to the gas limit of a transaction with this calldata: nothing on
+        chains that have no parent."""
+        return 0
+
 
 ANVIL = Dialect("anvil")

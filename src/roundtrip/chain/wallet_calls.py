@@ -76,10 +76,19 @@ class Watched:
 # --- the run ---------------------------------------------------------------------------------------
 
 
-def run_plan(own: WalletCalls, watched: Watched, setting: Setting, environment: Environment) -> Plan:
-    """The calls in the next block, with the reads around them, and what is held of each token later."""
+def run_plan(
+    own: WalletCalls,
+    watched: Watched,
+    setting: Setting,
+    environment: Environment,
+    asked: tuple[Call, ...] = (),
+) -> Plan:
+    """The calls in the next block, with the reads around them, and what is held of each token later.
+    ``asked``: views to call just before, as ``ask-0`` and so on."""
     steps = _first_steps(own, setting.policy)
     steps += _reads("before", own, watched, setting, environment)
+    limit = setting.policy.hook_gas_limit
+    steps += [Step(f"ask-{n}", environment.reader, call, limit) for n, call in enumerate(asked)]
     steps += [_eth_read("eth-0", own, setting, environment)]
     for n, step in enumerate(_calls(own)):
         steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]

@@ -13,6 +13,7 @@ from .policy import Policy
 from .readings import Sale, SellResult, VenueReading, read_venue
 from .types import BPS, Address
 from .venue_code import Level, enough, takes_sells
+from .verdict import Verdict
 
 LEVELS: Mapping[str, Level] = MappingProxyType(
     {
@@ -185,12 +186,10 @@ def _lost(reading: VenueReading, policy: Policy) -> int:
     """
     laters = (reading.hour, reading.day)
     losses = [_of_all(sale) for sale in (reading.full, *laters) if _enough(sale, policy)]
-    at_once = _enough(reading.full, policy)
-    if not at_once:
+    if not _enough(reading.full, policy):
         part = next((s for s in (reading.half, reading.handed_on) if _enough(s, policy)), None)
         losses += [part.loss_bps] if isinstance(part, Sale) else []
-        at_once = isinstance(part, Sale)
-    if at_once and not all(_enough(later, policy) for later in laters):
+    elif not all(_enough(later, policy) for later in laters):
         losses.append(policy.warn_loss_bps)
     return max(losses, default=BPS)
 
@@ -264,3 +263,15 @@ def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, poli
     if changed.lost_bps is not None and code_of_loss(changed.lost_bps, policy) != "ok":
         return Outcome(code_of_loss(changed.lost_bps, policy))
     return Outcome("nothing_received" if changed.spent and not changed.received else "ok")
+
+
+def refusal(code: str, check: Verdict) -> str | None:
+    """The code that a buy is refused with; None: it is written. What cannot be sold, what loses half and
+    what a check calls a trap is not written, nor what no sell was proven for."""
+    if code in ("cannot_sell", "heavy_loss"):
+        return code
+    if check.level == "danger":
+        return "cannot_sell" if check.code == "cannot_sell" else "heavy_loss"
+    if code in ("unproven", "no_route") or check.level == "unknown":
+        return "unproven"
+    return None

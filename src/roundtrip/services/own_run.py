@@ -164,7 +164,7 @@ def plenty(case: Case) -> WalletCalls:
 def measured(case: Case, ran: Ran, balance_wei: int) -> WalletCalls:
     """The calls with the gas a wallet would set, half as much again as they took, and what it holds."""
     limits = tuple(
-        min(case.ctx.policy.buy_gas_limit, call.gas_used * 3 // 2 + _GAS_SLACK) for call in ran.calls
+        min(case.ctx.policy.buy_gas_limit, call.gas_used * 3 // 2 + GAS_SLACK) for call in ran.calls
     )
     own = WalletCalls(case.wallet, case.calls, limits, 0)
     gas_wei = gas_float(case.ctx.policy, case.environment) + own.most_gas_wei(case.environment)
@@ -172,7 +172,7 @@ def measured(case: Case, ran: Ran, balance_wei: int) -> WalletCalls:
     return replace(own, wallet_wei=held_wei + gas_wei)
 
 
-_GAS_SLACK = 5000
+GAS_SLACK = 5000
 """What one write more costs; a call may meet another state in a later trip."""
 
 

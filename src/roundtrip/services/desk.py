@@ -1,0 +1,314 @@
+"""Where trades are written: what a wallet holds and has allowed, the steps, and how they are run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from roundtrip.chain import wallet_calls
+from roundtrip.chain.heads import Head
+from roundtrip.chain.legs import Place, gas_float, route_to
+from roundtrip.chain.rpc import RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.simulate import Plan, Results
+from roundtrip.chain.wallet_calls import Pair, WalletCalls, Watched
+from roundtrip.domain import names
+from roundtrip.domain.errors import CallerFault, NodeFault
+from roundtrip.domain.evidence import Environment, Missing, Venue
+from roundtrip.domain.trade import Moved, Ran
+from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.venues import abi, amm_v3, erc20
+from roundtrip.venues.base import Call, Contracts, Terms
+
+from .context import Context
+from .gather import Opened
+from .money import ETH_DECIMALS, USDG_DECIMALS
+from .own_run import PLENTY_WEI
+
+Side = Literal["buy", "sell"]
+Pays = Literal["eth", "usdg"]
+
+DECIMALS: Mapping[Pays, int] = {"eth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
+
+
+def pays(venue: Venue) -> Pays | None:
+    """What a wallet pays into, and is paid by, a venue: pools of weth are paid in eth, which the routers
+    wrap. None: money that trades are not written in."""
+    names: dict[str, Pays] = {"eth": "eth", "weth": "eth", "usdg": "usdg"}
+    return names.get(venue.quote)
+
+
+# --- what the wallet has ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a wallet holds of eth and of what it pays with, and what it has allowed: how much, until when."""
+
+    eth_wei: int
+    asset_raw: int
+    allowed: Mapping[Pair, tuple[int, int]]
+
+
+_FOR_EVER_S = 2**48
+
+
+def pairs_of(asset: Address, venues: tuple[Venue, ...], contracts: Contracts) -> tuple[Pair, ...]:
+    """Every allowance that a trade paid with ``asset`` may need."""
+    found = [
+        Pair(asset, contracts.swap_router02),
+        Pair(asset, contracts.permit2),
+        Pair(asset, contracts.universal_router, "permit2"),
+    ]
+    curves = (v.pool for v in venues if v.kind == "launchpad_curve" and v.pool is not None)
+    return (*found, *(Pair(asset, curve) for curve in curves))
+
+
+def holdings_calls(
+    wallet: Address, asset: Address, pairs: tuple[Pair, ...], head: Head, contracts: Contracts
+) -> list[RpcCall]:
+    """Asks for them, all at the pinned block."""
+    pinned = {"blockHash": head.block.hash}
+    asked = [Call(asset, abi.call(erc20.BALANCE_OF, wallet))]
+    asked += [pair.call(wallet, contracts.permit2) for pair in pairs]
+    calls = [RpcCall("eth_call", [{"to": call.to, "data": call.data}, pinned]) for call in asked]
+    return [RpcCall("eth_chainId", []), RpcCall("eth_getBalance", [wallet, pinned]), *calls]
+
+
+def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...], chain_id: int) -> Holdings:
+    """From the answers. A token that tells no balance or allowance has none. Raises NodeFault when the node
+    is of another chain, or does not tell the wallet's eth."""
+    chain, eth, *rest = answers
+    if quantity(chain) != chain_id:
+        raise NodeFault(f"it does not answer for chain {chain_id}")
+    words = [_words(answer) for answer in rest]
+    allowed = {
+        pair: (word[0], word[1] if pair.via == "permit2" else _FOR_EVER_S)
+        for pair, word in zip(pairs, words[1:], strict=True)
+    }
+    return Holdings(quantity(eth), words[0][0], allowed)
+
+
+def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
+    if isinstance(answer, RpcError):
+        return 0, 0
+    data = hex_bytes(answer)
+    return abi.uint_at(data, 0) or 0, abi.uint_at(data, 1) or 0
+
+
+# --- a trade ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One wallet that wants to trade one token, and what is known of both."""
+
+    ctx: Context
+    head: Head
+    wallet: Address
+    side: Side
+    opened: Opened
+    holdings: Holdings
+    deadline_s: int
+    decimals: int
+    fund: bool = False
+
+    def environment(self) -> Environment:
+        """A block like the next one."""
+        drawn = self.opened.run.environments[0]
+        return Environment(
+            buyer=self.wallet,
+            receiver=drawn.receiver,
+            reader=drawn.reader,
+            nonce=drawn.nonce,
+            coinbase=drawn.coinbase,
+            prev_randao=drawn.prev_randao,
+            base_fee_wei=drawn.base_fee_wei,
+            max_fee_wei=drawn.max_fee_wei,
+            tip_wei=drawn.tip_wei,
+        )
+
+    def token(self) -> Address:
+        """What is traded."""
+        return self.opened.run.token
+
+    def paid_in(self, venue: Venue) -> Address:
+        """What the wallet gives; the zero address is eth."""
+        return self.token() if self.side == "sell" else _money(venue)
+
+    def comes_in(self, venue: Venue) -> Address:
+        """What the wallet gets."""
+        return self.token() if self.side == "buy" else _money(venue)
+
+
+def _money(venue: Venue) -> Address:
+    return ZERO_ADDRESS if venue.quote == "weth" else venue.quote_address
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A trade in steps: what each does and the call, the trade itself last; what was allowed already."""
+
+    place: Place
+    amount_raw: int
+    does: tuple[str, ...]
+    calls: tuple[Call, ...]
+    already: tuple[str, ...]
+
+
+def write(desk: Desk, place: Place, amount_raw: int, terms: Terms, clear_first: bool = False) -> Written:
+    """The steps that spend ``amount_raw``. Approvals are for exactly that; those that the wallet gave already
+    are left out. ``clear_first``: an allowance that is there and too small is set to zero before."""
+    venue, contracts = place.venue, desk.ctx.contracts
+    plan = place.file.plan_buy if desk.side == "buy" else place.file.plan_sell
+    *approvals, trade = plan(venue, desk.token(), contracts, amount_raw, desk.wallet, terms=terms)
+    does: list[str] = []
+    calls: list[Call] = []
+    already: list[str] = []
+    amount = f"{plain_decimal(amount_raw, _paid_decimals(desk, venue))} {_paid_name(desk, venue)}"
+    for approval in approvals:
+        pair, name = _pair(desk, venue, approval)
+        allowed_raw, until_s = desk.holdings.allowed.get(pair, (0, 0))
+        if allowed_raw >= amount_raw and until_s >= desk.deadline_s:
+            already.append(f"{name} may already take {amount}.")
+            continue
+        if clear_first and allowed_raw > 0 and pair.via == "erc20":
+            does.append(f"Take back what {name} may take now: it cannot be raised.")
+            calls.append(Call(approval.to, abi.call(erc20.APPROVE, pair.spender, 0)))
+        does.append(f"Let {name} take exactly {amount}, and no more.")
+        calls.append(approval)
+    does.append(_trade_text(desk, venue, amount, terms))
+    return Written(place, amount_raw, tuple(does), (*calls, trade), tuple(already))
+
+
+def takes_back(call: Call) -> bool:
+    """True for an approval of nothing."""
+    return call.data.startswith(erc20.APPROVE) and abi.uint_at(bytes.fromhex(call.data[10:]), 1) == 0
+
+
+def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms) -> str:
+    least = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
+    at = venue.pool or venue.pool_id
+    kind = {"amm_v3": "v3 pool", "amm_v4": "v4 pool", "launchpad_curve": "curve"}.get(
+        venue.kind, "launchpad pool"
+    )
+    verb = "Buy with" if desk.side == "buy" else "Sell"
+    name = "tokens" if desk.side == "buy" else pays(venue)
+    return f"{verb} {amount} on the {kind} {at}, for at least {least} ({terms.min_raw} base units) {name}."
+
+
+def _paid_name(desk: Desk, venue: Venue) -> str:
+    return "tokens" if desk.side == "sell" else pays(venue) or "of the quote"
+
+
+def _paid_decimals(desk: Desk, venue: Venue) -> int:
+    return desk.decimals if desk.side == "sell" else DECIMALS[pays(venue) or "eth"]
+
+
+def _came_decimals(desk: Desk, venue: Venue) -> int:
+    return desk.decimals if desk.side == "buy" else DECIMALS[pays(venue) or "eth"]
+
+
+def _pair(desk: Desk, venue: Venue, approval: Call) -> tuple[Pair, str]:
+    """Which allowance an approval sets, and the spender's name."""
+    contracts, asset = desk.ctx.contracts, desk.paid_in(venue)
+    if approval.to == contracts.permit2:
+        return Pair(asset, contracts.universal_router, "permit2"), "the Universal Router, by Permit2,"
+    if venue.kind == "launchpad_curve":
+        return Pair(asset, venue.pool or ZERO_ADDRESS), "the curve"
+    if venue.kind == "amm_v3":
+        return Pair(asset, contracts.swap_router02), "the swap router"
+    return Pair(asset, contracts.permit2), "Permit2"
+
+
+# --- running it ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A written trade that went through. ``put_out_raw`` is what the pool gave before the token's own tax."""
+
+    written: Written
+    ran: Ran
+    spent_raw: int
+    came_raw: int
+    put_out_raw: int
+    moved: Moved
+
+
+def wallet_calls_of(desk: Desk, written: Written, gas_limits: tuple[int, ...] | None = None) -> WalletCalls:
+    """As the wallet would send them; without known gas each may take all there is, and the wallet is rich."""
+    policy, env = desk.ctx.policy, desk.environment()
+    hooked = written.place.venue.rival_hook()
+    most = policy.hook_gas_limit if hooked else policy.buy_gas_limit
+    limits = gas_limits or (most,) * len(written.calls)
+    held_wei = 2 * PLENTY_WEI if desk.fund or gas_limits is None else desk.holdings.eth_wei
+    own = WalletCalls(desk.wallet, written.calls, limits, held_wei, _funding(desk, written))
+    float_wei = gas_float(policy, env) + own.most_gas_wei(env)
+    return WalletCalls(desk.wallet, written.calls, limits, held_wei + float_wei, own.first)
+
+
+def _funding(desk: Desk, written: Written) -> tuple[Call, ...]:
+    """A funded wallet buys the usdg it pays with."""
+    venue = written.place.venue
+    if not desk.fund or desk.side == "sell" or pays(venue) != "usdg":
+        return ()
+    route = route_to("usdg", desk.opened.run.setting)
+    return (amm_v3.plan_eth_to(desk.ctx.contracts, route, written.amount_raw, PLENTY_WEI),) if route else ()
+
+
+def watched_of(desk: Desk, venue: Venue) -> Watched:
+    """The token, and the money where that is one."""
+    money = _money(venue)
+    return Watched((desk.token(),) if money == ZERO_ADDRESS else (desk.token(), money), ())
+
+
+def rehearsal_plan(desk: Desk, written: Written) -> Plan:
+    """The steps once, with what the pool puts out asked just before."""
+    venue = written.place.venue
+    put_out = None
+    if desk.side == "buy":
+        put_out = written.place.file.plan_output(venue, desk.token(), desk.ctx.contracts, written.amount_raw)
+    asked = () if put_out is None else (put_out,)
+    own = wallet_calls_of(desk, written)
+    return wallet_calls.run_plan(
+        own, watched_of(desk, venue), desk.opened.run.setting, desk.environment(), asked
+    )
+
+
+def read_rehearsal(
+    desk: Desk, written: Written, own: WalletCalls, results: Results | Missing
+) -> Rehearsed | CallerFault | Missing:
+    """What it came to; a CallerFault (would_fail) says why it did not go through."""
+    venue, setting = written.place.venue, desk.opened.run.setting
+    look = watched_of(desk, venue)
+    ran = wallet_calls.read_run(results, own, look, setting, desk.environment(), desk.head.block)
+    if isinstance(ran, Missing) or isinstance(results, Missing):
+        return ran if isinstance(ran, Missing) else Missing("node", "no results")
+    if ran.reverted():
+        return CallerFault("would_fail", _why(desk, written, ran))
+    gone, come = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
+    if gone >= 0 or come <= 0:
+        return CallerFault("would_fail", "The trade would go through and bring nothing.")
+    asked = results.get("ask-0")
+    told = abi.uint_at(asked.data, 0) if asked is not None and asked.ok else None
+    put_out = told if told is not None and told >= come else come
+    token = next(one for one in ran.moved if one.asset == desk.token())
+    return Rehearsed(written, ran, -gone, come, put_out, token)
+
+
+def _change(ran: Ran, asset: Address) -> int:
+    return next((one.raw for one in ran.moved if one.asset == asset), 0)
+
+
+def _why(desk: Desk, written: Written, ran: Ran) -> str:
+    number = next(n for n, call in enumerate(ran.calls) if not call.ok)
+    said = names.reason(ran.calls[number].reason or "")
+    holds = desk.holdings.asset_raw
+    if desk.paid_in(written.place.venue) != ZERO_ADDRESS and holds < written.amount_raw and not desk.fund:
+        decimals = _paid_decimals(desk, written.place.venue)
+        name = _paid_name(desk, written.place.venue)
+        has, needs = plain_decimal(holds, decimals), plain_decimal(written.amount_raw, decimals)
+        return f"The wallet holds {has} {name}, and this needs {needs}."
+    what = "The trade" if number == len(ran.calls) - 1 else "An approval"
+    return f'{what} would fail ("{said}").' if said else f"{what} would fail; no reason was given."

@@ -1,0 +1,126 @@
+"""The answer of a prepared trade, read from its final run."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from roundtrip.domain import names, sentences, trade_sentences
+from roundtrip.domain.evidence import Evidence, Missing
+from roundtrip.domain.trade import LEVELS, ExitFinding, Outcome, refusal
+from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.verdict import Judgement
+
+from .check_answer import at
+from .desk import Desk, Rehearsed, pays
+from .money import Amount, amount
+from .prepare_answer import Expected, PreparedTrade, StepAnswer, TokenOf, TradeVenue
+from .simulate_answer import ShortCheck, TradeVerdict, sell_back, short_check
+
+_MOST_GAS = 2**24
+_ADVISORY = "A curve knows no deadline: validUntil is advice, and only the minimum holds."
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes no more than
+    this of what was asked for; ``first_gas``: the node's own estimate of the first step, where it gave one;
+    ``exit``: what came of selling, after a buy."""
+
+    done: Rehearsed
+    min_raw: int
+    slippage_bps: int
+    cut: bool
+    first_gas: int | None
+    exit: ExitFinding | None
+    evidence: Evidence
+    judgement: Judgement
+
+
+def present(desk: Desk, final: Final) -> PreparedTrade:
+    """Every field of the answer."""
+    ctx, venue, done = desk.ctx, final.done.written.place.venue, final.done
+    now_s = ctx.now_s()
+    checked = short_check(final.evidence, final.judgement, ctx.policy)
+    code = final.exit.code if final.exit is not None else "ok"
+    refused = refusal(code, final.judgement.verdict) if desk.side == "buy" else None
+    name = pays(venue)
+    assert name is not None
+    return PreparedTrade(
+        chain_id=ctx.chain_id,
+        side=desk.side,
+        sender=desk.wallet,
+        block=desk.head.block.number,
+        token=TokenOf(desk.token(), _symbol(desk), desk.decimals),
+        venue=TradeVenue(venue.kind, venue.pool or venue.pool_id, name),
+        spend=_amount(desk, desk.paid_in(venue), done.written.amount_raw),
+        expect=_expected(desk, final),
+        slippage_bps=final.slippage_bps,
+        valid_until=datetime.fromtimestamp(desk.deadline_s, UTC),
+        refused=refused is not None,
+        steps=[] if refused is not None else _steps(desk, final),
+        already_done=list(done.written.already),
+        sell_back=sell_back(final.exit, final.evidence, ctx.contracts) if final.exit is not None else None,
+        verdict=_verdict(desk, final, checked, refused),
+        check=checked,
+        prepared_at=at(now_s),
+    )
+
+
+def _symbol(desk: Desk) -> str | None:
+    data = desk.opened.first.facts.symbol_data
+    return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
+
+
+def _amount(desk: Desk, asset: Address, raw: int) -> Amount:
+    return amount(raw, asset, desk.decimals, _symbol(desk), desk.ctx.contracts)
+
+
+def _expected(desk: Desk, final: Final) -> Expected:
+    asset = desk.comes_in(final.done.written.place.venue)
+    came, least = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
+    return Expected(came.amount, came.raw, came.asset, came.symbol, least.amount, least.raw)
+
+
+def _steps(desk: Desk, final: Final) -> list[StepAnswer]:
+    written, found = final.done.written, []
+    dialect = desk.ctx.dialect
+    for n, (does, call, came) in enumerate(
+        zip(written.does, written.calls, final.done.ran.calls, strict=True), start=1
+    ):
+        gas = came.gas_used * 3 // 2 + dialect.layer_one_gas(call.data)
+        if n == 1 and final.first_gas is not None:
+            gas = max(gas, final.first_gas)
+        found.append(StepAnswer(n, does, call.to, call.data, str(call.value_wei), min(_MOST_GAS, gas)))
+    return found
+
+
+def _verdict(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> TradeVerdict:
+    found = final.exit
+    code = refused or (found.code if found is not None else "ok")
+    said = [_sentence(desk, final, checked, refused)]
+    venue, written = final.done.written.place.venue, final.done.written
+    if refused is None:
+        if final.cut:
+            what = plain_decimal(written.amount_raw, 6 if pays(venue) == "usdg" else 18)
+            what = f"{what} {pays(venue)}" if desk.side == "buy" else "less"
+            said.append(f"The venue takes no more than {what} now; no more is spent.")
+        if venue.kind == "launchpad_curve":
+            said.append(_ADVISORY)
+        if checked.verdict.level == "danger":
+            said.append(f"A check of the token says: {checked.verdict.text}")
+    return TradeVerdict(code, LEVELS[code], " ".join(said))  # type: ignore[arg-type]
+
+
+def _sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> str:
+    found, ran, policy = final.exit, final.done.ran, desk.ctx.policy
+    if found is None:
+        venue = final.done.written.place.venue
+        brings = _amount(desk, desk.comes_in(venue), final.done.came_raw)
+        return f"It goes through; it brings {brings.amount} {brings.asset}."
+    own = refused in (None, found.code)
+    if own:
+        text = trade_sentences.sentence(Outcome(found.code, found, found.missing), ran, None, policy)
+    elif checked.verdict.level in ("danger", "unknown"):
+        text = f"A check of the token says: {checked.verdict.text}"
+    else:
+        text = sentences.unproven(found.missing or Missing("token", "no sell of what it buys was proven"))
+    return text if refused is None else f"Refused. {text}"
