@@ -106,8 +106,11 @@ class Dispatch:
             msgspec.json.decode(body, type=operation.answer)
             return Shared(body, answered.ttl_ms, answered.counted)
 
-        if operation.shared_by is None:
+        if not operation.counted:
             return await make(), False
+        if operation.shared_by is None:
+            with self.shared.alone():
+                return await make(), False
         return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make)
 
 

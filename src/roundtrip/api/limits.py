@@ -1,8 +1,9 @@
 """Counted calls, and answers that everyone shares for a while. In this process; time comes in."""
 
 import asyncio
+import contextlib
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -103,6 +104,7 @@ class SharedAnswers:
     most_running: int = 128
     _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
     _running: dict[str, asyncio.Task[Shared]] = field(default_factory=dict)
+    _alone: int = 0
 
     def fresh(self, key: str) -> Shared | None:
         """The kept answer, if it is not too old."""
@@ -125,11 +127,24 @@ class SharedAnswers:
         task = self._running.get(key)
         if task is not None:
             return await asyncio.shield(task), True
-        if len(self._running) >= self.most_running:
-            raise ServiceFull("busy", "Too many checks are under way; ask again in a moment.", 1)
+        self._check_room()
         task = asyncio.create_task(self._run(key, make))
         self._running[key] = task
         return await asyncio.shield(task), False
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """A run that is nobody else's, among as many as may be under way. Raises ServiceFull (busy)."""
+        self._check_room()
+        self._alone += 1
+        try:
+            yield
+        finally:
+            self._alone -= 1
+
+    def _check_room(self) -> None:
+        if len(self._running) + self._alone >= self.most_running:
+            raise ServiceFull("busy", "Too many simulations are under way; ask again in a moment.", 1)
 
     async def _run(self, key: str, make: Callable[[], Awaitable[Shared]]) -> Shared:
         try:
