@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place, gas_float, route_to
-from roundtrip.chain.rpc import RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc import REVERTED, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.chain.wallet_calls import Pair, WalletCalls, Watched
 from roundtrip.domain import names
@@ -51,6 +51,7 @@ class Holdings:
 
 
 _FOR_EVER_S = 2**48
+_READ_GAS = 300_000
 
 
 def pairs_of(asset: Address, venues: tuple[Venue, ...], contracts: Contracts) -> tuple[Pair, ...]:
@@ -71,22 +72,25 @@ def holdings_calls(
     pinned = {"blockHash": head.block.hash}
     asked = [Call(asset, abi.call(erc20.BALANCE_OF, wallet))]
     asked += [pair.call(wallet, contracts.permit2) for pair in pairs]
-    calls = [RpcCall("eth_call", [{"to": call.to, "data": call.data}, pinned]) for call in asked]
+    limit = hex(_READ_GAS)
+    calls = [RpcCall("eth_call", [{"to": c.to, "data": c.data, "gas": limit}, pinned]) for c in asked]
     return [RpcCall("eth_chainId", []), RpcCall("eth_getBalance", [wallet, pinned]), *calls]
 
 
 def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...], chain_id: int) -> Holdings:
-    """From the answers. A token that tells no balance or allowance has none. Raises NodeFault when the node
-    is of another chain, or does not tell the wallet's eth."""
-    chain, eth, *rest = answers
+    """From the answers. A token that tells no balance or allowance has none: then an approval is written
+    too many. Raises NodeFault when the node is of another chain, or tells no balance itself."""
+    chain, eth, held, *rest = answers
     if quantity(chain) != chain_id:
         raise NodeFault(f"it does not answer for chain {chain_id}")
+    if isinstance(held, RpcError) and held.code != REVERTED:
+        raise NodeFault(held.message[:80] or "it told no balance")
     words = [_words(answer) for answer in rest]
     allowed = {
         pair: (word[0], word[1] if pair.via == "permit2" else _FOR_EVER_S)
-        for pair, word in zip(pairs, words[1:], strict=True)
+        for pair, word in zip(pairs, words, strict=True)
     }
-    return Holdings(quantity(eth), words[0][0], allowed)
+    return Holdings(quantity(eth), _words(held)[0], allowed)
 
 
 def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:

@@ -66,18 +66,20 @@ async def whole_run(case: Case) -> Whole:
     """One trip where everything that moves is named in the calls, or known to trade where they lead; else
     more. Raises NodeFault when the first gave nothing usable."""
     book, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
-    look = watched.watched(case.calls, contracts, book)
+    look = watched.look(case.calls, contracts, book)
     targets = {call.to for call in case.calls}
     named = dict.fromkeys(token for call in case.calls for token in watched.indexed(call, book))
     guessed = [token for token in named if token not in targets][:_MOST_GUESSED]
-    first, found = await _together(case, lambda meter: _first(case, look, meter), guessed)
+    first, found = await _together(case, lambda meter: _first(case, look.watched, meter), guessed)
     ran = first.ran
     more_tokens = watched.strange((*first.hints.emitters, *first.touched), contracts, book)
     wider = watched.widened(look, more_tokens, first.hints.pairs)
     if wider is not look:
         incoming = [t for t in first.hints.incoming if t not in found and not is_money(t, contracts)]
-        ran, more = await _together(case, lambda meter: _again(case, wider, meter), incoming[:most])
+        ran, more = await _together(case, lambda meter: _again(case, wider.watched, meter), incoming[:most])
         found |= more
+    if wider.overlooked and not isinstance(ran, Missing) and not ran.reverted():
+        ran = Missing("token", "the calls touch more contracts than are looked at")
     whole = Whole(ran, first.balance_wei, found)
     late = [one.asset for one in whole.received(case) if one.asset not in found]
     if late:

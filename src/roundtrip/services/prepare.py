@@ -27,7 +27,7 @@ from roundtrip.venues.base import Terms
 from . import desk as desks
 from .context import Answered, Context
 from .desk import DECIMALS, Desk, Pays, Rehearsed, Side, Written, pays, write
-from .gather import closed, opened
+from .gather import Opened, closed, opened
 from .money import ETH_DECIMALS, parse_amount
 from .own_run import GAS_SLACK, PLENTY_WEI
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
@@ -43,7 +43,7 @@ async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> Answered[Prepar
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
-    venues = _tradable(desk)
+    venues = _tradable(desk.opened)
     tried = await _rehearsed(desk, {venue: amounts[_pays(venue)] for venue in venues}, meter)
     chosen = _best_buy(desk, tried, amounts)
     if isinstance(chosen, CallerFault):
@@ -59,7 +59,7 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[Prep
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(desk, params, share)
-    tried = await _rehearsed(desk, dict.fromkeys(_tradable(desk), amount_raw), meter)
+    tried = await _rehearsed(desk, dict.fromkeys(_tradable(desk.opened), amount_raw), meter)
     chosen = _best_sell(desk, tried)
     if isinstance(chosen, CallerFault):
         raise chosen
@@ -81,7 +81,8 @@ async def _at_desk(
     found, answers = await asyncio.gather(opened(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     decimals = found.first.facts.decimals
-    desk = Desk(
+    _is_tradable(side, found)
+    return Desk(
         ctx=ctx,
         head=head,
         wallet=wallet,
@@ -93,22 +94,20 @@ async def _at_desk(
         decimals=decimals if isinstance(decimals, int) else 0,
         fund=fund,
     )
-    _is_tradable(desk)
-    return desk
 
 
-def _is_tradable(desk: Desk) -> None:
+def _is_tradable(side: Side, token: Opened) -> None:
     """Raises CallerFault where there is no token, or no money that trades are written in."""
-    facts, launch = desk.opened.first.facts, desk.opened.first.launch
+    facts, launch = token.first.facts, token.first.launch
     no_token = facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None
     if no_token:
-        code = "not_a_token" if desk.side == "buy" else "no_route"
+        code = "not_a_token" if side == "buy" else "no_route"
         raise CallerFault(code, "There is no token at this address.")
-    if desk.opened.role != "token":
-        raise CallerFault("no_route", f"This is {desk.opened.role}, the money side of a trade.")
-    if _tradable(desk):
+    if token.role != "token":
+        raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
+    if _tradable(token):
         return
-    there = [tried.place.venue for tried in desk.opened.first.venues if tried.there()]
+    there = [tried.place.venue for tried in token.first.venues if tried.there()]
     if there and all(pays(venue) is None for venue in there):
         raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
     if there:
@@ -118,10 +117,10 @@ def _is_tradable(desk: Desk) -> None:
     raise CallerFault("no_route", "No pool trades this token.")
 
 
-def _tradable(desk: Desk) -> list[Venue]:
+def _tradable(token: Opened) -> list[Venue]:
     """The venues that a trade may be written for: with liquidity, paid in eth, weth or usdg."""
     found = []
-    for tried in desk.opened.judged():
+    for tried in token.judged():
         dry = isinstance(tried.facts, PoolFacts) and (not tried.facts.exists or not tried.facts.liquidity)
         if not dry and pays(tried.place.venue) is not None:
             found.append(tried.place.venue)
@@ -237,7 +236,7 @@ def _best_buy(desk: Desk, tried: _Tried, amounts: dict[Pays, int | CallerFault])
 def _by_check(desk: Desk, tried: _Tried) -> list[Venue]:
     """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
     chosen = _chosen(tried)
-    return sorted(_tradable(desk), key=lambda venue: (venue != chosen, not _sells(desk, tried, venue)))
+    return sorted(_tradable(desk.opened), key=lambda venue: (venue != chosen, not _sells(desk, tried, venue)))
 
 
 def _sells(desk: Desk, tried: _Tried, venue: Venue) -> bool:
@@ -258,7 +257,7 @@ def _best_sell(desk: Desk, tried: _Tried) -> Rehearsed | CallerFault:
 
     if done:
         return max(done, key=worth)
-    return _fault(desk, tried, _tradable(desk))
+    return _fault(desk, tried, _tradable(desk.opened))
 
 
 def _weight(desk: Desk, one: Rehearsed, raw: int, tried: _Tried | None = None) -> int:

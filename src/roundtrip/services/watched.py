@@ -5,6 +5,7 @@ the access lists of nodes that tell them.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from roundtrip.chain.book import Book
 from roundtrip.chain.wallet_calls import Pair, Watched
@@ -12,8 +13,8 @@ from roundtrip.domain.types import Address
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts
 
-MOST_TOKENS = 40
-MOST_PAIRS = 64
+MOST_AT_FIRST, MOST_IN_ALL = 48, 192
+"""So many tokens, and as many allowances, are read in the first run, and so many when it is run again."""
 _SELECTOR = 10
 _ADDRESS_BYTES, _ID_BYTES = 20, 32
 _LEAST_ADDRESS = 2**64
@@ -21,7 +22,16 @@ _LEAST_ADDRESS = 2**64
 nothing."""
 
 
-def watched(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> Watched:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is looked at, and what more is to be: ``overlooked`` when that passes what can be."""
+
+    watched: Watched
+    rest: Watched
+    overlooked: bool
+
+
+def look(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> Look:
     """The money side, what is known to trade wherever these calls lead, their targets, and every address in
     their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
@@ -31,14 +41,22 @@ def watched(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) ->
     for call in calls:
         tokens |= dict.fromkeys(address_words(call.data))
     pairs = dict.fromkeys(pair for call in calls for pair in _pairs(call, contracts))
-    return Watched(tuple(tokens)[:MOST_TOKENS], tuple(pairs)[:MOST_PAIRS])
+    return _cut(tuple(tokens), tuple(pairs), MOST_AT_FIRST)
 
 
-def widened(known: Watched, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> Watched:
-    """With more to look at, as far as there is room; the same object where there is nothing new."""
-    more = [token for token in tokens if token not in known.tokens][:MOST_TOKENS]
-    other = [pair for pair in pairs if pair not in known.pairs][:MOST_PAIRS]
-    return Watched((*known.tokens, *more), (*known.pairs, *other)) if more or other else known
+def widened(known: Look, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> Look:
+    """With more to look at; the same object where there is nothing new."""
+    at_first, rest = known.watched, known.rest
+    all_tokens = dict.fromkeys((*at_first.tokens, *tokens, *rest.tokens))
+    all_pairs = dict.fromkeys((*at_first.pairs, *pairs, *rest.pairs))
+    if len(all_tokens) == len(at_first.tokens) and len(all_pairs) == len(at_first.pairs):
+        return known
+    return _cut(tuple(all_tokens), tuple(all_pairs), MOST_IN_ALL)
+
+
+def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], most: int) -> Look:
+    rest = Watched(tokens[most:], pairs[most:])
+    return Look(Watched(tokens[:most], pairs[:most]), rest, bool(rest.tokens or rest.pairs))
 
 
 def indexed(call: Call, book: Book | None) -> Iterator[Address]:
