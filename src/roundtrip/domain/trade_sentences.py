@@ -1,5 +1,7 @@
 """The sentence of a simulation or a trade, with the figure that decided. Allowances open it."""
 
+from typing import Literal
+
 from . import names
 from .evidence import Missing
 from .policy import Policy
@@ -25,8 +27,8 @@ def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy) -> s
         if outcome.code == "ok":
             return "It goes through."
         return "It goes through; what comes back is worth much less than what is spent."
-    impact = "" if outcome.code == "cannot_sell" else _impact(found)
-    return f"It goes through; {_sold(outcome.code, found, policy)}{impact}."
+    size = "" if outcome.code == "cannot_sell" else _impact(found)
+    return f"It goes through; {_sold(outcome.code, found, policy)}{size}."
 
 
 def opening(allowances: tuple[Allowance, ...], known: frozenset[Address]) -> str:
@@ -100,7 +102,13 @@ def _opened(found: ExitFinding) -> str:
 
 
 def _impact(found: ExitFinding) -> str:
-    impact = found.reading.impact_bps if found.reading is not None else None
-    if not isinstance(impact, int) or impact < _NAMED_IMPACT_BPS:
+    known = found.reading.impact_bps if found.reading is not None else None
+    return impact(known, "buy") if isinstance(known, int) else ""
+
+
+def impact(bps: int, side: Literal["buy", "sell"]) -> str:
+    """What the trade's own size costs, to stand before a full stop; nothing where it is next to nothing."""
+    if bps < _NAMED_IMPACT_BPS:
         return ""
-    return f". Price impact {percent(impact)}: a small buy gets that much more for its money"
+    gets = "gets that much more for its money" if side == "buy" else "brings that much more for each token"
+    return f". Price impact {percent(bps)}: a small {side} {gets}"

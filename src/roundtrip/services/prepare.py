@@ -6,32 +6,29 @@ buy the sell. This service holds no key and sends nothing.
 """
 
 import asyncio
-from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 
 import msgspec
 
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
-from roundtrip.chain.simulate import Plan, PlannedBlock, Step, build, read
-from roundtrip.domain import names
+from roundtrip.chain.simulate import build, read
 from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Evidence, Launch, Missing, PoolFacts, Refused, Venue
+from roundtrip.domain.evidence import Launch, Missing
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.trade import find_exit
-from roundtrip.domain.types import BPS, Address, plain_decimal
-from roundtrip.domain.venue_code import takes_sells
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.types import BPS, Address
 from roundtrip.venues.base import Terms
 
 from . import desk as desks
 from .context import Answered, Context
 from .desk import DECIMALS, Desk, Pays, Rehearsed, Side, Written, pays, write
-from .gather import Opened, closed, opened
+from .gather import Opened, opened
 from .money import ETH_DECIMALS, parse_amount
-from .own_run import GAS_SLACK, PLENTY_WEI
+from .own_run import GAS_SLACK
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .prepare_present import Final, present
+from .rehearsal import Rehearsals, best_buy, best_sell, paid_with, rehearse, tradable
 from .sell_back import Brought, sold_back
 
 VALID_S = 20 * 60
@@ -43,9 +40,9 @@ async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> Answered[Prepar
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
-    venues = _tradable(desk.opened)
-    tried = await _rehearsed(desk, {venue: amounts[_pays(venue)] for venue in venues}, meter)
-    chosen = _best_buy(desk, tried, amounts)
+    venues = tradable(desk.opened)
+    tried = await rehearse(desk, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
+    chosen = best_buy(desk, tried, amounts)
     if isinstance(chosen, CallerFault):
         raise chosen
     return await _finished(desk, tried, chosen, params.slippage_bps, meter)
@@ -59,8 +56,8 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[Prep
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(desk, params, share)
-    tried = await _rehearsed(desk, dict.fromkeys(_tradable(desk.opened), amount_raw), meter)
-    chosen = _best_sell(desk, tried)
+    tried = await rehearse(desk, dict.fromkeys(tradable(desk.opened), amount_raw), meter)
+    chosen = best_sell(desk, tried)
     if isinstance(chosen, CallerFault):
         raise chosen
     return await _finished(desk, tried, chosen, params.slippage_bps, meter)
@@ -81,7 +78,7 @@ async def _at_desk(
     found, answers = await asyncio.gather(opened(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     decimals = found.first.facts.decimals
-    _is_tradable(side, found)
+    _istradable(side, found)
     return Desk(
         ctx=ctx,
         head=head,
@@ -96,7 +93,7 @@ async def _at_desk(
     )
 
 
-def _is_tradable(side: Side, token: Opened) -> None:
+def _istradable(side: Side, token: Opened) -> None:
     """Raises CallerFault where there is no token, or no money that trades are written in."""
     facts, launch = token.first.facts, token.first.launch
     no_token = facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None
@@ -105,7 +102,7 @@ def _is_tradable(side: Side, token: Opened) -> None:
         raise CallerFault(code, "There is no token at this address.")
     if token.role != "token":
         raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
-    if _tradable(token):
+    if tradable(token):
         return
     there = [tried.place.venue for tried in token.first.venues if tried.there()]
     if there and all(pays(venue) is None for venue in there):
@@ -115,22 +112,6 @@ def _is_tradable(side: Side, token: Opened) -> None:
     if isinstance(launch, Launch) and launch.closed():
         raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
     raise CallerFault("no_route", "No pool trades this token.")
-
-
-def _tradable(token: Opened) -> list[Venue]:
-    """The venues that a trade may be written for: with liquidity, paid in eth, weth or usdg."""
-    found = []
-    for tried in token.judged():
-        dry = isinstance(tried.facts, PoolFacts) and (not tried.facts.exists or not tried.facts.liquidity)
-        if not dry and pays(tried.place.venue) is not None:
-            found.append(tried.place.venue)
-    return found
-
-
-def _pays(venue: Venue) -> Pays:
-    found = pays(venue)
-    assert found is not None
-    return found
 
 
 # --- amounts ---------------------------------------------------------------------------------------
@@ -160,150 +141,11 @@ def _sold_raw(desk: Desk, params: PrepareSellParams, share: Decimal | None) -> i
     return min(held_raw, part_raw)
 
 
-# --- trip 2 ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """The check, and what the trade came to on each venue. ``raisable``: allowances that are there and too
-    small, and can be raised without being taken back first."""
-
-    evidence: Evidence
-    judgement: Judgement
-    rehearsed: dict[Venue, Rehearsed | CallerFault | Missing]
-    raisable: frozenset[Venue]
-
-
-async def _rehearsed(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: Meter) -> _Tried:
-    run, checking, trading = desk.opened.run, Meter(), Meter()
-    places = {tried.place.venue: tried.place for tried in desk.opened.judged()}
-    terms = Terms(0, desk.deadline_s)
-    written = {
-        venue: write(desk, places[venue], raw, terms, clear_first=True)
-        for venue, raw in amounts.items()
-        if isinstance(raw, int)
-    }
-    plans = [(one.place, desks.rehearsal_plan(desk, one)) for one in written.values()]
-    raising = [
-        (venue, plan) for venue, one in written.items() if (plan := _raise_plan(desk, one)) is not None
-    ]
-    plans += [(places[venue], plan) for venue, plan in raising]
-    evidence, (_, told) = await asyncio.gather(
-        closed(desk.opened, checking), replace(run, meter=trading).ask([], plans)
-    )
-    meter.add(checking, trading)
-    found: dict[Venue, Rehearsed | CallerFault | Missing] = {}
-    for one, results in zip(written.values(), told, strict=False):
-        came = Missing("node", "too much to read") if not isinstance(results, dict | Missing) else results
-        own = desks.wallet_calls_of(desk, one)
-        found[one.place.venue] = desks.read_rehearsal(desk, one, own, came)
-    raisable = {
-        venue
-        for (venue, _), results in zip(raising, told[len(written) :], strict=True)
-        if isinstance(results, dict) and all(step.ok for step in results.values())
-    }
-    return _Tried(evidence, judge(evidence, desk.ctx.policy), found, frozenset(raisable))
-
-
-def _raise_plan(desk: Desk, written: Written) -> Plan | None:
-    """The approval without taking the old one back first; None where nothing would be taken back."""
-    plain = write(desk, written.place, written.amount_raw, Terms(0, desk.deadline_s))
-    if len(plain.calls) == len(written.calls):
-        return None
-    limit, env = desk.ctx.policy.approve_gas_limit, desk.environment()
-    steps = tuple(Step(f"raise-{n}", desk.wallet, call, limit) for n, call in enumerate(plain.calls[:-1]))
-    return Plan(env, (PlannedBlock(1, steps, ((desk.wallet, 2 * PLENTY_WEI),)),))
-
-
-def _best_buy(desk: Desk, tried: _Tried, amounts: dict[Pays, int | CallerFault]) -> Rehearsed | CallerFault:
-    """On the venue of the check's choice; of those paid in the same, where it brings most. What the check
-    could not sell comes last."""
-    order = _by_check(desk, tried)
-    lead = _pays(order[0])
-    if isinstance(fault := amounts[lead], CallerFault):
-        return fault
-    same = [venue for venue in order if _pays(venue) == lead]
-    done = [found for venue in same if isinstance(found := tried.rehearsed.get(venue), Rehearsed)]
-    selling = [one for one in done if _sells(desk, tried, one.written.place.venue)]
-    if selling:
-        # At this size another venue may give more than the check's: by a margin, as with hooks.
-        return _affordable(desk, max(selling, key=lambda one: _weight(desk, one, one.came_raw, tried)))
-    if done:
-        return _affordable(desk, done[0])
-    return _fault(desk, tried, same)
-
-
-def _by_check(desk: Desk, tried: _Tried) -> list[Venue]:
-    """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
-    chosen = _chosen(tried)
-    return sorted(_tradable(desk.opened), key=lambda venue: (venue != chosen, not _sells(desk, tried, venue)))
-
-
-def _sells(desk: Desk, tried: _Tried, venue: Venue) -> bool:
-    """True where the check could sell what it bought."""
-    pairs = zip(tried.evidence.venues, tried.judgement.readings, strict=True)
-    reading = next((reading for one, reading in pairs if one.venue == venue), None)
-    return reading is not None and reading.status == "bought" and takes_sells(reading, desk.ctx.policy)
-
-
-def _best_sell(desk: Desk, tried: _Tried) -> Rehearsed | CallerFault:
-    """Where it brings most, at the pinned block's prices."""
-    done = [one for one in tried.rehearsed.values() if isinstance(one, Rehearsed)]
-    market = desk.opened.run.setting.market
-
-    def worth(one: Rehearsed) -> int:
-        wei = quote_in_wei(one.came_raw, one.written.place.venue.quote, market) or 0
-        return _weight(desk, one, wei)
-
-    if done:
-        return max(done, key=worth)
-    return _fault(desk, tried, _tradable(desk.opened))
-
-
-def _weight(desk: Desk, one: Rehearsed, raw: int, tried: _Tried | None = None) -> int:
-    """What a venue brings, in the order of choice: one with a stranger's hook, or another one than the
-    check's, wins only by a margin."""
-    venue, margin = one.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
-    if tried is not None and venue == _chosen(tried):
-        return raw * BPS
-    return raw * (BPS - margin * venue.rival_hook() - (0 if tried is None else margin))
-
-
-def _chosen(tried: _Tried) -> Venue | None:
-    """The venue that decided the check."""
-    best = tried.judgement.best
-    return tried.evidence.venues[best].venue if best is not None else None
-
-
-def _fault(desk: Desk, tried: _Tried, venues: list[Venue]) -> CallerFault:
-    """Why it goes through nowhere. Raises NodeFault where that is not known."""
-    found = [tried.rehearsed.get(venue) for venue in venues]
-    gap = next((one for one in found if isinstance(one, Missing)), None)
-    if gap is not None:
-        raise NodeFault(gap.why)
-    fault = next(one for one in found if isinstance(one, CallerFault))
-    told = next((one.told_on_sell for one in tried.evidence.venues if one.venue in venues), None)
-    said = names.reason(told.reason or "") if isinstance(told, Refused) else ""
-    if not said or said in fault.message or desk.side == "buy":
-        return fault
-    return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{said}".')
-
-
-def _affordable(desk: Desk, one: Rehearsed) -> Rehearsed | CallerFault:
-    """A would_fail where the wallet has not the eth for it, gas included."""
-    gas_wei = sum(call.gas_used for call in one.ran.calls) * one.ran.gas_price_wei
-    value_wei = sum(call.value_wei for call in one.written.calls)
-    if desk.fund or desk.holdings.eth_wei >= value_wei + gas_wei:
-        return one
-    has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (desk.holdings.eth_wei, value_wei + gas_wei))
-    return CallerFault("would_fail", f"The wallet holds {has} eth, and this needs {needs}, gas included.")
-
-
 # --- trip 3 ----------------------------------------------------------------------------------------
 
 
 async def _finished(
-    desk: Desk, tried: _Tried, one: Rehearsed, slippage_bps: int, meter: Meter
+    desk: Desk, tried: Rehearsals, one: Rehearsed, slippage_bps: int, meter: Meter
 ) -> Answered[PreparedTrade]:
     """The final form, run once more exactly as it is returned."""
     least_raw = one.put_out_raw * (BPS - slippage_bps) // BPS
@@ -344,6 +186,7 @@ async def _finished(
             cut=amount_raw < one.written.amount_raw,
             first_gas=_estimated(estimated),
             exit=exits[0] if exits else None,
+            impact_bps=tried.impact_bps(one),
             evidence=tried.evidence,
             judgement=tried.judgement,
         ),

@@ -23,7 +23,7 @@ _ADVISORY = "A curve knows no deadline: validUntil is advice, and only the minim
 class Final:
     """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes no more than
     this of what was asked for; ``first_gas``: the node's own estimate of the first step, where it gave one;
-    ``exit``: what came of selling, after a buy."""
+    ``exit``: what came of selling, after a buy; ``impact_bps``: of a sell, against a small one."""
 
     done: Rehearsed
     min_raw: int
@@ -31,6 +31,7 @@ class Final:
     cut: bool
     first_gas: int | None
     exit: ExitFinding | None
+    impact_bps: int | None
     evidence: Evidence
     judgement: Judgement
 
@@ -115,7 +116,8 @@ def _sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None
     if found is None:
         venue = final.done.written.place.venue
         brings = _amount(desk, desk.comes_in(venue), final.done.came_raw)
-        return f"It goes through; it brings {brings.amount} {brings.asset}."
+        impact = "" if final.impact_bps is None else trade_sentences.impact(final.impact_bps, "sell")
+        return f"It goes through; it brings {brings.amount} {brings.asset}{impact}."
     own = refused in (None, found.code)
     if own:
         text = trade_sentences.sentence(Outcome(found.code, found, found.missing), ran, None, policy)

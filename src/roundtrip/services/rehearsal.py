@@ -1,0 +1,200 @@
+"""Trip 2 of a trade: the check's sells beside a rehearsal of the trade on every venue, and the choice."""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from roundtrip.chain.rpc import Meter
+from roundtrip.chain.simulate import Plan, PlannedBlock, Results, Step
+from roundtrip.domain import names
+from roundtrip.domain.errors import CallerFault, NodeFault
+from roundtrip.domain.evidence import Evidence, Missing, PoolFacts, Refused, Venue
+from roundtrip.domain.price import quote_in_wei
+from roundtrip.domain.readings import loss_bps
+from roundtrip.domain.types import BPS, plain_decimal
+from roundtrip.domain.venue_code import takes_sells
+from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.venues.base import Terms
+
+from . import desk as desks
+from .desk import Desk, Pays, Rehearsed, Written, pays, write
+from .gather import Opened, closed
+from .money import ETH_DECIMALS
+from .own_run import PLENTY_WEI
+
+
+def tradable(token: Opened) -> list[Venue]:
+    """The venues that a trade may be written for: with liquidity, paid in eth, weth or usdg."""
+    found = []
+    for tried in token.judged():
+        dry = isinstance(tried.facts, PoolFacts) and (not tried.facts.exists or not tried.facts.liquidity)
+        if not dry and pays(tried.place.venue) is not None:
+            found.append(tried.place.venue)
+    return found
+
+
+def paid_with(venue: Venue) -> Pays:
+    found = pays(venue)
+    assert found is not None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsals:
+    """The check, and what the trade came to on each venue; of sells also what a thousandth of it came to.
+    ``raisable``: allowances that are there and too small, and can be raised without being taken back first.
+    """
+
+    evidence: Evidence
+    judgement: Judgement
+    rehearsed: dict[Venue, Rehearsed | CallerFault | Missing]
+    small: dict[Venue, Rehearsed | CallerFault | Missing]
+    raisable: frozenset[Venue]
+
+    def impact_bps(self, one: Rehearsed) -> int | None:
+        """How much less than a small sell it brings for each token; None where that is not known."""
+        small = self.small.get(one.written.place.venue)
+        if not isinstance(small, Rehearsed):
+            return None
+        return max(0, loss_bps(small.came_raw * one.spent_raw, one.came_raw * small.spent_raw))
+
+
+async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: Meter) -> Rehearsals:
+    run, checking, trading = desk.opened.run, Meter(), Meter()
+    places = {tried.place.venue: tried.place for tried in desk.opened.judged()}
+    terms = Terms(0, desk.deadline_s)
+    written = {
+        venue: write(desk, places[venue], raw, terms, clear_first=True)
+        for venue, raw in amounts.items()
+        if isinstance(raw, int)
+    }
+    small = {
+        venue: write(desk, one.place, max(1, one.amount_raw // _SMALL_DIVISOR), terms, clear_first=True)
+        for venue, one in written.items()
+        if desk.side == "sell"
+    }
+    trades = [*written.values(), *small.values()]
+    plans = [(one.place, desks.rehearsal_plan(desk, one)) for one in trades]
+    raising = [(one.place, plan) for one in written.values() if (plan := _raise_plan(desk, one)) is not None]
+    evidence, (_, told) = await asyncio.gather(
+        closed(desk.opened, checking), replace(run, meter=trading).ask([], [*plans, *raising])
+    )
+    meter.add(checking, trading)
+    came = [_came(desk, one, results) for one, results in zip(trades, told, strict=False)]
+    raisable = {
+        place.venue
+        for (place, _), results in zip(raising, told[len(trades) :], strict=True)
+        if isinstance(results, dict) and all(step.ok for step in results.values())
+    }
+    return Rehearsals(
+        evidence,
+        judge(evidence, desk.ctx.policy),
+        dict(zip(written, came, strict=False)),
+        dict(zip(small, came[len(written) :], strict=True)),
+        frozenset(raisable),
+    )
+
+
+_SMALL_DIVISOR = 1000
+
+
+def _came(
+    desk: Desk, one: Written, results: Results | Missing | Refused
+) -> Rehearsed | CallerFault | Missing:
+    told = Missing("token", results.reason or "") if isinstance(results, Refused) else results
+    return desks.read_rehearsal(desk, one, desks.wallet_calls_of(desk, one), told)
+
+
+def _raise_plan(desk: Desk, written: Written) -> Plan | None:
+    """The approval without taking the old one back first; None where nothing would be taken back."""
+    plain = write(desk, written.place, written.amount_raw, Terms(0, desk.deadline_s))
+    if len(plain.calls) == len(written.calls):
+        return None
+    limit, env = desk.ctx.policy.approve_gas_limit, desk.environment()
+    steps = tuple(Step(f"raise-{n}", desk.wallet, call, limit) for n, call in enumerate(plain.calls[:-1]))
+    return Plan(env, (PlannedBlock(1, steps, ((desk.wallet, 2 * PLENTY_WEI),)),))
+
+
+def best_buy(
+    desk: Desk, tried: Rehearsals, amounts: dict[Pays, int | CallerFault]
+) -> Rehearsed | CallerFault:
+    """On the venue of the check's choice; of those paid in the same, where it brings most. What the check
+    could not sell comes last."""
+    order = _by_check(desk, tried)
+    lead = paid_with(order[0])
+    if isinstance(fault := amounts[lead], CallerFault):
+        return fault
+    same = [venue for venue in order if paid_with(venue) == lead]
+    done = [found for venue in same if isinstance(found := tried.rehearsed.get(venue), Rehearsed)]
+    selling = [one for one in done if _sells(desk, tried, one.written.place.venue)]
+    if selling:
+        # At this size another venue may give more than the check's: by a margin, as with hooks.
+        return _affordable(desk, max(selling, key=lambda one: _weight(desk, one, one.came_raw, tried)))
+    if done:
+        return _affordable(desk, done[0])
+    return _fault(desk, tried, same)
+
+
+def _by_check(desk: Desk, tried: Rehearsals) -> list[Venue]:
+    """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
+    chosen = _chosen(tried)
+    return sorted(tradable(desk.opened), key=lambda venue: (venue != chosen, not _sells(desk, tried, venue)))
+
+
+def _sells(desk: Desk, tried: Rehearsals, venue: Venue) -> bool:
+    """True where the check could sell what it bought."""
+    pairs = zip(tried.evidence.venues, tried.judgement.readings, strict=True)
+    reading = next((reading for one, reading in pairs if one.venue == venue), None)
+    return reading is not None and reading.status == "bought" and takes_sells(reading, desk.ctx.policy)
+
+
+def best_sell(desk: Desk, tried: Rehearsals) -> Rehearsed | CallerFault:
+    """Where it brings most, at the pinned block's prices."""
+    done = [one for one in tried.rehearsed.values() if isinstance(one, Rehearsed)]
+    market = desk.opened.run.setting.market
+
+    def worth(one: Rehearsed) -> int:
+        wei = quote_in_wei(one.came_raw, one.written.place.venue.quote, market) or 0
+        return _weight(desk, one, wei)
+
+    if done:
+        return max(done, key=worth)
+    return _fault(desk, tried, tradable(desk.opened))
+
+
+def _weight(desk: Desk, one: Rehearsed, raw: int, tried: Rehearsals | None = None) -> int:
+    """What a venue brings, in the order of choice: one with a stranger's hook, or another one than the
+    check's, wins only by a margin."""
+    venue, margin = one.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
+    if tried is not None and venue == _chosen(tried):
+        return raw * BPS
+    return raw * (BPS - margin * venue.rival_hook() - (0 if tried is None else margin))
+
+
+def _chosen(tried: Rehearsals) -> Venue | None:
+    """The venue that decided the check."""
+    best = tried.judgement.best
+    return tried.evidence.venues[best].venue if best is not None else None
+
+
+def _fault(desk: Desk, tried: Rehearsals, venues: list[Venue]) -> CallerFault:
+    """Why it goes through nowhere. Raises NodeFault where that is not known."""
+    found = [tried.rehearsed.get(venue) for venue in venues]
+    gap = next((one for one in found if isinstance(one, Missing)), None)
+    if gap is not None:
+        raise NodeFault(gap.why)
+    fault = next(one for one in found if isinstance(one, CallerFault))
+    told = next((one.told_on_sell for one in tried.evidence.venues if one.venue in venues), None)
+    said = names.reason(told.reason or "") if isinstance(told, Refused) else ""
+    if not said or said in fault.message or desk.side == "buy":
+        return fault
+    return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{said}".')
+
+
+def _affordable(desk: Desk, one: Rehearsed) -> Rehearsed | CallerFault:
+    """A would_fail where the wallet has not the eth for it, gas included."""
+    gas_wei = sum(call.gas_used for call in one.ran.calls) * one.ran.gas_price_wei
+    value_wei = sum(call.value_wei for call in one.written.calls)
+    if desk.fund or desk.holdings.eth_wei >= value_wei + gas_wei:
+        return one
+    has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (desk.holdings.eth_wei, value_wei + gas_wei))
+    return CallerFault("would_fail", f"The wallet holds {has} eth, and this needs {needs}, gas included.")
