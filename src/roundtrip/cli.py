@@ -1,10 +1,11 @@
-"""The command line: demo, serve, devnet, migrate, publish."""
+"""The command line: demo, serve, devnet, migrate, verify-trade, publish."""
 
 import asyncio
 import contextlib
 import json
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 from rich.console import Console
 
-from roundtrip import assembly
+from roundtrip import assembly, verify
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
 from roundtrip.devnet import live, world
@@ -231,6 +232,31 @@ async def _migrate(settings: Settings) -> None:
         finally:
             await connection.close()
     print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
+
+
+@app.command("verify-trade")
+def verify_trade(
+    file: Annotated[Path, typer.Argument(help="The answer of POST /v1/prepare/buy or /v1/prepare/sell.")],
+    network: Annotated[
+        Path | None, typer.Option(help="Whose contracts to trust; var/devnet.json when left out.")
+    ] = None,
+    wallet: Annotated[str | None, typer.Option("--from", help="The wallet that you asked for.")] = None,
+    token: Annotated[str | None, typer.Option(help="The token that you asked for.")] = None,
+    side: Annotated[str | None, typer.Option(help="buy or sell.")] = None,
+    amount: Annotated[str | None, typer.Option(help="The amount that you asked for.")] = None,
+    asset: Annotated[str | None, typer.Option(help="What that amount is of: eth or usdg.")] = None,
+    slippage_bps: Annotated[int | None, typer.Option(help="The slippage that you asked for.")] = None,
+) -> None:
+    """Proves a prepared trade from its own bytes, without the service: exit 0 proven, 1 not, 2 not read."""
+    asked = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
+    try:
+        trusted = verify.Network.read(verify.parse((network or Settings().var / "devnet.json").read_text()))
+        report = verify.verify(verify.parse(file.read_text()), trusted, asked, int(time.time()))
+    except (verify.Unreadable, UnicodeDecodeError, OSError) as error:
+        console.print(f"roundtrip: {error}", markup=False)
+        raise SystemExit(2) from None
+    print("\n".join(verify.lines(report)))
+    raise SystemExit(0 if report.ok else 1)
 
 
 @app.command()

@@ -1,0 +1,18 @@
+"""A verifier of prepared trades that does not trust the service that wrote them.
+
+It imports nothing else of this package, no node and no clock: only the standard library and keccak.
+``verify(answer, network)`` says whether the steps do what the answer claims; docs/verify.md says what that
+proves and what it cannot.
+"""
+
+from . import network, report, rules, shape
+
+Network = network.Network
+Request = network.Request
+Report = report.Report
+Unreadable = report.Unreadable
+verify = rules.verify
+parse = shape.parse
+lines = report.lines
+
+__all__ = ["Network", "Report", "Request", "Unreadable", "lines", "parse", "verify"]

@@ -1,0 +1,69 @@
+"""What the reader brings along: the contracts they trust, and what they asked for."""
+
+from dataclasses import dataclass
+
+from . import shape
+from .report import Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The addresses that everything is measured against, in lower case. They are believed."""
+
+    chain_id: int
+    weth: str
+    usdg: str
+    permit2: str
+    v3_factory: str
+    swap_router02: str
+    universal_router: str
+    launchpad_hook: str | None = None
+
+    def machinery(self) -> frozenset[str]:
+        """The contracts that are neither money nor a token."""
+        found = (
+            self.permit2,
+            self.v3_factory,
+            self.swap_router02,
+            self.universal_router,
+            self.launchpad_hook,
+        )
+        return frozenset(one for one in found if one is not None)
+
+    def contracts(self) -> frozenset[str]:
+        """All of them."""
+        return self.machinery() | {self.weth, self.usdg}
+
+    @staticmethod
+    def read(described: object) -> "Network":
+        """From a JSON document with ``chainId`` and ``contracts`` (names as in var/devnet.json).
+        Raises Unreadable."""
+        document = shape.mapping(described, "the network file")
+        contracts = shape.mapping(shape.get(document, "contracts"), "contracts")
+        names = ("weth", "usdg", "permit2", "v3Factory", "swapRouter02", "universalRouter")
+        found = [shape.address(shape.get(contracts, name), f"contracts.{name}") for name in names]
+        hook = contracts.get("launchpadHook")
+        own = None if hook is None else shape.address(hook, "contracts.launchpadHook")
+        every = [*found, *([own] if own is not None else [])]
+        if len(set(every)) != len(every) or any(map(shape.reserved, every)):
+            raise Unreadable("The network file has one address twice, or one that can be no contract.")
+        chain_id = shape.integer(shape.get(document, "chainId"), "chainId")
+        weth, usdg, permit2, factory, router, universal = found
+        return Network(chain_id, weth, usdg, permit2, factory, router, universal, own)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the reader asked the service for; each piece given is held against the answer.
+
+    ``amount`` is a decimal number as in the request, or ``all``; ``amount_raw`` the same in base units.
+    ``asset`` is what they meant to pay with, or to get: eth or usdg.
+    """
+
+    wallet: str | None = None
+    token: str | None = None
+    side: str | None = None
+    amount: str | None = None
+    amount_raw: int | None = None
+    slippage_bps: int | None = None
+    asset: str | None = None

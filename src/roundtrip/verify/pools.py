@@ -1,0 +1,73 @@
+"""Which pool a trade goes through: read out of the calldata, and proven by the venue's address or id."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from . import abi, routers
+from .claims import ETH, LAUNCHED, V3, Step, Trade
+from .network import Network
+from .report import plain
+from .routers import NOBODY, Expected, Pool
+
+DYNAMIC_FEE = 0x800000
+"""As a pool's fee: its hook sets it, swap by swap."""
+MOST_FEE = 1_000_000
+"""All of it, in millionths."""
+
+Maker = Callable[[Trade, Network, int, Pool], Expected]
+
+
+def find(trade: Trade, network: Network, least: int, step: Step) -> tuple[Pool, Expected]:
+    """The pool that the calldata names, and the call it then has to be. What stands in the calldata is only
+    taken where the pool's key stands; whether that is the claimed pool, ``doubts`` tells."""
+    maker: Maker = routers.v3 if trade.kind == V3 else routers.v4
+    blanks = [Pool(money, 0) for money in _moneys(trade, network)]
+    made = [(one, maker(trade, network, least, one).fields) for one in blanks]
+    sized = [one for one in made if abi.size(one[1]) == len(step.data)]
+    blank, fields = (sized or made)[0]
+    pool = replace(blank, fee=abi.read(fields, routers.FEE, step.data) or 0)
+    if trade.in_vault:
+        spacing, hook = (abi.read(fields, name, step.data) or 0 for name in (routers.SPACING, routers.HOOK))
+        pool = replace(pool, spacing=spacing, hook=hook)
+    return pool, maker(trade, network, least, pool)
+
+
+def _moneys(trade: Trade, network: Network) -> list[str]:
+    """What the pool may be paid in. Eth also trades where the pool's money is weth; which of the two it is
+    the length of the calldata tells."""
+    if trade.money != ETH:
+        return [network.usdg]
+    return [network.weth] if trade.kind == V3 else [NOBODY, network.weth]
+
+
+def doubts(trade: Trade, network: Network, pool: Pool) -> list[str]:
+    """Why this is not the pool that the answer claims."""
+    found = []
+    if not pool.fits() or (pool.fee > MOST_FEE and (trade.kind == V3 or pool.fee != DYNAMIC_FEE)):
+        found.append("the pool's fee, spacing or hook is one that no pool can have")
+    elif trade.at != place(trade, network, pool):
+        found.append(
+            f"the swap goes through the pool {place(trade, network, pool)}, and venue.at is {trade.at}"
+        )
+    if trade.kind == LAUNCHED:
+        if network.launchpad_hook is None:
+            found.append("the network file names no launchpadHook, so a launchpad's pool cannot be told")
+        elif pool.hook != int(network.launchpad_hook, 16):
+            found.append("the pool's hook is not the launchpad's")
+    return found
+
+
+def place(trade: Trade, network: Network, pool: Pool) -> str:
+    """Where a pool of this key is."""
+    if trade.kind == V3:
+        return routers.v3_pool_address(network.v3_factory, trade.head.token, pool)
+    return routers.v4_pool_id(trade.head.token, pool)
+
+
+def described(trade: Trade, network: Network, pool: Pool) -> str:
+    """The pool in words."""
+    fee = "a fee that its hook sets" if pool.fee == DYNAMIC_FEE else f"a fee of {plain(pool.fee, 4)} %"
+    money = {NOBODY: "eth", network.weth: "weth", network.usdg: "usdg"}[pool.money]
+    kind = {V3: "v3 pool", LAUNCHED: "launchpad's v4 pool"}.get(trade.kind, "v4 pool")
+    hook = f" and the hook 0x{pool.hook:040x}" if pool.hook else ""
+    return f"the {kind} {trade.at} of the token {trade.head.token} and {money} with {fee}{hook}"

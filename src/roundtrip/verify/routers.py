@@ -1,0 +1,265 @@
+"""What the calls of a trade have to be: Uniswap's routers, Permit2 and the launchpad's curves.
+
+Selectors, commands and actions are those of SwapRouter02, Universal Router 2.1 and Permit2 as Uniswap
+publishes them.
+"""
+
+from dataclasses import dataclass
+
+from .abi import WORD, Field, Fields, address, array, code, encoded, keccak, number, size, tail
+from .claims import CURVE, ETH, Trade
+from .network import Network
+
+NOBODY = "0x" + "0" * 40
+"""The zero address: eth itself, or no hook."""
+CALLER = "0x" + "1".rjust(40, "0")
+"""What both routers read as: whoever calls."""
+ROUTER = "0x" + "2".rjust(40, "0")
+"""What both routers read as: the router itself."""
+OWED = 0
+"""As an amount, to the Universal Router: whatever is owed."""
+
+POOL_INIT_CODE_HASH = bytes.fromhex("e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54")
+"""Of UniswapV3Pool. With the factory it fixes the address of every pool."""
+
+APPROVE, PERMIT2_APPROVE = "095ea7b3", "87517c45"
+MULTICALL, EXACT_INPUT_SINGLE, REFUND_ETH, UNWRAP_WETH9 = "5ae401dc", "04e45aaf", "12210e8a", "49404b7c"
+EXECUTE = "3593564c"
+CURVE_BUY, CURVE_SELL = "59a87bc1", "d04c6983"
+
+SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
+SWAP_EXACT_IN_SINGLE, SETTLE, SETTLE_ALL, TAKE, TAKE_ALL = "06", "0b", "0c", "0e", "0f"
+
+_HOOK_DATA_AT = 10 * WORD
+"""Where a swap's (empty) hook data stands. As the least price of a hop the same word is next to nothing."""
+
+SPENDER, ALLOWED, FEE, SPACING, HOOK = (
+    "the spender",
+    "the allowed amount",
+    "the fee",
+    "the spacing",
+    "the hook",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The one call that is right."""
+
+    to: str
+    value: int
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What a pool's address or id is made of. ``spacing`` and ``hook`` are v4's; ``money`` is an address."""
+
+    money: str
+    fee: int
+    spacing: int = 0
+    hook: int = 0
+
+    def fits(self) -> bool:
+        """False for numbers that no pool can have: a router would read them as others."""
+        return self.fee < 2**24 and self.spacing < 2**15 and self.hook < 2**160
+
+
+def v3_pool_address(factory: str, token: str, pool: Pool) -> str:
+    """The CREATE2 address."""
+    low, high = sorted((token, pool.money))
+    salt = keccak(encoded((address("low", low), address("high", high), number("fee", pool.fee))))
+    packed = b"\xff" + bytes.fromhex(factory[2:]) + salt + POOL_INIT_CODE_HASH
+    return "0x" + keccak(packed)[12:].hex()
+
+
+def v4_pool_id(token: str, pool: Pool) -> str:
+    """The hash of the pool's key."""
+    return "0x" + keccak(encoded(_key(token, pool))).hex()
+
+
+def approve(asset: str, spender: str, amount: int) -> Expected:
+    """ERC-20: the spender may take this much."""
+    head = code("the function", APPROVE)
+    return Expected(asset, 0, (head, address(SPENDER, spender), number(ALLOWED, amount)))
+
+
+def permit2_approve(asset: str, network: Network, amount: int, deadline_s: int) -> Expected:
+    """Permit2: the Universal Router may take this much, until then."""
+    fields = (
+        code("the function", PERMIT2_APPROVE),
+        address("the approved token", asset),
+        address(SPENDER, network.universal_router),
+        number(ALLOWED, amount),
+        number("the end of the approval", deadline_s),
+    )
+    return Expected(network.permit2, 0, fields)
+
+
+def curve(trade: Trade, least: int) -> Expected:
+    """The curve's own buy or sell."""
+    fields = (
+        code("the function", CURVE_BUY if trade.buys else CURVE_SELL),
+        number("the amount paid", trade.spend.raw),
+        number("the minimum", least),
+        address("the recipient", trade.head.wallet),
+    )
+    return Expected(trade.at, _value(trade), fields)
+
+
+def v3(trade: Trade, network: Network, least: int, pool: Pool) -> Expected:
+    """SwapRouter02. Eth is wrapped and unwrapped by the router, which hands on all it has."""
+    eth = trade.money == ETH
+    wallet = trade.head.wallet
+    token, amount = trade.head.token, trade.spend.raw
+    if trade.buys:
+        refund = [(code("the refund's function", REFUND_ETH),)] if eth else []
+        calls = [_v3_swap(pool.money, token, pool.fee, CALLER, amount, least), *refund]
+    elif eth:
+        swap = _v3_swap(token, pool.money, pool.fee, ROUTER, amount, least)
+        unwrap = (
+            code("the unwrapping's function", UNWRAP_WETH9),
+            number("the minimum of eth", least),
+            address("the recipient of eth", wallet),
+        )
+        calls = [swap, unwrap]
+    else:
+        calls = [_v3_swap(token, pool.money, pool.fee, wallet, amount, least)]
+    fields = (
+        code("the function", MULTICALL),
+        number("the deadline", trade.deadline_s),
+        number("the place of the calls", 2 * WORD),
+        *array("the calls", calls),
+    )
+    return Expected(network.swap_router02, _value(trade), fields)
+
+
+def _v3_swap(paid: str, bought: str, fee: int, recipient: str, amount: int, least: int) -> Fields:
+    return (
+        code("the swap's function", EXACT_INPUT_SINGLE),
+        address("the token paid", paid),
+        address("the token bought", bought),
+        number(FEE, fee),
+        address("the recipient", recipient),
+        number("the amount paid", amount),
+        number("the minimum", least),
+        number("the price limit", 0),
+    )
+
+
+def v4(trade: Trade, network: Network, least: int, pool: Pool) -> Expected:
+    """The Universal Router, with a deadline over all of its commands."""
+    commands = _v4_buy(trade, network, least, pool) if trade.buys else _v4_sell(trade, network, least, pool)
+    codes = tail("the commands", (code("the commands", "".join(one for one, _ in commands)),))
+    fields = (
+        code("the function", EXECUTE),
+        number("the place of the commands", 3 * WORD),
+        number("the place of the inputs", 3 * WORD + size(codes)),
+        number("the deadline", trade.deadline_s),
+        *codes,
+        *array("the inputs", [one for _, one in commands]),
+    )
+    return Expected(network.universal_router, _value(trade), fields)
+
+
+Commands = list[tuple[str, Fields]]
+
+
+def _v4_buy(trade: Trade, network: Network, least: int, pool: Pool) -> Commands:
+    amount = trade.spend.raw
+    swap = (SWAP_EXACT_IN_SINGLE, _v4_swap(trade, pool, amount, least))
+    take = (TAKE_ALL, _take_all(trade.head.token, least))
+    paid = address("the money paid", pool.money)
+    if pool.money == network.weth:
+        wrap = (address("the recipient of weth", ROUTER), number("the wrapped amount", amount))
+        settle = (paid, number("the settled amount", OWED), number("whether the wallet pays", False))
+        unwrap = _unwrap("the rest", 0)
+        body = _v4_actions([swap, (SETTLE, settle), take])
+        return [(WRAP_ETH, wrap), (V4_SWAP, body), (UNWRAP_WETH, unwrap)]
+    body = _v4_actions([swap, (SETTLE_ALL, (paid, number("the most settled", amount))), take])
+    if trade.money != ETH:
+        return [(V4_SWAP, body)]
+    rest = (
+        address("the swept money", NOBODY),
+        address("the recipient of the rest", CALLER),
+        number("the minimum of the rest", 0),
+    )
+    return [(V4_SWAP, body), (SWEEP, rest)]
+
+
+def _v4_sell(trade: Trade, network: Network, least: int, pool: Pool) -> Commands:
+    """The tokens are paid in first, and what arrived is swapped."""
+    settle = (
+        address("the token paid", trade.head.token),
+        number("the amount paid", trade.spend.raw),
+        number("whether the wallet pays", True),
+    )
+    first = [(SETTLE, settle), (SWAP_EXACT_IN_SINGLE, _v4_swap(trade, pool, OWED, least))]
+    if pool.money != network.weth:
+        return [(V4_SWAP, _v4_actions([*first, (TAKE_ALL, _take_all(pool.money, least))]))]
+    take = (
+        address("what is taken out", pool.money),
+        address("the recipient of weth", ROUTER),
+        number("the amount taken out", OWED),
+    )
+    return [(V4_SWAP, _v4_actions([*first, (TAKE, take)])), (UNWRAP_WETH, _unwrap("eth", least))]
+
+
+def _take_all(asset: str, least: int) -> Fields:
+    return (address("what is taken out", asset), number("the minimum taken out", least))
+
+
+def _unwrap(what: str, least: int) -> Fields:
+    return (address(f"the recipient of {what}", CALLER), number(f"the minimum of {what}", least))
+
+
+def _v4_actions(actions: Commands) -> Fields:
+    """The input of V4_SWAP: actions, and the parameters of each."""
+    codes = tail("the actions", (code("the actions", "".join(one for one, _ in actions)),))
+    return (
+        number("the place of the actions", 2 * WORD),
+        number("the place of the parameters", 2 * WORD + size(codes)),
+        *codes,
+        *array("the parameters", [one for _, one in actions]),
+    )
+
+
+def _v4_swap(trade: Trade, pool: Pool, amount: int, least: int) -> Fields:
+    token_is_low = trade.head.token < pool.money
+    return (
+        number("the place of the swap", WORD),
+        *_key(trade.head.token, pool),
+        number("the direction", token_is_low is not trade.buys),
+        number("the swapped amount", amount),
+        number("the minimum", least),
+        number("the least price", _HOOK_DATA_AT),
+        number("the place of the hook's data", _HOOK_DATA_AT),
+        number("the length of the hook's data", 0),
+    )
+
+
+def _key(token: str, pool: Pool) -> Fields:
+    low, high = sorted((token, pool.money))
+    return (
+        address("the pool's lower currency", low),
+        address("the pool's higher currency", high),
+        number(FEE, pool.fee),
+        number(SPACING, pool.spacing),
+        _hook(pool.hook),
+    )
+
+
+def _hook(value: int) -> Field:
+    return Field(HOOK, value.to_bytes(WORD, "big"), "address")
+
+
+def _value(trade: Trade) -> int:
+    """Eth that goes along: all that is paid, where eth is paid."""
+    return trade.spend.raw if trade.buys and trade.money == ETH else 0
+
+
+def spender(trade: Trade, network: Network) -> str:
+    """Whom the token that is paid has to be approved for."""
+    if trade.kind == CURVE:
+        return trade.at
+    return network.permit2 if trade.in_vault else network.swap_router02

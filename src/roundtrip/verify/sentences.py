@@ -1,0 +1,95 @@
+"""The sentences of a report. Every one is true of the step it is about, whatever the answer says."""
+
+from datetime import UTC, datetime
+
+from . import pools
+from .claims import CURVE, ETH, MONEY_DECIMALS, V3, Trade
+from .network import Network
+from .report import plain
+from .routers import Pool
+
+
+def time(seconds: int) -> str:
+    """Whole seconds since 1970 as people and contracts read them."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ} ({seconds})"
+
+
+def amount(trade: Trade, raw: int, asset: str) -> str:
+    """An amount of money or of the token. The token is named by its address: its symbol is a stranger's."""
+    if asset in MONEY_DECIMALS:
+        return f"{plain(raw, MONEY_DECIMALS[asset])} {asset} ({raw} base units)"
+    return f"{plain(raw, trade.decimals)} ({raw} base units) of the token {asset}"
+
+
+def approval(at: int, kind: str, trade: Trade, network: Network, asset: str, spender: str) -> str:
+    """What an approval lets whom take."""
+    names = {network.permit2: "Permit2", network.swap_router02: "SwapRouter02"}
+    who = f"{names.get(spender, 'the contract')} {spender}"
+    paid = amount(trade, trade.spend.raw, trade.spend.asset)
+    if kind == "reset":
+        return f"step {at} takes away what {who} may still take of {asset}"
+    if kind == "approval":
+        return f"step {at} lets {who} take exactly {paid} from your wallet, and no more"
+    return (
+        f"step {at} lets the Universal Router {network.universal_router} take, by Permit2, exactly {paid} "
+        f"from your wallet, and no more, until {time(trade.deadline_s)}"
+    )
+
+
+def curve(at: int, trade: Trade, least: int) -> list[str]:
+    """What a curve is asked for. What it does with that is its own code."""
+    wallet = trade.head.wallet
+    paid = amount(trade, trade.spend.raw, trade.spend.asset)
+    got = amount(trade, least, trade.expect.asset)
+    verb = "buy" if trade.buys else "sell"
+    return [
+        f"step {at} asks the contract {trade.at} to {verb} for exactly {paid}, and to pay out to nobody "
+        f"but your wallet {wallet}",
+        f"step {at} tells it to give at least {got}, or to revert",
+    ]
+
+
+def swap(at: int, trade: Trade, network: Network, pool: Pool, least: int) -> list[str]:
+    """What a swap pays, to whom it goes, and when it reverts."""
+    paid = amount(trade, trade.spend.raw, trade.spend.asset)
+    got = amount(trade, least, trade.expect.asset)
+    pool_named = pools.described(trade, network, pool)
+    # Where the calldata names no wallet, the routers pay whoever calls them.
+    named = trade.kind == V3 and not trade.buys
+    whom = f"your wallet {trade.head.wallet}" if named else f"the wallet that signs it: {trade.head.wallet}"
+    more = ""
+    if trade.least.raw != least:
+        more = f"; the answer claims that {amount(trade, trade.least.raw, trade.expect.asset)} of it arrive"
+    return [
+        f"step {at} pays exactly {paid} into {pool_named}: its address proves that",
+        f"step {at} gives what comes out to nobody but {whom}",
+        f"step {at} reverts unless the pool gives at least {got}{more}",
+        f"step {at} reverts after {time(trade.deadline_s)}",
+    ]
+
+
+def notes(trade: Trade) -> list[str]:
+    """What no reading of the answer can prove."""
+    found = [
+        f"Whether the token {trade.head.token} has {trade.decimals} decimals and honest code.",
+        "Whether what is expected will come: that is the service's rehearsal. The minimum is what binds.",
+    ]
+    if trade.buys:
+        found.append(
+            "How much arrives if the token taxes its transfers: the minimum counts what is sent out."
+        )
+        found.append("Whether what is bought can be sold again.")
+    if trade.already_done:
+        found.append("Whether the wallet already gave the approvals that alreadyDone names.")
+    if trade.kind == CURVE:
+        found.append(
+            f"Whether {trade.at} is the curve of the token {trade.head.token}. If it is not, it may keep "
+            "all that is paid: ask the launchpad's factory on a node of yours. The second word that its "
+            "getLaunchedToken(token) answers is the curve."
+        )
+        found.append(
+            "A curve knows no deadline: validUntil is only advice, and the steps stay good after it."
+        )
+    if trade.buys and trade.kind == CURVE and trade.money == ETH:
+        found.append("Near its end a curve takes less than is paid, and gives the rest back.")
+    return found

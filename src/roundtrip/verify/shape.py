@@ -1,0 +1,141 @@
+"""Reads strangers' JSON piece by piece. Everything here raises Unreadable, and nothing else."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from .report import Unreadable, shown
+
+_RESERVED = 2
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,77}")
+_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+MOST_DATA_CHARACTERS = 20_000
+MOST_STEPS = 10
+_MOST_INTEGER = 2**64
+_MOST_TEXT = 10_000
+_MOST_FILE = 2_000_000
+_MOST_BRACKETS = 2_000
+"""Nothing is nested deeper than that; the standard reader can crash where it is."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_TIME_S = 253_402_300_800
+"""The year 10000."""
+
+
+def parse(text: str) -> dict[str, Any]:
+    """A JSON object. A name that stands twice is refused: another reader may take the other one."""
+    if len(text) > _MOST_FILE or text.count("[") + text.count("{") > _MOST_BRACKETS:
+        raise Unreadable("The file is larger, or holds more, than any answer.")
+    try:
+        found = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+    except Unreadable:
+        raise
+    except (ValueError, RecursionError):
+        raise Unreadable("The file is not JSON, or is nested too deep.") from None
+    return mapping(found, "the file")
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Unreadable("The file has a name twice in one object.")
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise Unreadable(f"The file has {name}, which is not JSON.")
+
+
+def mapping(value: object, what: str) -> dict[str, Any]:
+    """A JSON object."""
+    if not isinstance(value, dict):
+        raise Unreadable(f"{what} is {shown(value)}, and has to be an object.")
+    return value
+
+
+def get(holder: dict[str, Any], name: str) -> object:
+    """A field that has to be there."""
+    if name not in holder:
+        raise Unreadable(f"There is no {name}.")
+    return holder[name]
+
+
+def text(value: object, what: str) -> str:
+    """A string of bearable length."""
+    if not isinstance(value, str) or len(value) > _MOST_TEXT:
+        raise Unreadable(f"{what} is {shown(value)}, and has to be a text.")
+    return value
+
+
+def one_of(value: object, what: str, *allowed: str) -> str:
+    """One of a few words."""
+    found = text(value, what)
+    if found not in allowed:
+        raise Unreadable(f"{what} is {shown(value)}, and has to be one of {', '.join(allowed)}.")
+    return found
+
+
+def boolean(value: object, what: str) -> bool:
+    """True or false, and not what passes for it."""
+    if not isinstance(value, bool):
+        raise Unreadable(f"{what} is {shown(value)}, and has to be true or false.")
+    return value
+
+
+def integer(value: object, what: str) -> int:
+    """A JSON integer from zero on, below 2**64."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_INTEGER:
+        raise Unreadable(f"{what} is {shown(value)}, and has to be a whole number of bearable size.")
+    return value
+
+
+def digits(value: object, what: str) -> int:
+    """A whole number below 2**256 as a string of digits, without leading zeros."""
+    if not isinstance(value, str) or _DIGITS.fullmatch(value) is None or int(value) >= 2**256:
+        raise Unreadable(f"{what} is {shown(value)}, and has to be a whole number below 2**256, in digits.")
+    return int(value)
+
+
+def address(value: object, what: str) -> str:
+    """An address, in lower case."""
+    if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
+        raise Unreadable(f"{what} is {shown(value)}, and has to be an address.")
+    return value.lower()
+
+
+def reserved(found: str) -> bool:
+    """True for addresses that are nobody's: zero, and what routers read as the caller and as themselves."""
+    return int(found, 16) <= _RESERVED
+
+
+def hexadecimal(value: object, what: str) -> bytes:
+    """Bytes as ``0x`` hex."""
+    if not isinstance(value, str) or len(value) > MOST_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
+        raise Unreadable(f"{what} is {shown(value)}, and has to be whole bytes in hex, not too many.")
+    return bytes.fromhex(value[2:])
+
+
+def time_s(value: object, what: str) -> int:
+    """An ISO 8601 time with its zone, as whole seconds since 1970, rounded down."""
+    found = None
+    if isinstance(value, str) and _TIME.fullmatch(value) is not None:
+        try:
+            found = (datetime.fromisoformat(value) - _EPOCH) // timedelta(seconds=1)
+        except (ValueError, OverflowError):
+            found = None
+    if found is None or not 0 <= found < _MOST_TIME_S:
+        raise Unreadable(f"{what} is {shown(value)}, and has to be a time with its zone, since 1970.")
+    return found
+
+
+def items(value: object, what: str) -> list[Any]:
+    """A JSON list."""
+    if not isinstance(value, list):
+        raise Unreadable(f"{what} is {shown(value)}, and has to be a list.")
+    return value
