@@ -113,7 +113,13 @@ def route_to(quote: Quote, setting: Setting) -> tuple[Hop, ...]:
 
 
 def exit_blocks(
-    out: Place, setting: Setting, environment: Environment, probe: Probe, held_raw: int, bought_on: Place
+    out: Place,
+    setting: Setting,
+    environment: Environment,
+    probe: Probe,
+    held_raw: int,
+    bought_on: Place,
+    clear_first: bool = False,
 ) -> tuple[PlannedBlock, ...]:
     """What comes after a buy: the probe's share of ``held_raw`` is sold on ``out``, by the buyer or by
     another wallet. The approval stands in a block of its own, as a wallet's does. Others buy where it was
@@ -127,6 +133,9 @@ def exit_blocks(
         return handed_blocks(out, setting, environment, probe, (held_raw, planned_raw))
     buyer, whole = environment.buyer, probe.share_bps == BPS
     approvals, sells = sell_steps(out, setting, environment, buyer, planned_raw, whole)
+    if clear_first:
+        nothing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
+        approvals.insert(0, Step("clear", buyer, nothing, environment.approve_gas_limit))
     held = quote_read("held", out, setting, environment, buyer)
     after = token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s

@@ -4,7 +4,7 @@ Balances and allowances decide, read before and after by a wallet of its own. Lo
 look.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -17,16 +17,21 @@ from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 
 from .legs import GET_ETH_BALANCE, Place, Setting, exit_blocks, gas_float, token_read
-from .simulate import Plan, PlannedBlock, Results, Step
+from .simulate import Plan, PlannedBlock, Results, Step, StepResult
 
 _NEXT_BLOCK_S = 1
-_MOST_LOGS = 4096
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """Transfer(address,address,uint256)."""
 APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
 """Approval(address,address,uint256)."""
 APPROVAL_FOR_ALL = "0x17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31"
 """ApprovalForAll(address,address,bool)."""
+OPERATOR_SET = "0xceb576d9f15e4e200fdb5096d64d5dfd667e16def20c1eefd14256d8e3faa267"
+"""OperatorSet(address,address,bool): everything of an ERC-6909 vault."""
+TRANSFER_SINGLE = "0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62"
+"""TransferSingle(address,address,address,uint256,uint256) of ERC-1155."""
+TRANSFER_BATCH = "0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb"
+"""TransferBatch(address,address,address,uint256[],uint256[]) of ERC-1155."""
 PERMIT2_APPROVAL = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
 """Approval(address,address,address,uint160,uint48)."""
 PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb9708ec"
@@ -35,34 +40,44 @@ PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb97
 
 @dataclass(frozen=True, slots=True)
 class WalletCalls:
-    """Calls of one wallet, in order, each with its gas limit; ``wallet_wei`` is what it is given to hold,
-    and ``first`` what is done before them to have the money."""
+    """Calls of one wallet, in order, each with its gas limit. ``wallet_wei`` is what it is given to hold;
+    None: what it has. ``first``: what is done before to have the money. ``later_wei``: what it is given
+    after the calls, to pay for the gas of what comes then; None: nothing."""
 
     wallet: Address
     calls: tuple[Call, ...]
     gas_limits: tuple[int, ...]
-    wallet_wei: int
+    wallet_wei: int | None
     first: tuple[Call, ...] = ()
+    later_wei: int | None = None
 
-    def most_gas_wei(self, environment: Environment) -> int:
-        """What all of them may cost in gas."""
-        return sum(self.gas_limits) * environment.max_fee_wei
+    def most_wei(self, environment: Environment) -> int:
+        """What a wallet has to hold so that a node takes all of them: values and gas at its dearest."""
+        gas_wei = sum(self.gas_limits) * environment.max_fee_wei
+        return gas_wei + sum(call.value_wei for call in self.calls)
+
+
+Via = Literal["erc20", "permit2", "all", "operator", "item"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An allowance to look at: of a token, to a spender, by the token itself, by Permit2, or for all."""
+    """An allowance to look at: of a token, to a spender; by the token itself, by Permit2, for a whole
+    collection or vault, or for one item of a collection."""
 
     token: Address
     spender: Address
-    via: Literal["erc20", "permit2", "all"] = "erc20"
+    via: Via = "erc20"
+    item: int = 0
 
     def call(self, owner: Address, permit2_address: Address) -> Call:
         """Asks how much is allowed."""
         if self.via == "permit2":
             return Call(permit2_address, abi.call(permit2.ALLOWANCE, owner, self.token, self.spender))
-        head = erc20.ALLOWANCE if self.via == "erc20" else erc20.IS_APPROVED_FOR_ALL
-        return Call(self.token, abi.call(head, owner, self.spender))
+        if self.via == "item":
+            return Call(self.token, abi.call(erc20.GET_APPROVED, self.item))
+        heads = {"erc20": erc20.ALLOWANCE, "all": erc20.IS_APPROVED_FOR_ALL, "operator": erc20.IS_OPERATOR}
+        return Call(self.token, abi.call(heads[self.via], owner, self.spender))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +97,26 @@ def run_plan(
     setting: Setting,
     environment: Environment,
     asked: tuple[Call, ...] = (),
+    swept: tuple[Call, ...] = (),
 ) -> Plan:
     """The calls in the next block, with the reads around them, and what is held of each token later.
-    ``asked``: views to call just before, as ``ask-0`` and so on."""
-    steps = _first_steps(own, setting.policy)
+    ``asked``: views to call just before, as ``ask-0`` and so on; ``swept``: what takes strangers' dust out
+    of the way first."""
+    policy, reader = setting.policy, environment.reader
+    steps = [Step(f"sweep-{n}", reader, call, policy.transfer_gas_limit) for n, call in enumerate(swept)]
+    steps += _first_steps(own, policy)
     steps += _reads("before", own, watched, setting, environment)
-    limit = setting.policy.hook_gas_limit
-    steps += [Step(f"ask-{n}", environment.reader, call, limit) for n, call in enumerate(asked)]
+    steps += [Step(f"ask-{n}", reader, call, policy.hook_gas_limit) for n, call in enumerate(asked)]
     steps += [_eth_read("eth-0", own, setting, environment)]
     for n, step in enumerate(_calls(own)):
         steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]
     steps += _reads("after", own, watched, setting, environment)
     steps += _names(watched, setting, environment)
-    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _given(own, setting.policy, environment))]
+    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _given(own, policy, environment))]
     passed_s = 0
-    for delay_s in held_delays_s(setting.policy):
+    for delay_s in held_delays_s(policy):
         later = (
-            Step(f"held-{delay_s}-{n}", environment.reader, _balance(token, own.wallet), _limit(setting))
+            Step(f"held-{delay_s}-{n}", reader, _balance(token, own.wallet), _limit(setting))
             for n, token in enumerate(watched.tokens)
         )
         blocks.append(PlannedBlock(delay_s - passed_s, tuple(later)))
@@ -119,40 +137,47 @@ def read_run(
     env: Environment,
     block: BlockRef,
 ) -> Ran | Missing:
-    """What the run came to. A token that does not tell a balance did not move, as far as anybody knows."""
+    """What the run came to. Of what does not tell a balance or an allowance nobody knows that it moved;
+    ``unread`` names it."""
     if isinstance(results, Missing):
         return results
     eth = [_uint(results, f"eth-{n}") for n in range(len(own.calls) + 1)]
     known = [wei for wei in eth if wei is not None]
     if len(known) < len(eth):
         return Missing("node", "the wallet's eth could not be read")
-    refused = next(
-        (found for label, found in results.items() if label.startswith("first-") and not found.ok), None
-    )
-    if refused is not None:
+    if any(label.startswith("first-") and not found.ok for label, found in results.items()):
         return Missing("node", "the money for it could not be had")
     calls = tuple(
         CallResult(found.ok, found.gas_used, None if found.ok else found.reason() or "")
         for found in (results[f"call-{n}"] for n in range(len(own.calls)))
     )
     price_wei = min(env.max_fee_wei, env.base_fee_wei + env.tip_wei)
-    gas_wei = [call.gas_used * price_wei for call in calls]
     # What each call left the wallet with, its own gas given back.
-    eth_changes = tuple(known[n + 1] - known[n] + gas_wei[n] for n in range(len(calls)))
+    eth_changes = tuple(known[n + 1] - known[n] + call.gas_used * price_wei for n, call in enumerate(calls))
     moved = [Moved(ZERO_ADDRESS, sum(eth_changes), known[0], ())]
+    unread: list[Address] = []
     for n, token in enumerate(watched.tokens):
         before, after = _uint(results, f"before-token-{n}"), _uint(results, f"after-token-{n}")
         if before is None or after is None:
+            unread.append(token)
             continue
         later = (_uint(results, f"held-{delay_s}-{n}") for delay_s in held_delays_s(setting.policy))
         moved.append(Moved(token, after - before, before, tuple(after if h is None else h for h in later)))
     return Ran(
         calls=calls,
         moved=tuple(one for one in moved if one.raw),
-        allowances=tuple(_allowances(results, watched, block.timestamp_s + _NEXT_BLOCK_S)),
+        allowances=tuple(_allowances(results, own.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)),
         eth_changes_wei=eth_changes,
         gas_price_wei=price_wei,
         told={token: _told(results, n) for n, token in enumerate(watched.tokens)},
+        unread=frozenset(unread),
+    )
+
+
+def unread_pairs(results: Results, watched: Watched) -> frozenset[Pair]:
+    """Allowances that were asked and not told."""
+    return frozenset(
+        pair for n, pair in enumerate(watched.pairs) if _uint(results, f"after-pair-{n}") is None
     )
 
 
@@ -162,16 +187,32 @@ def _told(results: Results, n: int) -> tuple[int | None, bytes | None]:
     return decimals if decimals is not None and decimals < 256 else None, symbol.data if symbol.ok else None
 
 
-def _allowances(results: Results, watched: Watched, now_s: int) -> list[Allowance]:
-    """Those that are more after than before. One by Permit2 that ends with the block is none."""
+def _allowances(results: Results, wallet: Address, watched: Watched, now_s: int) -> list[Allowance]:
+    """Those that are more after than before, or last longer. What the wallet allows itself is none."""
     found = []
     for n, pair in enumerate(watched.pairs):
-        before, after = _uint(results, f"before-pair-{n}"), _uint(results, f"after-pair-{n}")
-        if pair.via == "permit2" and (abi.uint_at(results[f"after-pair-{n}"].data, 1) or 0) <= now_s:
+        before, after = (
+            _allowed(results[f"{moment}-pair-{n}"], pair, now_s) for moment in ("before", "after")
+        )
+        if pair.spender == wallet or before is None or after is None or after[0] == 0:
             continue
-        if before is not None and after is not None and after > before:
-            found.append(Allowance(pair.token, pair.spender, None if pair.via == "all" else after, pair.via))
+        if after > before and (after[0] > before[0] or pair.via == "permit2"):
+            raw = None if pair.via in ("all", "operator") else after[0]
+            found.append(Allowance(pair.token, pair.spender, raw, pair.via))
     return found
+
+
+def _allowed(found: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | None:
+    """How much, and until when. What Permit2 let somebody take until now is none any more."""
+    raw = abi.uint_at(found.data, 0) if found.ok else None
+    if raw is None:
+        return None
+    if pair.via == "item":
+        return (1, 0) if raw == int(pair.spender, 16) else (0, 0)
+    if pair.via != "permit2":
+        return raw, 0
+    until_s = abi.uint_at(found.data, 1) or 0
+    return (raw, until_s) if until_s >= now_s else (0, 0)
 
 
 def _reads(
@@ -204,11 +245,11 @@ def _calls(own: WalletCalls) -> list[Step]:
 
 
 def _given(own: WalletCalls, policy: Policy, environment: Environment) -> tuple[tuple[Address, int], ...]:
-    return (
-        (own.wallet, own.wallet_wei),
+    others = (
         (environment.receiver, gas_float(policy, environment)),
         (environment.reader, WEI_PER_ETH),
     )
+    return others if own.wallet_wei is None else ((own.wallet, own.wallet_wei), *others)
 
 
 def _eth_read(label: str, own: WalletCalls, setting: Setting, environment: Environment) -> Step:
@@ -240,58 +281,64 @@ class _RawLog(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Who emitted an event in the calls, who of them told of a transfer to the wallet, and which of its
-    allowances events speak of."""
+    """Who emitted an event in the calls; who of them told of a transfer to the wallet, from it, and of items
+    of a collection from it; which of its allowances events speak of. ``unread``: there are events that could
+    not be read."""
 
-    emitters: tuple[Address, ...]
-    incoming: tuple[Address, ...]
-    pairs: tuple[Pair, ...]
+    emitters: tuple[Address, ...] = ()
+    incoming: tuple[Address, ...] = ()
+    outgoing: tuple[Address, ...] = ()
+    items: tuple[Address, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    unread: bool = False
 
 
 def read_hints(results: Results, own: WalletCalls, permit2_at: Address) -> Hints:
-    """What events of the calls hint at. What cannot be read is passed over: balances decide."""
-    emitters: dict[Address, None] = {}
-    incoming: dict[Address, None] = {}
+    """What events of the calls hint at; balances decide."""
+    found: dict[str, dict[Address, None]] = {"to": {}, "from": {}, "items": {}, "all": {}}
     pairs: dict[Pair, None] = {}
+    unread = False
     for n in range(len(own.calls)):
         try:
-            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_RawLog])[:_MOST_LOGS]
+            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_RawLog])
+            for log in logs:
+                address, topics = parse_address(log.address), tuple(log.topics)
+                found["all"][address] = None
+                for way in _ways(topics, own.wallet):
+                    found[way][address] = None
+                pair = _pair(address, topics, own.wallet, permit2_at)
+                if pair is not None:
+                    pairs[pair] = None
         except (msgspec.DecodeError, ValueError, RecursionError):
-            continue
-        for log in logs:
-            try:
-                address = parse_address(log.address)
-            except ValueError:
-                continue
-            emitters[address] = None
-            topics = tuple(log.topics)
-            if _is_transfer_to(topics, own.wallet):
-                incoming[address] = None
-            pair = _pair(address, topics, own.wallet, permit2_at)
-            if pair is not None:
-                pairs[pair] = None
-    return Hints(tuple(emitters), tuple(incoming), tuple(pairs))
+            unread = True
+    emitters, incoming, outgoing, items = (tuple(found[key]) for key in ("all", "to", "from", "items"))
+    return Hints(emitters, incoming, outgoing, items, tuple(pairs), unread)
 
 
-def _is_transfer_to(topics: tuple[str, ...], wallet: Address) -> bool:
-    try:
-        return bool(topics) and topics[0] == TRANSFER and abi.topic_address(topics, 2) == wallet
-    except ValueError:
-        return False
+def _ways(topics: tuple[str, ...], wallet: Address) -> list[str]:
+    """Which way something went, as an event tells: to the wallet, from it, or items from it."""
+    if not topics:
+        return []
+    if topics[0] in (TRANSFER_SINGLE, TRANSFER_BATCH):
+        return ["items"] if abi.topic_address(topics, 2) == wallet else []
+    if topics[0] != TRANSFER:
+        return []
+    sides = ((1, "from"), (2, "to"))
+    return [way for index, way in sides if abi.topic_address(topics, index) == wallet]
 
 
 def _pair(address: Address, topics: tuple[str, ...], owner: Address, permit2_at: Address) -> Pair | None:
-    try:
-        if not topics or abi.topic_address(topics, 1) != owner:
-            return None
-        first, second = abi.topic_address(topics, 2), abi.topic_address(topics, 3)
-    except ValueError:
+    if not topics or abi.topic_address(topics, 1) != owner:
         return None
-    if address == permit2_at and topics[0] in (PERMIT2_APPROVAL, PERMIT2_PERMIT):
-        return Pair(first, second, "permit2") if first is not None and second is not None else None
+    first, second = abi.topic_address(topics, 2), abi.topic_address(topics, 3)
     if first is None:
         return None
-    kinds: dict[str, Literal["erc20", "all"]] = {APPROVAL: "erc20", APPROVAL_FOR_ALL: "all"}
+    if address == permit2_at and topics[0] in (PERMIT2_APPROVAL, PERMIT2_PERMIT):
+        return Pair(first, second, "permit2") if second is not None else None
+    if topics[0] == APPROVAL:
+        item = abi.topic_uint(topics, 3)
+        return Pair(address, first) if item is None else Pair(address, first, "item", item)
+    kinds: dict[str, Via] = {APPROVAL_FOR_ALL: "all", OPERATOR_SET: "operator"}
     via = kinds.get(topics[0])
     return None if via is None else Pair(address, first, via)
 
@@ -309,12 +356,17 @@ def after_plan(
     opening: tuple[Call, ...] = (),
 ) -> Plan:
     """The calls, and later the sell on ``out`` of a share of what they brought. ``opening``: what anybody
-    may call in between to open that place, each in a block of its own."""
+    may call in between to open that place, each in a block of its own. Dust that lies in the routers is
+    taken out of the way before: what a sell takes out of it was not the token's."""
     first = _first_block(own, setting.policy, environment)
     opened = _opening_blocks(opening, setting, environment)
-    return Plan(
-        environment, (first, *opened, *exit_blocks(out, setting, environment, probe, held_raw, bought_on=out))
-    )
+    after, *rest = exit_blocks(out, setting, environment, probe, held_raw, bought_on=out, clear_first=True)
+    sweep = out.file.plan_sweep(setting.contracts, environment.reader)
+    limit = setting.policy.transfer_gas_limit
+    swept = () if sweep is None else (Step("sweep", environment.reader, sweep, limit),)
+    given = () if own.later_wei is None else ((own.wallet, own.later_wei),)
+    after = replace(after, steps=(*swept, *after.steps), balances=(*after.balances, *given))
+    return Plan(environment, (first, *opened, after, *rest))
 
 
 def passed_on_plan(
@@ -332,7 +384,8 @@ def passed_on_plan(
     )
     first = _first_block(own, setting.policy, environment)
     opened = _opening_blocks(opening, setting, environment)
-    return Plan(environment, (first, *opened, PlannedBlock(setting.policy.later_s, steps)))
+    given = () if own.later_wei is None else ((own.wallet, own.later_wei),)
+    return Plan(environment, (first, *opened, PlannedBlock(setting.policy.later_s, steps, given)))
 
 
 def first_failure(results: Results) -> tuple[str | None, int] | None:

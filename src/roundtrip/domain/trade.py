@@ -3,12 +3,13 @@
 Losses are in bps of what was spent, valued at the pinned block.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, product
 from types import MappingProxyType
 from typing import Literal
 
-from .evidence import Cell, Missing, Refused, Sold, VenueEvidence
+from .evidence import Cell, CellOutcome, Missing, Probe, Refused, Sold, VenueEvidence
 from .policy import Policy
 from .readings import Sale, SellResult, VenueReading, read_venue
 from .types import BPS, Address
@@ -55,12 +56,12 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the calls newly let a spender take. ``raw`` None: all there is of a collection."""
+    """What the calls newly let a spender take. ``raw`` None: all there is of a collection or a vault."""
 
     token: Address
     spender: Address
     raw: int | None
-    via: Literal["erc20", "permit2", "all"]
+    via: Literal["erc20", "permit2", "all", "operator", "item"]
 
     def unlimited(self) -> bool:
         """True for amounts that stand for no bound: wallets and tokens use 2^96 - 1, 2^160 - 1 and 2^256 - 1,
@@ -71,7 +72,7 @@ class Allowance:
 @dataclass(frozen=True, slots=True)
 class Ran:
     """A whole run. ``eth_changes_wei``: what each call changed of the wallet's eth, without its gas.
-    ``told``: decimals and symbol as each token answered."""
+    ``told``: decimals and symbol as each token answered; ``unread``: what told no balance."""
 
     calls: tuple[CallResult, ...]
     moved: tuple[Moved, ...]
@@ -79,6 +80,9 @@ class Ran:
     eth_changes_wei: tuple[int, ...]
     gas_price_wei: int
     told: Mapping[Address, tuple[int | None, bytes | None]] = field(default_factory=dict)
+    unread: frozenset[Address] = frozenset()
+    items: tuple[Address, ...] = ()
+    """Collections of which items leave the wallet, as their events tell: items have no amounts here."""
 
     def reverted(self) -> bool:
         """True when some call failed."""
@@ -88,14 +92,16 @@ class Ran:
 @dataclass(frozen=True, slots=True)
 class Exit:
     """What became of one received token when it was sold. ``paid_known``: what was spent for it has a price
-    in what came back. ``through_opening``: the calls sold its curve out, and it was sold in the pool that
-    anybody may open then."""
+    in what came back; ``free``: nothing was. ``through_opening``: the calls sold its curve out, and it was
+    sold in the pool that anybody may open then. ``left_out``: there are places where it was not tried."""
 
     token: Address
     received_raw: int
     venues: tuple[VenueEvidence, ...]
     paid_known: bool
+    free: bool = False
     through_opening: bool = False
+    left_out: bool = False
     gap: Missing | None = None
     """Where it could not even be looked for a place to sell it on."""
 
@@ -103,7 +109,7 @@ class Exit:
 @dataclass(frozen=True, slots=True)
 class ExitFinding:
     """The code of one received token, with the venue that decided and what it showed. ``loss_bps`` is what
-    is lost at worst by the sells that count."""
+    is lost at worst by the sells that count; None where that is not known, or nothing was paid."""
 
     exit: Exit
     code: str
@@ -122,6 +128,11 @@ class ExitFinding:
             return min(full, key=lambda sold: sold.back_raw * sold.held_raw)
         return next((sold for _, sold in _sold(self.venue)), None)
 
+    def impact_bps(self) -> int:
+        """How much less this size gets than a small buy on the same venue; 0 where that is not known."""
+        impact = self.reading.impact_bps if self.reading is not None else None
+        return impact if isinstance(impact, int) else 0
+
 
 def _sold(venue: VenueEvidence) -> list[tuple[Cell, Sold]]:
     return [(cell, cell.outcome) for cell in venue.cells if isinstance(cell.outcome, Sold)]
@@ -134,49 +145,126 @@ def _straight_back(cell: Cell) -> bool:
 def find_exit(one: Exit, policy: Policy) -> ExitFinding:
     """The code of a received token: by the venue where it sells best.
 
-    A missing piece leaves it unproven only if the best and the worst of its values give different codes;
-    between them nothing is worse than the worst, since every sell that is refused or costs more can only
-    make a venue worse.
+    A missing piece leaves it unproven only if two fillings of it give different codes.
     """
     if one.gap is not None:
         return ExitFinding(one, "unproven", missing=one.gap)
-    readings = [(venue, read_venue(venue, policy)) for venue in one.venues]
-    if not readings:
-        return ExitFinding(one, "no_route")
-    worst, best = (
-        min((_venue_code(_settled(reading, good), one, policy) for _, reading in readings), key=_badness)
-        for good in (False, True)
+    if not one.venues:
+        return ExitFinding(one, "no_route", missing=None)
+    possible = [_codes(venue, one, policy) for venue in one.venues]
+    worst = min((max(codes, key=_badness) for codes in possible), key=_badness)
+    best = min((min(codes, key=_badness) for codes in possible), key=_badness)
+    readings = [read_venue(venue, policy) for venue in one.venues]
+    number = min(
+        range(len(readings)),
+        key=lambda n: (_badness(max(possible[n], key=_badness)), _lost(readings[n], policy)),
     )
-    codes = [_venue_code(_settled(reading, good=False), one, policy) for _, reading in readings]
-    number = min(range(len(readings)), key=lambda n: (_badness(codes[n]), _lost(readings[n][1], policy)))
-    venue, reading = readings[number]
+    venue, reading = one.venues[number], readings[number]
     if worst != best:
-        gap = next((gap for _, other in readings for gap in _gaps(other)), _NOT_SOLD)
+        gap = next((gap for other in readings for gap in _gaps(other)), _NOT_SOLD)
         return ExitFinding(one, "unproven", venue, reading, missing=gap)
-    lost = _lost(_settled(reading, good=False), policy) if takes_sells(reading, policy) else None
-    return ExitFinding(one, worst, venue, reading, lost if one.paid_known else None)
+    if one.left_out and worst != "ok":
+        return ExitFinding(one, "unproven", venue, reading, missing=_NOT_EVERYWHERE)
+    known = one.paid_known and not one.free and takes_sells(reading, policy)
+    return ExitFinding(one, worst, venue, reading, _lost(reading, policy) if known else None)
 
 
 _NOT_SOLD = Missing("node", "a sell was not tried")
+_NOT_EVERYWHERE = Missing("token", "the calls burn so much gas that it was not tried everywhere")
 
 
 def _badness(code: str) -> int:
     return -WORST_FIRST.index(code)
 
 
-def _venue_code(reading: VenueReading, one: Exit, policy: Policy) -> str:
+def _codes(venue: VenueEvidence, one: Exit, policy: Policy) -> set[str]:
+    """Every code that some filling of the venue's missing pieces gives, or the best and the worst of all."""
+    codes: set[str] = set()
+    for filled in _fillings(venue):
+        reading = read_venue(filled, policy)
+        impact = reading.impact_bps
+        unknown = isinstance(impact, Missing) and impact.fault == "node"
+        for lost_bps in (0, BPS) if unknown else (impact if isinstance(impact, int) else 0,):
+            codes.add(_venue_code(reading, lost_bps, one, policy))
+        if {"ok", "cannot_sell"} <= codes:
+            break
+    return codes
+
+
+def _venue_code(reading: VenueReading, impact_bps: int, one: Exit, policy: Policy) -> str:
     if not takes_sells(reading, policy):
         return "cannot_sell"
+    if one.free:
+        return "ok"
     if not one.paid_known:
         return "no_route"
-    return code_of_loss(_lost(reading, policy), policy)
+    return code_of_loss(max(_lost(reading, policy), impact_bps), policy)
 
 
 def code_of_loss(lost_bps: int, policy: Policy) -> str:
-    """The code for what selling straight back loses."""
+    """The code for what selling straight back loses, or what the price falls by."""
     if lost_bps >= policy.danger_loss_bps:
         return "heavy_loss"
     return "high_loss" if lost_bps >= policy.warn_loss_bps else "ok"
+
+
+# --- missing pieces --------------------------------------------------------------------------------
+
+
+def _fillings(venue: VenueEvidence) -> Iterator[VenueEvidence]:
+    """The venue with its missing sells filled in: sold at a gain, refused, sold for nothing, sold in the
+    least part; of two environments also sold in the first and refused in the second."""
+    groups: dict[tuple[int, int, str], list[int]] = {}
+    for number, cell in enumerate(venue.cells):
+        probe = cell.probe
+        if isinstance(cell.outcome, Missing):
+            key = (0, 0, probe.seller) if probe.seller == "receiver" else (probe.delay_s, probe.share_bps, "")
+            groups.setdefault(key, []).append(number)
+    ways = [_fickle, _refused, _best, _worst, _least]
+    extremes = ((way,) * len(groups) for way in ways)
+    for choice in chain(extremes, product(ways, repeat=len(groups))):
+        cells = list(venue.cells)
+        for fill, numbers in zip(choice, groups.values(), strict=True):
+            for number in numbers:
+                cells[number] = Cell(cells[number].probe, fill(cells[number].probe))
+        yield replace(venue, cells=tuple(cells))
+        if not groups:
+            return
+
+
+def _filling(probe: Probe, sold_raw: int, back_raw: int) -> Sold:
+    return Sold(BPS, BPS, probe.share_bps, sold_raw, back_raw, 0, 0)
+
+
+def _best(probe: Probe) -> CellOutcome:
+    return _filling(probe, probe.share_bps, BPS * BPS)
+
+
+def _worst(probe: Probe) -> CellOutcome:
+    return _filling(probe, probe.share_bps, 0)
+
+
+def _least(probe: Probe) -> CellOutcome:
+    return _filling(probe, 1, 0)
+
+
+def _refused(probe: Probe) -> CellOutcome:
+    return Refused("sell", None, 0)
+
+
+def _fickle(probe: Probe) -> CellOutcome:
+    return _refused(probe) if probe.environment else _best(probe)
+
+
+_SELLS = ("full", "hour", "day", "half", "handed_on")
+
+
+def _gaps(reading: VenueReading) -> list[Missing]:
+    found = [getattr(reading, name) for name in (*_SELLS, "fickle", "impact_bps")]
+    return [gap for gap in found if isinstance(gap, Missing)]
+
+
+# --- what is lost ----------------------------------------------------------------------------------
 
 
 def _lost(reading: VenueReading, policy: Policy) -> int:
@@ -185,17 +273,13 @@ def _lost(reading: VenueReading, policy: Policy) -> int:
     either, all of it from another wallet. What sells now and no longer within a day is a high loss at least.
     """
     laters = (reading.hour, reading.day)
-    losses = [_of_all(sale) for sale in (reading.full, *laters) if _enough(sale, policy)]
-    if not _enough(reading.full, policy):
-        part = next((s for s in (reading.half, reading.handed_on) if _enough(s, policy)), None)
+    losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
+    if not enough(reading.full, policy):
+        part = next((s for s in (reading.half, reading.handed_on) if enough(s, policy)), None)
         losses += [part.loss_bps] if isinstance(part, Sale) else []
-    elif not all(_enough(later, policy) for later in laters):
+    elif not all(enough(later, policy) for later in laters):
         losses.append(policy.warn_loss_bps)
     return max(losses, default=BPS)
-
-
-def _enough(result: SellResult, policy: Policy) -> bool:
-    return enough(result, policy)
 
 
 def _of_all(sale: SellResult) -> int:
@@ -206,30 +290,13 @@ def _of_all(sale: SellResult) -> int:
     return BPS - sale.share_bps * (BPS - sale.loss_bps) // BPS
 
 
-_SELLS = ("full", "hour", "day", "half", "sliver", "handed_on")
-_LEAST_LOSS = -BPS * BPS
-
-
-def _gaps(reading: VenueReading) -> list[Missing]:
-    found = [getattr(reading, name) for name in (*_SELLS, "fickle")]
-    return [gap for gap in found if isinstance(gap, Missing)]
-
-
-def _settled(reading: VenueReading, good: bool) -> VenueReading:
-    """Every missing piece at its best, or at its worst."""
-    sell: SellResult = Sale(_LEAST_LOSS, BPS, True) if good else Refused("sell", None, 0)
-    changes: dict[str, object] = {
-        name: sell for name in _SELLS if isinstance(getattr(reading, name), Missing)
-    }
-    if isinstance(reading.fickle, Missing):
-        changes["fickle"] = not good
-    return replace(reading, **changes)  # type: ignore[arg-type]
+# --- the whole trade -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
     """What the wallet comes out with. ``short``: it could not have paid for all of the calls. ``lost_bps``:
-    where money was changed into money only, what that lost at the pinned block's prices."""
+    where only money came, what that lost at the pinned block's prices; None where that is not known."""
 
     spent: bool
     received: bool
@@ -239,11 +306,13 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A whole trade, judged. ``decided``: the received token that decided; None: none did."""
+    """A whole trade, judged. ``decided``: the received token that decided; None: none did. ``lost_bps``:
+    where no token came, what is lost at the pinned block's prices."""
 
     code: str
     decided: ExitFinding | None = None
     missing: Missing | None = None
+    lost_bps: int | None = None
 
     def level(self) -> Level:
         """The level that goes with the code."""
@@ -261,7 +330,7 @@ def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, poli
         worst = min(exits, key=lambda one: (WORST_FIRST.index(one.code), -(one.loss_bps or 0)))
         return Outcome(worst.code, worst)
     if changed.lost_bps is not None and code_of_loss(changed.lost_bps, policy) != "ok":
-        return Outcome(code_of_loss(changed.lost_bps, policy))
+        return Outcome(code_of_loss(changed.lost_bps, policy), lost_bps=changed.lost_bps)
     return Outcome("nothing_received" if changed.spent and not changed.received else "ok")
 
 

@@ -14,8 +14,9 @@ from .venue_code import enough
 _NAMED_IMPACT_BPS = 10
 
 
-def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy) -> str:
-    """What the calls come to. ``short``: why the wallet could not pay for them, where it could not."""
+def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy, tokens: int = 1) -> str:
+    """What the calls come to. ``short``: why the wallet could not pay for them, where it could not;
+    ``tokens``: how many they bring."""
     if outcome.code == "tx_reverts":
         return short or _reverts(ran)
     if outcome.code == "unproven":
@@ -24,19 +25,36 @@ def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy) -> s
         return "It goes through; something leaves the wallet and nothing comes back."
     found = outcome.decided
     if found is None:
-        if outcome.code == "ok":
-            return "It goes through."
-        return "It goes through; what comes back is worth much less than what is spent."
-    size = "" if outcome.code == "cannot_sell" else _impact(found)
-    return f"It goes through; {_sold(outcome.code, found, policy)}{size}."
+        return _without_token(outcome, ran)
+    which = "" if tokens == 1 else f" of the {tokens} tokens that it brings {found.exit.token} decides:"
+    told = _sold(outcome.code, found, policy)
+    if outcome.code == "cannot_sell" or found.impact_bps() < policy.warn_loss_bps:
+        size = "" if outcome.code == "cannot_sell" else impact(found.impact_bps(), "buy")
+        return f"It goes through;{which} {told}{size}."
+    fewer = percent(found.impact_bps())
+    return f"It goes through;{which} this size gets {fewer} less for its money than a small one; {told}."
 
 
-def opening(allowances: tuple[Allowance, ...], known: frozenset[Address]) -> str:
-    """What is allowed without a bound, or to a spender whose code is not known here: it opens the text."""
-    said = []
+def _without_token(outcome: Outcome, ran: Ran) -> str:
+    if outcome.lost_bps is not None:
+        worth = percent(outcome.lost_bps)
+        return f"It goes through; what comes back is worth {worth} less than what is spent."
+    if not ran.moved and not ran.allowances:
+        return "It goes through; no balance and no allowance of the wallet that is looked at changes."
+    return "It goes through."
+
+
+def opening(
+    allowances: tuple[Allowance, ...], known: frozenset[Address], items: tuple[Address, ...] = ()
+) -> str:
+    """What leaves of collections, and what is allowed without a bound, or to a spender whose code is not
+    known here: it opens the text."""
+    said = [f"Items of the collection {collection} leave the wallet." for collection in items]
     for one in allowances:
-        if one.raw is None:
+        if one.via in ("all", "operator"):
             said.append(f"It lets {one.spender} take everything you hold of the collection {one.token}.")
+        elif one.via == "item":
+            said.append(f"It lets {one.spender} take an item of the collection {one.token} from you.")
         elif one.unlimited():
             said.append(f"It lets {one.spender} take all you have, and will have, of {one.token}.")
         elif one.spender not in known:
@@ -75,24 +93,31 @@ def _sold(code: str, found: ExitFinding, policy: Policy) -> str:
 
 
 def _how(found: ExitFinding, reading: VenueReading, quoted: str, policy: Policy) -> str:
-    lost = percent(found.loss_bps or 0)
+    if found.exit.free:
+        return "what it brings, for nothing, can be sold"
+    lost = loss(found.loss_bps or 0)
     if not enough(reading.full, policy):
         for part, said in ((reading.half, "half of it does"), (reading.handed_on, "it sells once handed on")):
             if enough(part, policy):
-                return f"what it buys does not sell whole at once{quoted}; {said}, for a loss of {lost}"
-        return f"what it buys does not sell at once{quoted}; it sells within a day, for a loss of {lost}"
+                return f"what it buys does not sell whole at once{quoted}; {said}, for {lost}"
+        return f"what it buys does not sell at once{quoted}; it sells within a day, for {lost}"
     assert isinstance(reading.full, Sale)
-    at_once = percent(reading.full.loss_bps)
+    at_once = loss(reading.full.loss_bps)
     for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
         if not enough(later, policy):
-            return f"sold straight back it loses {at_once}, and {when} it no longer sells"
+            return f"sold straight back for {at_once}, and {when} it no longer sells"
     if not reading.full.whole:
         share = percent(reading.full.share_bps)
-        return f"only {share} of what it buys sells straight back, which loses {lost} in all"
+        return f"only {share} of what it buys sells straight back, for {lost} in all"
     for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
         if isinstance(later, Sale) and later.loss_bps == found.loss_bps != reading.full.loss_bps:
-            return f"sold straight back it loses {at_once}, sold {when} {lost}"
-    return f"what it buys was sold straight back for a loss of {lost}"
+            return f"sold straight back for {at_once}, and {when} for {lost}"
+    return f"what it buys was sold straight back for {lost}"
+
+
+def loss(bps: int) -> str:
+    """``a loss of 0.60 %``, or a gain."""
+    return f"a loss of {percent(bps)}" if bps >= 0 else f"a gain of {percent(-bps)}"
 
 
 def _opened(found: ExitFinding) -> str:
@@ -101,14 +126,9 @@ def _opened(found: ExitFinding) -> str:
     return ", in the pool that opens now that its curve is sold out; until it opens nobody can sell"
 
 
-def _impact(found: ExitFinding) -> str:
-    known = found.reading.impact_bps if found.reading is not None else None
-    return impact(known, "buy") if isinstance(known, int) else ""
-
-
 def impact(bps: int, side: Literal["buy", "sell"]) -> str:
     """What the trade's own size costs, to stand before a full stop; nothing where it is next to nothing."""
     if bps < _NAMED_IMPACT_BPS:
         return ""
-    gets = "gets that much more for its money" if side == "buy" else "brings that much more for each token"
-    return f". Price impact {percent(bps)}: a small {side} {gets}"
+    gets = "gets that much less for its money" if side == "buy" else "brings that much less for each token"
+    return f". Price impact {percent(bps)}: this size {gets} than a small one"

@@ -1,7 +1,7 @@
 """Where trades are written: what a wallet holds and has allowed, the steps, and how they are run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -23,7 +23,7 @@ from roundtrip.venues.base import Call, Contracts, Terms
 from .context import Context
 from .gather import Opened
 from .money import ETH_DECIMALS, USDG_DECIMALS
-from .own_run import PLENTY_WEI
+from .own_run import MOST_TIP_WEI, PLENTY_WEI
 
 Side = Literal["buy", "sell"]
 Pays = Literal["eth", "usdg"]
@@ -240,16 +240,26 @@ class Rehearsed:
     moved: Moved
 
 
-def wallet_calls_of(desk: Desk, written: Written, gas_limits: tuple[int, ...] | None = None) -> WalletCalls:
-    """As the wallet would send them; without known gas each may take all there is, and the wallet is rich."""
+def wallet_calls_of(
+    desk: Desk, written: Written, gas_limits: tuple[int, ...] | None = None, ran: Ran | None = None
+) -> WalletCalls:
+    """As the wallet would send them, with what it has, where their gas is known and what they came to; until
+    then each may take all there is, and the wallet is rich."""
     policy, env = desk.ctx.policy, desk.environment()
-    hooked = written.place.venue.rival_hook()
-    most = policy.hook_gas_limit if hooked else policy.buy_gas_limit
+    most = policy.hook_gas_limit if written.place.venue.rival_hook() else policy.buy_gas_limit
     limits = gas_limits or (most,) * len(written.calls)
-    held_wei = 2 * PLENTY_WEI if desk.fund or gas_limits is None else desk.holdings.eth_wei
-    own = WalletCalls(desk.wallet, written.calls, limits, held_wei, _funding(desk, written))
-    float_wei = gas_float(policy, env) + own.most_gas_wei(env)
-    return WalletCalls(desk.wallet, written.calls, limits, held_wei + float_wei, own.first)
+    own = WalletCalls(desk.wallet, written.calls, limits, 2 * PLENTY_WEI, _funding(desk, written))
+    if ran is None or desk.fund:
+        return replace(own, later_wei=2 * PLENTY_WEI)
+    dearest_wei = own.most_wei(replace(env, max_fee_wei=env.max_fee_wei + MOST_TIP_WEI))
+    held_wei = desk.holdings.eth_wei
+    left_wei = held_wei + sum(ran.eth_changes_wei)
+    left_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
+    return replace(
+        own,
+        wallet_wei=None if held_wei >= dearest_wei else dearest_wei,
+        later_wei=max(0, left_wei) + gas_float(policy, env),
+    )
 
 
 def _funding(desk: Desk, written: Written) -> tuple[Call, ...]:
@@ -273,11 +283,17 @@ def rehearsal_plan(desk: Desk, written: Written) -> Plan:
     put_out = None
     if desk.side == "buy":
         put_out = written.place.file.plan_output(venue, desk.token(), desk.ctx.contracts, written.amount_raw)
-    asked = () if put_out is None else (put_out,)
-    own = wallet_calls_of(desk, written)
-    return wallet_calls.run_plan(
-        own, watched_of(desk, venue), desk.opened.run.setting, desk.environment(), asked
-    )
+    return run_plan(desk, written, wallet_calls_of(desk, written), () if put_out is None else (put_out,))
+
+
+def run_plan(desk: Desk, written: Written, own: WalletCalls, asked: tuple[Call, ...] = ()) -> Plan:
+    """The steps once. What strangers left in the routers is taken out of the way: it is there for whoever
+    comes first."""
+    place, env = written.place, desk.environment()
+    sweep = place.file.plan_sweep(desk.ctx.contracts, env.reader)
+    swept = () if sweep is None else (sweep,)
+    look, setting = watched_of(desk, place.venue), desk.opened.run.setting
+    return wallet_calls.run_plan(own, look, setting, env, asked, swept)
 
 
 def read_rehearsal(
@@ -296,9 +312,10 @@ def read_rehearsal(
         return CallerFault("would_fail", "The trade would go through and bring nothing.")
     asked = results.get("ask-0")
     told = abi.uint_at(asked.data, 0) if asked is not None and asked.ok else None
-    put_out = told if told is not None and told >= come else come
+    if asked is not None and not told:
+        return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
     token = next(one for one in ran.moved if one.asset == desk.token())
-    return Rehearsed(written, ran, -gone, come, put_out, token)
+    return Rehearsed(written, ran, -gone, come, told or come, token)
 
 
 def _change(ran: Ran, asset: Address) -> int:

@@ -51,11 +51,13 @@ def parse_amount(text: str, decimals: int, what: str) -> int:
     raw = int(whole + fraction[:decimals].ljust(decimals, "0"))
     if raw == 0:
         raise CallerFault("bad_input", "The amount is zero.")
+    if raw >= 2**256:
+        raise CallerFault("bad_input", "The amount is more than any contract can count.")
     return raw
 
 
-def worth_wei(raw: int, asset: Address, contracts: Contracts, market: Market) -> int | None:
-    """What an amount is worth at the market's prices; None where it has none."""
+def money_wei(raw: int, asset: Address, contracts: Contracts, market: Market) -> int | None:
+    """What an amount of money is worth at the market's prices; None where it has none."""
     return quote_in_wei(raw, quote_name(asset, contracts), market) if raw else 0
 
 

@@ -5,31 +5,31 @@ beside a rehearsal of the trade on every venue. Trip 3: the final form, exactly 
 buy the sell. This service holds no key and sends nothing.
 """
 
-import asyncio
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 
 import msgspec
 
-from roundtrip.chain import wallet_calls
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.simulate import build, read
 from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.domain.evidence import Launch, Missing
 from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.trade import find_exit
+from roundtrip.domain.trade import Moved, find_exit
 from roundtrip.domain.types import BPS, Address
 from roundtrip.venues.base import Terms
 
 from . import desk as desks
+from .at_once import at_once
 from .context import Answered, Context
 from .desk import DECIMALS, Desk, Pays, Rehearsed, Side, Written, pays, write
 from .gather import Opened, opened
 from .money import ETH_DECIMALS, parse_amount
-from .own_run import GAS_SLACK
+from .own_run import GAS_SLACK, PLENTY_WEI
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .prepare_present import Final, present
 from .rehearsal import Rehearsals, best_buy, best_sell, paid_with, rehearse, tradable
-from .sell_back import Brought, sold_back
+from .sell_back import brought, sold_back
 
 VALID_S = 20 * 60
 
@@ -75,7 +75,7 @@ async def _at_desk(
     pairs = desks.pairs_of(asset, known, ctx.contracts)
     asking, beside = Meter(), Meter()
     calls = desks.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
-    found, answers = await asyncio.gather(opened(ctx, head, token, asking), ctx.node.batch(calls, beside))
+    found, answers = await at_once(opened(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     decimals = found.first.facts.decimals
     _istradable(side, found)
@@ -119,9 +119,15 @@ def _istradable(side: Side, token: Opened) -> None:
 
 def _amount_raw(text: str, which: Pays) -> int | CallerFault:
     try:
-        return parse_amount(text, DECIMALS[which], which)
+        raw = parse_amount(text, DECIMALS[which], which)
     except CallerFault as fault:
         return fault
+    most_raw = PLENTY_WEI if which == "eth" else PLENTY_WEI // _LEAST_WEI_A_UNIT
+    return raw if raw <= most_raw else CallerFault("would_fail", f"No wallet holds that much {which}.")
+
+
+_LEAST_WEI_A_UNIT = 10**6
+"""A unit of usdg is worth more wei than this while an eth is below a million dollars."""
 
 
 def _sold_raw(desk: Desk, params: PrepareSellParams, share: Decimal | None) -> int:
@@ -152,19 +158,19 @@ async def _finished(
     min_raw = least_raw * one.came_raw // one.put_out_raw
     if min_raw == 0:
         raise CallerFault(*_TOO_SMALL[desk.side])
-    # What the venue does not take is not sent: near its end a curve is paid what is left of it.
     place, terms = one.written.place, Terms(least_raw, desk.deadline_s)
-    amount_raw = min(one.spent_raw, one.written.amount_raw)
+    amount_raw = one.written.amount_raw
+    if desk.side == "buy":
+        # What the venue does not take is not sent: near its end a curve is paid what is left of it.
+        amount_raw = min(one.spent_raw, amount_raw)
     final = write(desk, place, amount_raw, terms, clear_first=place.venue not in tried.raisable)
-    own = desks.wallet_calls_of(desk, final, _limits(desk, one, final))
-    plan = wallet_calls.run_plan(
-        own, desks.watched_of(desk, place.venue), desk.opened.run.setting, desk.environment()
-    )
+    own = desks.wallet_calls_of(desk, final, _limits(desk, one, final), one.ran)
+    plan = desks.run_plan(desk, final, own)
     asked = [build(plan, desk.head.block, desk.ctx.dialect), _estimate(desk, final)]
     running, selling = Meter(), Meter()
-    brought = [Brought(desk.opened, one.moved)] if desk.side == "buy" else []
-    (simulated, estimated), sold = await asyncio.gather(
-        desk.ctx.node.batch(asked, running), sold_back(own, brought, selling)
+    bought = [brought(desk.opened, one.moved, _sure(one, amount_raw))] if desk.side == "buy" else []
+    (simulated, estimated), sold = await at_once(
+        desk.ctx.node.batch(asked, running), sold_back(own, bought, selling)
     )
     meter.add(running, selling)
     results = read(plan, simulated, desk.head.block, desk.ctx.dialect)
@@ -200,6 +206,12 @@ _TOO_SMALL = {
     "buy": ("too_small", "That little buys less than the token's least unit."),
     "sell": ("would_fail", "That little brings less than the least unit of what is paid."),
 }
+
+
+def _sure(one: Rehearsed, amount_raw: int) -> Moved:
+    """What is there to be sold for sure: where less is spent than was rehearsed a rounding may be missing."""
+    cut_raw = one.moved.raw // 10**6 if amount_raw < one.written.amount_raw else 0
+    return replace(one.moved, raw=one.moved.raw - cut_raw)
 
 
 def _limits(desk: Desk, one: Rehearsed, final: Written) -> tuple[int, ...]:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from roundtrip.domain import names, sentences, trade_sentences
 from roundtrip.domain.evidence import Evidence, Missing
-from roundtrip.domain.trade import LEVELS, ExitFinding, Outcome, refusal
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.trade import LEVELS, ExitFinding, Outcome, code_of_loss, refusal
+from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import Judgement
 
 from .check_answer import at
@@ -15,7 +15,6 @@ from .money import Amount, amount
 from .prepare_answer import Expected, PreparedTrade, StepAnswer, TokenOf, TradeVenue
 from .simulate_answer import ShortCheck, TradeVerdict, sell_back, short_check
 
-_MOST_GAS = 2**24
 _ADVISORY = "A curve knows no deadline: validUntil is advice, and only the minimum holds."
 
 
@@ -41,7 +40,7 @@ def present(desk: Desk, final: Final) -> PreparedTrade:
     ctx, venue, done = desk.ctx, final.done.written.place.venue, final.done
     now_s = ctx.now_s()
     checked = short_check(final.evidence, final.judgement, ctx.policy)
-    code = final.exit.code if final.exit is not None else "ok"
+    code = _code(desk, final)
     refused = refusal(code, final.judgement.verdict) if desk.side == "buy" else None
     name = pays(venue)
     assert name is not None
@@ -64,6 +63,13 @@ def present(desk: Desk, final: Final) -> PreparedTrade:
         check=checked,
         prepared_at=at(now_s),
     )
+
+
+def _code(desk: Desk, final: Final) -> str:
+    """Of a buy what selling it straight back comes to; of a sell what its own size costs it."""
+    if final.exit is not None:
+        return final.exit.code
+    return code_of_loss(final.impact_bps or 0, desk.ctx.policy)
 
 
 def _symbol(desk: Desk) -> str | None:
@@ -90,25 +96,34 @@ def _steps(desk: Desk, final: Final) -> list[StepAnswer]:
         gas = came.gas_used * 3 // 2 + dialect.layer_one_gas(call.data)
         if n == 1 and final.first_gas is not None:
             gas = max(gas, final.first_gas)
-        found.append(StepAnswer(n, does, call.to, call.data, str(call.value_wei), min(_MOST_GAS, gas)))
+        found.append(
+            StepAnswer(
+                n, does, call.to, call.data, str(call.value_wei), min(desk.ctx.policy.buy_gas_limit, gas)
+            )
+        )
     return found
 
 
 def _verdict(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> TradeVerdict:
-    found = final.exit
-    code = refused or (found.code if found is not None else "ok")
+    code = refused or _code(desk, final)
     said = [_sentence(desk, final, checked, refused)]
     venue, written = final.done.written.place.venue, final.done.written
     if refused is None:
         if final.cut:
-            what = plain_decimal(written.amount_raw, 6 if pays(venue) == "usdg" else 18)
-            what = f"{what} {pays(venue)}" if desk.side == "buy" else "less"
-            said.append(f"The venue takes no more than {what} now; no more is spent.")
+            most = _amount(desk, desk.paid_in(venue), written.amount_raw)
+            said.append(f"The venue takes no more than {most.amount} {most.asset} now; no more is spent.")
+        if desk.side == "sell" and desk.holdings.eth_wei < _gas_wei(final):
+            said.append("The wallet holds too little eth to pay for the gas.")
         if venue.kind == "launchpad_curve":
             said.append(_ADVISORY)
         if checked.verdict.level == "danger":
             said.append(f"A check of the token says: {checked.verdict.text}")
     return TradeVerdict(code, LEVELS[code], " ".join(said))  # type: ignore[arg-type]
+
+
+def _gas_wei(final: Final) -> int:
+    ran = final.done.ran
+    return sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
 
 
 def _sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> str:

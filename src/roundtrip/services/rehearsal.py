@@ -1,6 +1,5 @@
 """Trip 2 of a trade: the check's sells beside a rehearsal of the trade on every venue, and the choice."""
 
-import asyncio
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc import Meter
@@ -16,6 +15,7 @@ from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.venues.base import Terms
 
 from . import desk as desks
+from .at_once import at_once
 from .desk import Desk, Pays, Rehearsed, Written, pays, write
 from .gather import Opened, closed
 from .money import ETH_DECIMALS
@@ -33,6 +33,7 @@ def tradable(token: Opened) -> list[Venue]:
 
 
 def paid_with(venue: Venue) -> Pays:
+    """What a venue that may be traded on is paid in."""
     found = pays(venue)
     assert found is not None
     return found
@@ -59,6 +60,7 @@ class Rehearsals:
 
 
 async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: Meter) -> Rehearsals:
+    """The trade on every venue for which there is an amount."""
     run, checking, trading = desk.opened.run, Meter(), Meter()
     places = {tried.place.venue: tried.place for tried in desk.opened.judged()}
     terms = Terms(0, desk.deadline_s)
@@ -75,11 +77,11 @@ async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: M
     trades = [*written.values(), *small.values()]
     plans = [(one.place, desks.rehearsal_plan(desk, one)) for one in trades]
     raising = [(one.place, plan) for one in written.values() if (plan := _raise_plan(desk, one)) is not None]
-    evidence, (_, told) = await asyncio.gather(
+    evidence, (_, told) = await at_once(
         closed(desk.opened, checking), replace(run, meter=trading).ask([], [*plans, *raising])
     )
     meter.add(checking, trading)
-    came = [_came(desk, one, results) for one, results in zip(trades, told, strict=False)]
+    came = [_came(desk, one, results) for one, results in zip(trades, told[: len(trades)], strict=True)]
     raisable = {
         place.venue
         for (place, _), results in zip(raising, told[len(trades) :], strict=True)
@@ -88,7 +90,7 @@ async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: M
     return Rehearsals(
         evidence,
         judge(evidence, desk.ctx.policy),
-        dict(zip(written, came, strict=False)),
+        dict(zip(written, came[: len(written)], strict=True)),
         dict(zip(small, came[len(written) :], strict=True)),
         frozenset(raisable),
     )
@@ -177,12 +179,13 @@ def _chosen(tried: Rehearsals) -> Venue | None:
 
 
 def _fault(desk: Desk, tried: Rehearsals, venues: list[Venue]) -> CallerFault:
-    """Why it goes through nowhere. Raises NodeFault where that is not known."""
+    """Why it goes through nowhere. Raises NodeFault where only the node could tell."""
     found = [tried.rehearsed.get(venue) for venue in venues]
+    fault = next((one for one in found if isinstance(one, CallerFault)), None)
     gap = next((one for one in found if isinstance(one, Missing)), None)
-    if gap is not None:
+    if gap is not None and (gap.fault == "node" or fault is None):
         raise NodeFault(gap.why)
-    fault = next(one for one in found if isinstance(one, CallerFault))
+    assert fault is not None
     told = next((one.told_on_sell for one in tried.evidence.venues if one.venue in venues), None)
     said = names.reason(told.reason or "") if isinstance(told, Refused) else ""
     if not said or said in fault.message or desk.side == "buy":

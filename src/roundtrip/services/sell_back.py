@@ -22,10 +22,12 @@ from roundtrip.domain.evidence import (
     PoolFacts,
     Probe,
     Refused,
+    Size,
     VenueEvidence,
 )
 from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import quote_raw
+from roundtrip.domain.price import quote_in_wei, quote_raw
+from roundtrip.domain.readings import brought_raw
 from roundtrip.domain.trade import Exit, Moved
 from roundtrip.domain.types import BPS
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
@@ -40,10 +42,20 @@ _LEAST_APPROVE_GAS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """One token that the calls brought, with trip 1 of its check."""
+    """One token that the calls brought, with trip 1 of its check. ``closes``: that much sells its curve
+    out."""
 
     opened: Opened
     moved: Moved
+    closes: bool
+
+
+def brought(opened: Opened, moved: Moved, certain: Moved | None = None) -> Brought:
+    """What the calls brought; of ``certain`` only that much is sold."""
+    launch = opened.first.launch
+    state = launch.curve_state if isinstance(launch, Launch) else None
+    closes = isinstance(state, Curve) and moved.raw >= state.token_raw - state.reserved_raw
+    return Brought(opened, certain or moved, closes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +69,13 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class SoldBack:
-    """What came of selling one token, on each way; nothing is said yet of what was paid for it."""
+    """What came of selling one token, on each way; nothing is said yet of what was paid for it. ``left_out``:
+    there are ways that were not tried."""
 
     brought: Brought
     ways: tuple[tuple[Way, tuple[Cell, ...]], ...]
     gas: int
+    left_out: bool = False
 
     def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
         """As evidence, with what was paid for it; None where that has no price. Of ``checked`` it takes what
@@ -81,21 +95,66 @@ class SoldBack:
                 for way, cells, paid in known or priced
             ),
             paid_known=bool(known),
+            free=paid_wei == 0,
             through_opening=any(way.opening for way, _ in self.ways),
+            left_out=self.left_out,
         )
 
     def _venue(self, way: Way, cells: tuple[Cell, ...], paid_raw: int) -> VenueEvidence:
         received = self.brought.moved.raw
         buys = [Buy("probe", 0, Bought(paid_raw, received, paid_raw, self.gas))]
-        if paid_raw and not way.opening:
-            # A small buy on the same pool tells what this one's size does to its price.
-            buys += [buy for buy in way.tried.buys if (buy.size, buy.environment) == ("thousandth", 0)]
+        small = None if way.opening or not paid_raw else _small_buy(way.tried)
+        if small is not None:
+            # It tells what this size does to the price.
+            buys.append(Buy("thousandth", 0, small))
         return VenueEvidence(
             way.place.venue,
             way.tried.facts,
             tuple(buys),
             tuple(Cell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
         )
+
+    def closed(self) -> bool:
+        """True where the calls turned out to have closed a curve that nothing told of before."""
+        return any(_is_closed(way, cells) for way, cells in self.ways)
+
+
+_SMALL_SIZES: tuple[Size, ...] = ("thousandth", "hundredth", "tenth", "probe")
+
+
+def _small_buy(tried: Tried) -> Bought | Missing | None:
+    """The smallest buy of the check's trip 1 that went through; Missing where one is not known."""
+    outcomes_by = {buy.size: buy.outcome for buy in tried.buys if buy.environment == 0}
+    for size in _SMALL_SIZES:
+        outcome = outcomes_by.get(size)
+        if isinstance(outcome, Missing):
+            return outcome
+        if isinstance(outcome, Bought) and outcome.received_raw > 0 and outcome.paid_raw > 0:
+            return outcome
+    return None
+
+
+def worth_wei(opened: Opened, raw: int) -> int | None:
+    """What so much of a token costs where a small buy is cheapest, on the pinned block; None where nobody
+    sells any, or what it is paid in has no price."""
+    market = opened.run.setting.market
+    found = []
+    for tried in opened.first.venues:
+        small = _small_buy(tried)
+        if isinstance(small, Bought):
+            wei = quote_in_wei(small.paid_raw * raw // small.received_raw, tried.place.venue.quote, market)
+            found += [] if wei is None else [wei]
+    return min(found, default=None)
+
+
+def _is_closed(way: Way, cells: tuple[Cell, ...]) -> bool:
+    if way.place.venue.kind != "launchpad_curve" or way.opening:
+        return False
+    refused = [cell.outcome for cell in cells if isinstance(cell.outcome, Refused)]
+    return any(one.reason == _CURVE_GRADUATED for one in refused)
+
+
+_CURVE_GRADUATED = "CurveGraduated"
 
 
 def _with_paid(outcome: CellOutcome, paid_raw: int) -> CellOutcome:
@@ -113,39 +172,63 @@ class _Asked:
     plan: Plan
 
 
-async def sold_back(own: WalletCalls, brought: list[Brought], meter: Meter) -> list[SoldBack]:
-    """Every token on every way at once. What the node does not answer is Missing."""
-    if not brought:
+async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter) -> list[SoldBack]:
+    """Every token on every way at once. What the node does not answer is Missing. Where it turns out that
+    the calls closed a curve, it is sold once more, in the pool that opens."""
+    if not tokens:
         return []
-    run = replace(brought[0].opened.run, meter=meter)
-    asked = [one for token in brought for way in _ways(own, token) for one in _asked(own, token, way)]
+    first = await _sold(own, tokens, (), meter)
+    closed = tuple(one.brought for one in first if one.closed())
+    return await _sold(own, tokens, closed, meter) if closed else first
+
+
+async def _sold(
+    own: WalletCalls, tokens: list[Brought], closed: tuple[Brought, ...], meter: Meter
+) -> list[SoldBack]:
+    run = replace(tokens[0].opened.run, meter=meter)
+    ways = [_ways(own, token, token in closed) for token in tokens]
+    asked = [
+        one
+        for token, (own_ways, _) in zip(tokens, ways, strict=True)
+        for way in own_ways
+        for one in _asked(own, token, way)
+    ]
     try:
         _, told = await run.ask([], [(one.way.place, one.plan) for one in asked])
     except NodeFault as fault:
         told = [Missing("node", fault.message)] * len(asked)
-    return [_read(own, token, asked, told) for token in brought]
+    return [
+        _read(token, own_ways, left_out, asked, told)
+        for token, (own_ways, left_out) in zip(tokens, ways, strict=True)
+    ]
 
 
-def _ways(own: WalletCalls, token: Brought) -> list[Way]:
-    """Where it may be sold: what takes part in a check, but for pools that are known to be empty."""
+def _ways(own: WalletCalls, token: Brought, closed: bool) -> tuple[list[Way], bool]:
+    """Where it may be sold: what takes part in a check, but for pools that are known to be empty; where a buy
+    brings most first. Where the calls burn so much gas that not all can be tried, True."""
     ways = []
-    for tried in token.opened.judged():
+    for tried in sorted(token.opened.judged(), key=_brought, reverse=True):
         if isinstance(tried.facts, PoolFacts) and (not tried.facts.exists or not tried.facts.liquidity):
             continue
-        ways.append(_way(token, tried))
+        ways.append(_way(token, tried, closed))
     policy = token.opened.run.ctx.policy
     each = sum(own.gas_limits) * len(standard_probes(policy, "probe"))
-    return ways[: max(1, policy.trade_gas_budget // max(1, each))]
+    most = max(1, policy.trade_gas_budget // max(1, each))
+    return ways[:most], len(ways) > most
 
 
-def _way(token: Brought, tried: Tried) -> Way:
+def _brought(tried: Tried) -> int:
+    return brought_raw(VenueEvidence(tried.place.venue, tried.facts, tried.buys))
+
+
+def _way(token: Brought, tried: Tried, closed: bool) -> Way:
     """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
     run, launch = token.opened.run, token.opened.first.launch
     state = launch.curve_state if isinstance(launch, Launch) else None
     factory = run.ctx.contracts.launchpad_factory
     if tried.place.venue.kind != "launchpad_curve" or not isinstance(launch, Launch) or factory is None:
         return Way(tried, tried.place)
-    if not isinstance(state, Curve) or token.moved.raw < state.token_raw - state.reserved_raw:
+    if not isinstance(state, Curve) or not (closed or token.closes):
         return Way(tried, tried.place)
     pool = launchpad_pool.pool(
         run.token, launch.quote_address, launch.pool_fee_pips, launch.tick_spacing, run.ctx.contracts
@@ -201,10 +284,14 @@ def held_raw(moved: Moved, probe: Probe, policy: Policy) -> int:
 
 
 def _read(
-    own: WalletCalls, token: Brought, asked: list[_Asked], told: list[Results | Missing | Refused]
+    token: Brought,
+    ways: list[Way],
+    left_out: bool,
+    asked: list[_Asked],
+    told: list[Results | Missing | Refused],
 ) -> SoldBack:
     policy = token.opened.run.ctx.policy
-    found: dict[Way, list[Cell]] = {way: [] for way in _ways(own, token)}
+    found: dict[Way, list[Cell]] = {way: [] for way in ways}
     reached: dict[Way, int | None] = {}
     gas = 0
     for one, results in zip(asked, told, strict=True):
@@ -217,7 +304,7 @@ def _read(
             gas = max(gas, wallet_calls.own_gas(results))
         outcome = _outcome(token.moved, one, results, reached.get(one.way), policy)
         found[one.way].append(Cell(one.probe, outcome))
-    return SoldBack(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas)
+    return SoldBack(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas, left_out)
 
 
 def _outcome(

@@ -4,27 +4,38 @@ Two trips to the node where the token that is bought is known to trade somewhere
 only the run tells.
 """
 
-import asyncio
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.legs import Setting
 from roundtrip.chain.rpc import Meter
+from roundtrip.chain.wallet_calls import WalletCalls
 from roundtrip.domain import sentences, trade_sentences
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Evidence, Missing
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.readings import loss_bps
-from roundtrip.domain.trade import Changed, Exit, ExitFinding, Moved, Outcome, Ran, find_exit, judge_trade
+from roundtrip.domain.trade import (
+    CallResult,
+    Changed,
+    Exit,
+    ExitFinding,
+    Moved,
+    Outcome,
+    Ran,
+    find_exit,
+    judge_trade,
+)
 from roundtrip.domain.types import Address, plain_decimal
 from roundtrip.domain.verdict import judge
 
 from . import environments
+from .at_once import at_once
 from .check_answer import at
 from .context import Answered, Context
 from .gather import Opened, closed
-from .money import ETH_DECIMALS, Amount, amount, is_money, symbol_of, worth_wei
-from .own_run import PLENTY_WEI, Case, Whole, measured, whole_run
-from .sell_back import Brought, SoldBack, sold_back
+from .money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
+from .own_run import PLENTY_WEI, Case, Whole, known_run, measured, received, same, whole_run
+from .sell_back import SoldBack, brought, sold_back, worth_wei
 from .simulate_answer import (
     ApprovalAnswer,
     CallAnswer,
@@ -61,7 +72,9 @@ class _Judged:
     outcome: Outcome
     ran: Ran | None
     short: str | None = None
+    short_at: int = 0
     evidence: Evidence | None = None
+    tokens: int = 1
 
 
 async def _judged(case: Case) -> _Judged:
@@ -70,62 +83,75 @@ async def _judged(case: Case) -> _Judged:
         too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
         return _Judged(Outcome("tx_reverts"), None, too_much)
     whole = await whole_run(case)
-    ran = whole.ran
+    ran, balance_wei = whole.ran, whole.balance_wei
     if isinstance(ran, Missing):
         return _Judged(Outcome("unproven", missing=ran), None)
-    short: str | None = None
-    if not case.fund:
-        if isinstance(whole.balance_wei, Missing):
-            return _Judged(Outcome("unproven", missing=whole.balance_wei), ran)
-        short = _short(case, ran, whole.balance_wei)
-    spent, received = _gone(ran), _come(ran)
-    if ran.reverted() or short is not None:
-        return _Judged(
-            judge_trade(ran, (), Changed(spent, received, short is not None), case.ctx.policy), ran, short
-        )
-    if len(whole.received(case)) > case.ctx.policy.most_received:
+    if isinstance(balance_wei, Missing):
+        if not case.fund:
+            return _Judged(Outcome("unproven", missing=balance_wei), ran)
+        balance_wei = 0
+    short = None if case.fund else _short(case, ran, balance_wei)
+    if short is not None:
+        return _Judged(Outcome("tx_reverts"), ran, short[1], short[0])
+    if ran.reverted():
+        return _Judged(Outcome("tx_reverts"), ran)
+    if len(received(case, ran)) > case.ctx.policy.most_received:
         many = Missing("token", "the calls bring more tokens than are tried")
         return _Judged(Outcome("unproven", missing=many), ran)
-    return await _with_exits(case, whole, ran)
+    return await _as_sent(case, whole, ran, measured(case, ran, balance_wei))
 
 
-async def _with_exits(case: Case, whole: Whole, ran: Ran) -> _Judged:
-    tokens = whole.received(case)
-    held_wei = whole.balance_wei if isinstance(whole.balance_wei, int) else 0
-    own = measured(case, ran, held_wei)
-    ready = [(one, found) for one in tokens if isinstance(found := whole.opened.get(one.asset), Opened)]
-    brought = [Brought(found, one) for one, found in ready]
-    meters = [Meter() for _ in range(len(brought) + 2)]
+async def _as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
+    """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
+    the sells of what they bring, and the checks' second trips."""
+    looked = [(one, whole.opened.get(one.asset)) for one in received(case, ran)]
+    ready = [(one, found) for one, found in looked if isinstance(found, Opened)]
+    tokens = [brought(found, one) for one, found in ready]
+    meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (closed(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
-    sold, cost_wei, checks = await asyncio.gather(
-        sold_back(own, brought, meters[0]),
-        _cost_wei(case, ran, bool(tokens), meters[1]),
-        asyncio.gather(*checking),
+    (again, look), sold, checks = await at_once(
+        known_run(case, owns, whole.look, meters[0]),
+        sold_back(owns[0], tokens, meters[1]),
+        at_once(*checking),
     )
     case.meter.add(*meters)
-    gaps = [found for one in tokens if isinstance(found := whole.opened.get(one.asset), Missing)]
-    lost = [Exit(one.asset, one.raw, (), False, gap=gap) for one, gap in zip(tokens, gaps, strict=False)]
-    exits = (*_exits(case, sold, cost_wei, checks), *(find_exit(one, case.ctx.policy) for one in lost))
-    changed = Changed(_gone(ran), _come(ran), False, _money_lost(case, ran))
-    outcome = judge_trade(ran, exits, changed, case.ctx.policy)
+    real = again.proven(look)
+    if isinstance(real, Missing):
+        return _Judged(Outcome("unproven", missing=real), None)
+    if not same(real, ran) and received(case, real):
+        return _Judged(Outcome("unproven", missing=_OTHERWISE), real)
+    if real.reverted():
+        return _Judged(Outcome("tx_reverts"), real)
+    found = _exits(case, sold, _cost_wei(case, whole, real), checks)
+    gaps = [(one, gap) for one, gap in looked if isinstance(gap, Missing)]
+    found += tuple(
+        find_exit(Exit(one.asset, one.raw, (), False, gap=gap), case.ctx.policy) for one, gap in gaps
+    )
+    if not received(case, real):
+        found = ()
+    changed = Changed(_gone(real), _come(real), False, _lost_bps(case, whole, real))
+    outcome = judge_trade(real, found, changed, case.ctx.policy)
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
-    return _Judged(outcome, ran, evidence=evidence)
+    return _Judged(outcome, real, evidence=evidence, tokens=max(1, len(found)))
+
+
+_OTHERWISE = Missing("token", "with the gas and the eth that the wallet has it does something else")
 
 
 # --- what was paid ---------------------------------------------------------------------------------
 
 
 def _gone(ran: Ran) -> bool:
-    return any(one.raw < 0 for one in ran.moved)
+    return bool(ran.items) or any(one.raw < 0 for one in ran.moved)
 
 
 def _come(ran: Ran) -> bool:
     return any(one.raw > 0 for one in ran.moved)
 
 
-def _short(case: Case, ran: Ran, balance_wei: int) -> str | None:
-    """Why the wallet could not send all of the calls, with what it holds and what they took."""
+def _short(case: Case, ran: Ran, balance_wei: int) -> tuple[int, str] | None:
+    """Which of the calls the wallet could not send, and why: what it holds, and what they took."""
     held_wei = balance_wei
     for number, (call, came, change) in enumerate(
         zip(case.calls, ran.calls, ran.eth_changes_wei, strict=True)
@@ -134,37 +160,39 @@ def _short(case: Case, ran: Ran, balance_wei: int) -> str | None:
         if held_wei < call.value_wei + gas_wei:
             has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (held_wei, call.value_wei + gas_wei))
             which = "It" if len(case.calls) == 1 else f"Call {number + 1} of {len(case.calls)}"
-            return f"{which} would fail: the wallet holds {has} eth and needs {needs}, gas included."
+            said = f"{which} would fail: the wallet holds {has} eth and needs {needs}, gas included."
+            return number, said
         held_wei += change - gas_wei
     return None
 
 
-async def _cost_wei(case: Case, ran: Ran, needed: bool, meter: Meter) -> int | None:
-    """What was spent for the tokens that came, money that came with them taken off; None where a part of it
-    has no price."""
-    if not needed:
-        return 0
-    contracts, market = case.ctx.contracts, case.head.market
-    others = {one.asset for one in ran.moved if one.raw < 0 and not is_money(one.asset, contracts)}
-    if others:
-        market = await case.ctx.rates.join(market, others, case.head.block, meter)
+def _cost_wei(case: Case, whole: Whole, ran: Ran) -> int | None:
+    """What was spent, money that came taken off; None where a part of it has no price."""
     cost_wei = 0
     for one in ran.moved:
-        if one.raw < 0 or is_money(one.asset, contracts):
-            worth = worth_wei(abs(one.raw), one.asset, contracts, market)
-            if worth is None:
-                return None
-            cost_wei += worth if one.raw < 0 else -worth
+        if one.raw > 0 and not is_money(one.asset, case.ctx.contracts):
+            continue
+        worth = _worth_wei(case, whole, one)
+        if worth is None:
+            return None
+        cost_wei += worth if one.raw < 0 else -worth
     return max(0, cost_wei)
 
 
-def _money_lost(case: Case, ran: Ran) -> int | None:
-    """Where money became money and nothing else moved: what that lost at the market's prices."""
-    contracts, market = case.ctx.contracts, case.head.market
-    if not all(is_money(one.asset, contracts) for one in ran.moved) or not _gone(ran) or not _come(ran):
+def _worth_wei(case: Case, whole: Whole, one: Moved) -> int | None:
+    """At the pinned block: money at the market's price, a token at what a small buy of it costs."""
+    if is_money(one.asset, case.ctx.contracts):
+        return money_wei(abs(one.raw), one.asset, case.ctx.contracts, case.head.market)
+    opened = whole.opened.get(one.asset)
+    return worth_wei(opened, abs(one.raw)) if isinstance(opened, Opened) else None
+
+
+def _lost_bps(case: Case, whole: Whole, ran: Ran) -> int | None:
+    """Where only money came: what is lost of what was spent for it; None where that has no price."""
+    if received(case, ran) or not _gone(ran) or not _come(ran) or ran.items:
         return None
-    gone = [worth_wei(-one.raw, one.asset, contracts, market) for one in ran.moved if one.raw < 0]
-    come = [worth_wei(one.raw, one.asset, contracts, market) for one in ran.moved if one.raw > 0]
+    gone = [_worth_wei(case, whole, one) for one in ran.moved if one.raw < 0]
+    come = [_worth_wei(case, whole, one) for one in ran.moved if one.raw > 0]
     if any(worth is None for worth in (*gone, *come)):
         return None
     paid_wei = sum(worth or 0 for worth in gone)
@@ -243,27 +271,43 @@ def _text(case: Case, judged: _Judged, checked: ShortCheck | None) -> str:
     outcome, ran = judged.outcome, judged.ran
     if ran is None:
         return judged.short or sentences.unproven(outcome.missing or Missing("node", "no answer"))
-    said = [trade_sentences.sentence(outcome, ran, judged.short, case.ctx.policy)]
+    said = [trade_sentences.sentence(outcome, ran, judged.short, case.ctx.policy, judged.tokens)]
     if judged.short is None:
         spenders = {one.spender for one in ran.allowances if _is_known(case, one.spender)}
-        said.insert(0, trade_sentences.opening(ran.allowances, frozenset(spenders)))
+        opening = trade_sentences.opening(ran.allowances, frozenset(spenders), ran.items)
+        said.insert(1 if outcome.code == "tx_reverts" else 0, opening)
     if checked is not None and checked.verdict.level in ("danger", "unknown"):
         said.append(f"A check of the token says: {checked.verdict.text}")
     return " ".join(part for part in said if part)
 
 
 def _is_known(case: Case, spender: Address) -> bool:
-    book = case.ctx.heads.book
-    return spender in case.ctx.contracts.known() or (book is not None and book.token_at(spender) is not None)
+    """True for the exchanges' contracts that are made to be allowed, and for the launchpad's curves."""
+    contracts, book = case.ctx.contracts, case.ctx.heads.book
+    token = book.token_at(spender) if book is not None else None
+    curves = book.known(token) if book is not None and token is not None else ()
+    made_for_it = (
+        contracts.permit2, contracts.swap_router02, contracts.universal_router,
+        contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
+    )  # fmt: skip
+    return spender in made_for_it or any(
+        one.pool == spender and one.kind == "launchpad_curve" for one in curves
+    )
 
 
 def _calls(case: Case, judged: _Judged) -> list[CallAnswer]:
     if judged.ran is None:
         return [CallAnswer(False, 0, judged.short) for _ in case.calls] if judged.short else []
-    return [
-        CallAnswer(one.ok, one.gas_used, None if one.ok else trade_sentences.reason(one))
-        for one in judged.ran.calls
-    ]
+    if judged.short is not None:
+        # What comes before the call that cannot be paid would go through, and it would not.
+        number = judged.short_at
+        found = [CallAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls[:number]]
+        return found + [CallAnswer(False, 0, judged.short)] * (len(case.calls) - number)
+    return [CallAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls]
+
+
+def _reason(one: CallResult) -> str | None:
+    return None if one.ok else trade_sentences.reason(one)
 
 
 def _amounts(case: Case, ran: Ran, sign: int) -> list[Amount]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from roundtrip.chain.book import Book
-from roundtrip.chain.wallet_calls import Pair, Watched
+from roundtrip.chain.wallet_calls import Pair, Via, Watched
 from roundtrip.domain.types import Address
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts
 
-MOST_AT_FIRST, MOST_IN_ALL = 48, 192
+MOST_AT_FIRST, MOST_IN_ALL = 48, 256
 """So many tokens, and as many allowances, are read in the first run, and so many when it is run again."""
 _SELECTOR = 10
 _ADDRESS_BYTES, _ID_BYTES = 20, 32
@@ -97,15 +97,12 @@ def address_words(data: str) -> Iterator[Address]:
 
 
 def _pairs(call: Call, contracts: Contracts) -> Iterator[Pair]:
+    """Who is called may be the token, and any address in its calldata the spender. What is allowed within
+    the calls, events tell."""
     head, words = call.data[:_SELECTOR], list(address_words(call.data))
     if call.to == contracts.permit2:
         if head == permit2.APPROVE and len(words) > 1:
             yield Pair(words[0], words[1], "permit2")
         return
-    if head == erc20.SET_APPROVAL_FOR_ALL:
-        yield from (Pair(call.to, word, "all") for word in words)
-        return
-    # Who is called may be the token and the word the spender; a permit within the call is the other way.
-    for word in words:
-        yield Pair(call.to, word)
-        yield Pair(word, call.to)
+    vias: dict[str, Via] = {erc20.SET_APPROVAL_FOR_ALL: "all", erc20.SET_OPERATOR: "operator"}
+    yield from (Pair(call.to, word, vias.get(head, "erc20")) for word in words)

@@ -11,3 +11,8 @@ SYMBOL = "0x95d89b41"
 # Of ERC-721 and ERC-1155: everything a wallet holds of a collection, at once.
 IS_APPROVED_FOR_ALL = "0xe985e9c5"
 SET_APPROVAL_FOR_ALL = "0xa22cb465"
+GET_APPROVED = "0x081812fc"
+
+# Of ERC-6909: everything a wallet holds in a vault.
+IS_OPERATOR = "0xb6363cf2"
+SET_OPERATOR = "0x558a7297"
