@@ -194,7 +194,7 @@ def _allowances(results: Results, wallet: Address, watched: Watched, now_s: int)
         before, after = (
             _allowed(results[f"{moment}-pair-{n}"], pair, now_s) for moment in ("before", "after")
         )
-        if pair.spender == wallet or before is None or after is None or after[0] == 0:
+        if pair.spender in (wallet, ZERO_ADDRESS) or before is None or after is None or after[0] == 0:
             continue
         if after > before and (after[0] > before[0] or pair.via == "permit2"):
             raw = None if pair.via in ("all", "operator") else after[0]

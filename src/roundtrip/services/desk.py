@@ -306,12 +306,14 @@ def read_rehearsal(
     if isinstance(ran, Missing) or isinstance(results, Missing):
         return ran if isinstance(ran, Missing) else Missing("node", "no results")
     if ran.reverted():
-        return CallerFault("would_fail", _why(desk, written, ran))
+        return _failed(desk, written, ran)
     gone, come = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
-    if gone >= 0 or come <= 0:
-        return CallerFault("would_fail", "The trade would go through and bring nothing.")
     asked = results.get("ask-0")
     told = abi.uint_at(asked.data, 0) if asked is not None and asked.ok else None
+    if told == 0 and come <= 0:
+        return CallerFault("too_small", _TOO_LITTLE)
+    if gone >= 0 or come <= 0:
+        return CallerFault("would_fail", "The trade would go through and bring nothing.")
     if asked is not None and not told:
         return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
     token = next(one for one in ran.moved if one.asset == desk.token())
@@ -320,6 +322,18 @@ def read_rehearsal(
 
 def _change(ran: Ran, asset: Address) -> int:
     return next((one.raw for one in ran.moved if one.asset == asset), 0)
+
+
+_TOO_LITTLE = "That little buys less than the token's least unit."
+
+
+def _failed(desk: Desk, written: Written, ran: Ran) -> CallerFault:
+    """A curve refuses to sell nothing; anything else is a trade that would fail."""
+    reason = next(call.reason for call in ran.calls if not call.ok)
+    on_curve = written.place.venue.kind == "launchpad_curve"
+    if desk.side == "buy" and on_curve and reason == "ZeroAmount":
+        return CallerFault("too_small", _TOO_LITTLE)
+    return CallerFault("would_fail", _why(desk, written, ran))
 
 
 def _why(desk: Desk, written: Written, ran: Ran) -> str:
