@@ -8,10 +8,11 @@ import msgspec
 
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.heads import Head
+from roundtrip.chain.hints import Hints, read_hints
 from roundtrip.chain.legs import Setting, gas_float
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.simulate import Results, build, read
-from roundtrip.chain.wallet_calls import Hints, Pair, WalletCalls
+from roundtrip.chain.wallet_calls import Pair, WalletCalls
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Environment, Missing
 from roundtrip.domain.trade import Moved, Ran
@@ -207,7 +208,7 @@ def _read(case: Case, own: WalletCalls, look: Look, results: Results | Missing) 
     ran = wallet_calls.read_run(results, own, look.watched, case.setting, case.environment, case.head.block)
     if isinstance(results, Missing):
         return Once(ran, Hints(), frozenset())
-    hints = wallet_calls.read_hints(results, own, case.ctx.contracts.permit2)
+    hints = read_hints(results, own, case.ctx.contracts.permit2)
     return Once(ran, hints, wallet_calls.unread_pairs(results, look.watched))
 
 

@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak as other_keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import facts, heads, legs, rates, wallet_calls
+from roundtrip.chain import facts, heads, hints, legs, rates
 from roundtrip.domain.types import Address
 from roundtrip.venues import abi, amm_v3, amm_v4, erc20, launchpad, launchpad_curve, permit2
 
@@ -22,6 +22,9 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "symbol()": (erc20, "SYMBOL"),
     "isApprovedForAll(address,address)": (erc20, "IS_APPROVED_FOR_ALL"),
     "setApprovalForAll(address,bool)": (erc20, "SET_APPROVAL_FOR_ALL"),
+    "getApproved(uint256)": (erc20, "GET_APPROVED"),
+    "isOperator(address,address)": (erc20, "IS_OPERATOR"),
+    "setOperator(address,bool)": (erc20, "SET_OPERATOR"),
     "graduate(address)": (launchpad, "GRADUATE"),
     "createGraduatedPool(address)": (launchpad, "CREATE_GRADUATED_POOL"),
     "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))": (
@@ -73,11 +76,14 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
     "PoolCreated(address,address,uint24,int24,address)": (amm_v3, "POOL_CREATED"),
     "Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)": (amm_v4, "INITIALIZE"),
     "TokenLaunched(address,address,address,address,uint256,uint256)": (launchpad_curve, "TOKEN_LAUNCHED"),
-    "Transfer(address,address,uint256)": (wallet_calls, "TRANSFER"),
-    "Approval(address,address,uint256)": (wallet_calls, "APPROVAL"),
-    "ApprovalForAll(address,address,bool)": (wallet_calls, "APPROVAL_FOR_ALL"),
-    "Approval(address,address,address,uint160,uint48)": (wallet_calls, "PERMIT2_APPROVAL"),
-    "Permit(address,address,address,uint160,uint48,uint48)": (wallet_calls, "PERMIT2_PERMIT"),
+    "Transfer(address,address,uint256)": (hints, "TRANSFER"),
+    "Approval(address,address,uint256)": (hints, "APPROVAL"),
+    "ApprovalForAll(address,address,bool)": (hints, "APPROVAL_FOR_ALL"),
+    "OperatorSet(address,address,bool)": (hints, "OPERATOR_SET"),
+    "TransferSingle(address,address,address,uint256,uint256)": (hints, "TRANSFER_SINGLE"),
+    "TransferBatch(address,address,address,uint256[],uint256[])": (hints, "TRANSFER_BATCH"),
+    "Approval(address,address,address,uint160,uint48)": (hints, "PERMIT2_APPROVAL"),
+    "Permit(address,address,address,uint160,uint48,uint48)": (hints, "PERMIT2_PERMIT"),
 }
 """Events as the contracts declare them, and the constant their topic stands in."""
 
