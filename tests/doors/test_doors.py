@@ -1,6 +1,7 @@
 """The same case through every door gives the same object or the same code."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -11,9 +12,14 @@ import pytest
 from roundtrip.api.catalog import OPERATIONS, Operation
 from roundtrip.api.publish import answer_schema, params_schema
 from roundtrip.devnet.world import Built
+from roundtrip.domain.trade import LEVELS
 from roundtrip.services.context import Context
 from support.doors import DOORS
 from support.serving import service
+from support.wallet import calldata
+
+ETH = 10**18
+SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 
 
 @pytest.fixture
@@ -26,20 +32,126 @@ def operation(name: str) -> Operation:
     return next(o for o in OPERATIONS if o.name == name)
 
 
-GOOD: dict[str, list[str]] = {
-    "check_token": [
-        "plain",
-        "owner_only_sell",
-        "paused",
-        "usdg_pool",
-        "no_pool",
-        "strange_name",
-        "not_a_token",
-    ]
-}
-"""Cases that answer, by tool: the stories they ask about."""
+WALLET, NOBODY = "0x" + "c0" * 20, "0x" + "ab" * 20
+Arguments = dict[str, Any]
 
-BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
+
+def check_of(story: str) -> Callable[[Built], Arguments]:
+    return lambda built: {"address": built.tokens[story]}
+
+
+def buy_of(story: str, **more: Any) -> Callable[[Built], Arguments]:
+    """A v3 buy of a story's token with a tenth of an eth, from a wallet that need not have it."""
+
+    def arguments(built: Built) -> Arguments:
+        weth, router = built.contracts["weth"], built.contracts["swapRouter02"]
+        one = (weth, built.tokens[story], 3000, WALLET, ETH // 10, 0, 0)
+        call = {"to": router, "data": calldata(SINGLE, one), "value": str(ETH // 10)}
+        return {"from": WALLET, "fund": True, **call, **more}
+
+    return arguments
+
+
+def calls_of(*calls: dict[str, str]) -> Callable[[Built], Arguments]:
+    return lambda built: {"from": WALLET, "fund": True, "calls": list(calls)}
+
+
+def approval(built: Built) -> Arguments:
+    data = calldata("approve(address,uint256)", NOBODY, 2**256 - 1)
+    return {"from": WALLET, "fund": True, "to": built.contracts["usdg"], "data": data}
+
+
+def prepared(story: str, **more: Any) -> Callable[[Built], Arguments]:
+    return lambda built: {"token": built.tokens[story], "from": WALLET, **more}
+
+
+PAY = {"to": NOBODY, "value": "1"}
+GOOD: dict[str, dict[str, Callable[[Built], Arguments]]] = {
+    "check_token": {
+        story: check_of(story)
+        for story in (
+            "plain", "owner_only_sell", "paused", "usdg_pool", "no_pool", "strange_name", "not_a_token",
+        )
+    },
+    "simulate_transaction": {
+        "a buy": buy_of("plain"),
+        "a trap": buy_of("owner_only_sell"),
+        "a strange name": buy_of("strange_name"),
+        "what fails": buy_of("paused"),
+        "nothing held": buy_of("plain", fund=False),
+        "plain eth": lambda built: {"from": WALLET, "to": NOBODY, "value": "0x0de0b6b3a764", "fund": True},
+        "all that there is": lambda built: {"from": WALLET, "to": NOBODY, "value": str(2**256 - 1)},
+        "an approval": approval,
+        "one call of several": calls_of(PAY),
+        "six calls": calls_of(*[PAY] * 6),
+        "calls replace to": buy_of("plain", calls=[PAY]),
+        "capitals": lambda built: {"from": "0x" + WALLET[2:].upper(), "to": NOBODY, "data": "0xABcd"},
+    },
+    "prepare_buy": {
+        "a buy": prepared("plain", amount="0.1", fund=True),
+        "a trap": prepared("owner_only_sell", amount="0.1", fund=True),
+    },
+    "prepare_sell": {},
+}  # fmt: skip
+"""Cases that answer, by tool and name: what they ask."""
+
+HERE, LONG = "0x" + "1" * 40, "0x" + "1" * 64
+BAD_SIMULATIONS: list[Arguments] = [
+    {},
+    {"from": HERE},
+    {"to": HERE},
+    {"from": HERE, "calls": []},
+    {"from": HERE, "calls": [PAY] * 7},
+    {"from": HERE, "to": HERE, "calls": []},
+    {"from": HERE, "calls": [{"value": "1"}]},
+    {"from": HERE, "calls": [{"to": HERE, "value": "-1"}]},
+    {"from": HERE, "calls": [{"to": HERE, "from": HERE}]},
+    {"from": HERE, "calls": [HERE]},
+    {"from": HERE, "calls": PAY},
+    {"from": HERE, "calls": "0x"},
+    {"from": HERE, "calls": 6},
+    {"from": HERE, "calls": [[[[[[PAY]]]]]]},
+    {"from": HERE[:-1], "to": HERE},
+    {"from": HERE + "1", "to": HERE},
+    {"from": HERE + "\n", "to": HERE},
+    {"from": "0X" + "1" * 40, "to": HERE},
+    {"from": LONG, "to": HERE},
+    {"from": "0x" + "\u0661" * 40, "to": HERE},
+    {"from": None, "to": HERE},
+    {"from": 5, "to": HERE},
+    {"from": HERE, "to": "vitalik.eth"},
+    {"from": HERE, "to": HERE[2:]},
+    {"from": HERE, "to": HERE, "gas": "1"},
+    {"from": HERE, "to": HERE, "sender": HERE},
+    {"from": HERE, "to": HERE, "data": "0x1"},
+    {"from": HERE, "to": HERE, "data": "0xzz"},
+    {"from": HERE, "to": HERE, "data": "1234"},
+    {"from": HERE, "to": HERE, "data": ""},
+    {"from": HERE, "to": HERE, "data": "0x\n"},
+    {"from": HERE, "to": HERE, "data": "0x12 34"},
+    {"from": HERE, "to": HERE, "data": None},
+    {"from": HERE, "to": HERE, "value": "-1"},
+    {"from": HERE, "to": HERE, "value": "1.5"},
+    {"from": HERE, "to": HERE, "value": "1e18"},
+    {"from": HERE, "to": HERE, "value": ""},
+    {"from": HERE, "to": HERE, "value": " 1"},
+    {"from": HERE, "to": HERE, "value": "1\n"},
+    {"from": HERE, "to": HERE, "value": "0x"},
+    {"from": HERE, "to": HERE, "value": "0xg"},
+    {"from": HERE, "to": HERE, "value": "1_000"},
+    {"from": HERE, "to": HERE, "value": "\u0661"},
+    {"from": HERE, "to": HERE, "value": str(2**256)},
+    {"from": HERE, "to": HERE, "value": "9" * 78},
+    {"from": HERE, "to": HERE, "value": "9" * 5000},
+    {"from": HERE, "to": HERE, "value": "0x1" + "0" * 64},
+    {"from": HERE, "to": HERE, "value": 1},
+    {"from": HERE, "to": HERE, "value": 1.5},
+    {"from": HERE, "to": HERE, "value": -1},
+    {"from": HERE, "to": HERE, "value": None},
+    {"from": HERE, "to": HERE, "fund": "yes"},
+    {"from": HERE, "to": HERE, "fund": 1},
+]
+BAD: dict[str, list[tuple[Arguments, str]]] = {
     "check_token": [
         ({"address": "0x12"}, "bad_address"),
         ({"address": "0x" + "g" * 40}, "bad_address"),
@@ -49,36 +161,61 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"address": "0x" + "1" * 40 + "\n"}, "bad_address"),
         ({"address": "%00"}, "bad_address"),
         ({"address": "\u0661" * 40}, "bad_address"),
-    ]
+    ],
+    "simulate_transaction": [(arguments, "bad_input") for arguments in BAD_SIMULATIONS],
+    "prepare_buy": [
+        ({}, "bad_input"),
+        ({"token": HERE, "from": HERE}, "bad_input"),
+        ({"token": HERE, "from": HERE, "amount": "1e-1"}, "bad_input"),
+        ({"token": HERE, "from": HERE, "amount": "0"}, "bad_input"),
+        ({"token": HERE, "from": HERE, "amount": "1", "slippageBps": 0}, "bad_input"),
+        ({"token": HERE, "from": HERE, "amount": "1", "slippageBps": 5001}, "bad_input"),
+        ({"token": HERE, "from": HERE, "amount": "1"}, "not_a_token"),
+    ],
+    "prepare_sell": [
+        ({}, "bad_input"),
+        ({"token": HERE, "from": HERE}, "bad_input"),
+        ({"token": HERE, "from": HERE, "percent": 0}, "bad_input"),
+        ({"token": HERE, "from": HERE, "percent": 101}, "bad_input"),
+        ({"token": HERE, "from": HERE, "amount": "all"}, "no_route"),
+    ],
 }
 """Cases that fail, by tool, with their code."""
 
-ONLY_TOOLS: dict[str, list[dict[str, Any]]] = {
+ONLY_TOOLS: dict[str, list[Arguments]] = {
     "check_token": [{}, {"address": 5}, {"address": None}, {"address": ["0x" + "1" * 40]}]
 }
-"""Arguments that no path can carry."""
+"""Arguments that no path can carry. Tools without parameters in their path have all of theirs in BAD."""
+MOMENTS = ("simulatedAt", "preparedAt", "validUntil")
 
 
 def test_every_tool_has_its_cases() -> None:
-    names = {o.name for o in OPERATIONS if o.on_mcp}
-    assert names == GOOD.keys() == BAD.keys() == ONLY_TOOLS.keys()
+    tools_ = {o.name: o for o in OPERATIONS if o.on_mcp}
+    assert tools_.keys() == GOOD.keys() == BAD.keys()
+    assert {name for name, tool in tools_.items() if "{" in (tool.path or "")} == ONLY_TOOLS.keys()
 
 
-@pytest.mark.parametrize(("name", "story"), [(n, s) for n, stories in GOOD.items() for s in stories])
-async def test_every_door_gives_the_same_object(base_url: str, built: Built, name: str, story: str) -> None:
-    arguments = {"address": built.tokens[story]}
-    came = [await door(base_url, operation(name), arguments) for door in DOORS.values()]
-    assert came[0].answer is not None
-    assert came[0] == came[1] == came[2]
-    jsonschema.validate(came[0].answer, answer_schema(operation(name)), jsonschema.Draft202012Validator)
+@pytest.mark.parametrize(("name", "case"), [(n, c) for n, cases in GOOD.items() for c in cases])
+async def test_every_door_gives_the_same_object(ctx: Context, built: Built, name: str, case: str) -> None:
+    # Each run draws its own wallets: here all draw the same.
+    ctx = replace(ctx, entropy=lambda: bytes(32))
+    arguments = GOOD[name][case](built)
+    async with service(ctx) as url:
+        came = [await door(url, operation(name), arguments) for door in DOORS.values()]
+    answers = [dict(one.answer or {}) for one in came]
+    assert all(answers)
+    for answer in answers:
+        jsonschema.validate(answer, answer_schema(operation(name)), jsonschema.Draft202012Validator)
+        for moment in MOMENTS:
+            answer.pop(moment, None)
+    assert answers[0] == answers[1] == answers[2]
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize(("name", "arguments", "code"), [(n, a, c) for n, cs in BAD.items() for a, c in cs])
-async def test_every_door_gives_the_same_code(
-    base_url: str, door: str, name: str, arguments: dict[str, Any], code: str
-) -> None:
-    assert (await DOORS[door](base_url, operation(name), arguments)).code == code
+@pytest.mark.parametrize("name", BAD)
+async def test_every_door_gives_the_same_code(base_url: str, door: str, name: str) -> None:
+    came = [(a, code, (await DOORS[door](base_url, operation(name), a)).code) for a, code in BAD[name]]
+    assert [one for one in came if one[1] != one[2]] == []
 
 
 @pytest.mark.parametrize(("name", "arguments"), [(n, a) for n, cases in ONLY_TOOLS.items() for a in cases])
@@ -87,6 +224,32 @@ async def test_arguments_of_another_shape_are_refused(
 ) -> None:
     came = await DOORS["bare mcp"](base_url, operation(name), arguments)
     assert came.code in ("bad_address", "bad_input")
+
+
+async def test_arguments_that_are_no_object_or_too_deep_are_refused(base_url: str) -> None:
+    deep = b'{"from":"%s","calls":%s}' % (HERE.encode(), b"[" * 5000)
+    for body, code in (
+        (b"", "bad_json"), (b"{", "bad_json"), (b"\xff\xfe", "bad_json"), (deep, "bad_json"),
+        (b'{"a":' * 12_000, "bad_json"), (b"[]", "bad_input"), (b'"x"', "bad_input"), (b"null", "bad_input"),
+        (b"7", "bad_input"), (b'{"from": NaN}', "bad_json"), (b" " * 70_000, "bad_input"),
+    ):  # fmt: skip
+        for row in OPERATIONS:
+            if row.method != "POST" or row.path is None:
+                continue
+            async with (
+                aiohttp.ClientSession() as session,
+                session.post(base_url + row.path, data=body) as response,
+            ):
+                assert (response.status, (await response.json())["error"]["code"]) == (400, code), body[:20]
+
+
+async def test_a_posted_body_that_says_a_thing_twice_is_read_once(base_url: str, built: Built) -> None:
+    body = f'{{"from":"{WALLET}","to":"{HERE}","to":"{NOBODY}","value":"1","fund":true}}'
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{base_url}/v1/simulate", data=body) as response,
+    ):
+        assert response.status in (200, 400)
 
 
 async def test_an_unknown_argument_is_refused(base_url: str, built: Built) -> None:
@@ -165,3 +328,25 @@ def test_answers_encode_what_they_declare() -> None:
     for row in OPERATIONS:
         assert issubclass(row.params, msgspec.Struct)
         assert issubclass(row.answer, msgspec.Struct)
+
+
+def test_a_simulation_has_every_field_of_the_specification() -> None:
+    schema = answer_schema(operation("simulate_transaction"))
+    fields = {name: set(part["properties"]) for name, part in schema["$defs"].items() if "properties" in part}
+    assert schema["required"] == [
+        "chainId", "block", "from", "verdict", "calls", "spent", "received", "approvals", "sellBack", "check",
+        "simulatedAt",
+    ]  # fmt: skip
+    assert fields["CallAnswer"] == {"ok", "gasUsed", "reverts"}
+    assert fields["Amount"] == {"amount", "raw", "asset", "symbol"}
+    assert fields["ApprovalAnswer"] == {"token", "spender", "amount", "unlimited"}
+    assert fields["SellBack"] == {"token", "venue", "at", "sold", "back", "roundTripLossBps", "reverts"}
+    assert fields["ShortCheck"] == {"address", "verdict", "flags"}
+    assert set(schema["$defs"]["TradeVerdict"]["properties"]["code"]["enum"]) == set(LEVELS)
+
+
+def test_a_simulations_parameters_are_those_of_the_specification() -> None:
+    schema = params_schema(operation("simulate_transaction"))
+    assert schema["properties"].keys() == {"from", "to", "data", "value", "calls", "fund"}
+    assert set(schema["required"]) == {"from", "to"}
+    assert schema["properties"]["data"]["pattern"] == "^0x([0-9a-fA-F]{2})*$"

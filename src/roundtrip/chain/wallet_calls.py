@@ -226,8 +226,9 @@ def _calls(own: WalletCalls) -> list[Step]:
 
 
 def _given(own: WalletCalls, policy: Policy, environment: Environment) -> tuple[tuple[Address, int], ...]:
+    # Whom it is handed on to is no poorer: a token may spare those who hold next to nothing.
     others = (
-        (environment.receiver, gas_float(policy, environment)),
+        (environment.receiver, max(gas_float(policy, environment), own.later_wei or 0)),
         (environment.reader, WEI_PER_ETH),
     )
     return others if own.wallet_wei is None else ((own.wallet, own.wallet_wei), *others)

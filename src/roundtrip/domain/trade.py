@@ -270,13 +270,16 @@ def _gaps(reading: VenueReading) -> list[Missing]:
 def _lost(reading: VenueReading, policy: Policy) -> int:
     """What is lost at worst by the sells that count: all of it straight back, an hour and a day later, what
     did not sell counted as lost. Where not enough of it sells at once, half of it, and where that does not
-    either, all of it from another wallet. What sells now and no longer within a day is a high loss at least.
+    either, all of it from another wallet. What sells now and no longer within a day is a high loss at least,
+    and so is what only another wallet sells.
     """
     laters = (reading.hour, reading.day)
     losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
     if not enough(reading.full, policy):
         part = next((s for s in (reading.half, reading.handed_on) if enough(s, policy)), None)
         losses += [part.loss_bps] if isinstance(part, Sale) else []
+        if not any(enough(sale, policy) for sale in (reading.half, *laters)):
+            losses.append(policy.warn_loss_bps)
     elif not all(enough(later, policy) for later in laters):
         losses.append(policy.warn_loss_bps)
     return max(losses, default=BPS)

@@ -23,6 +23,7 @@ from .money import Amount, amount
 
 MOST_CALLS = 6
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
+_VALUE = re.compile("[0-9]{1,78}|0x[0-9a-fA-F]{1,64}")
 _MOST_WEI = 2**256 - 1
 
 AddressField = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
@@ -85,7 +86,9 @@ class SimulateParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def _call(to: str, data: str, value: str) -> Call:
     if not _HEX.fullmatch(data):
         raise CallerFault("bad_input", "data is no calldata: 0x and whole bytes in hex.")
-    wei = int(value.strip(), 16 if value.startswith("0x") else 10)
+    if not _VALUE.fullmatch(value):
+        raise CallerFault("bad_input", "value is no whole number of wei, nor hex.")
+    wei = int(value, 16 if value.startswith("0x") else 10)
     if wei > _MOST_WEI:
         raise CallerFault("bad_input", "value is more than a transaction can carry.")
     return Call(_address(to), data.lower(), wei)

@@ -1,0 +1,193 @@
+"""A wallet's buy simulated, then really sent, and what came of it really sold."""
+
+from dataclasses import dataclass, field, replace
+
+from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.evidence import Venue
+from roundtrip.services.context import Context
+from support.simulated import Said, simulated
+from support.wallet import Fill, Place, Receipt, Step, Wallet, paid_out_in
+
+PROBE = {"eth": 10**17, "weth": 10**17, "usdg": 350 * 10**6, "share": 10**18}
+DELAYS_S = (13, 3600, 86_400)
+_APPROVED_S = 6
+_MOST_GAS = 2**24
+_ZERO = "0x" + "0" * 40
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One place of a token: a pool by its key, or a curve's address."""
+
+    quote: str
+    place: Place | None
+    curve: str = ""
+
+
+def spot_of(built: Built, venue: Venue) -> Spot:
+    """Where a venue is, in a wallet's words."""
+    names = {built.contracts[name]: name for name in ("weth", "usdg", "share")} | {_ZERO: "eth"}
+    quote = names[venue.quote_address]
+    if venue.kind == "launchpad_curve":
+        return Spot(quote, None, venue.pool or "")
+    version = 3 if venue.kind == "amm_v3" else 4
+    return Spot(quote, Place(quote, venue.fee_pips, version, venue.tick_spacing, venue.hook or _ZERO))
+
+
+def money_for(rpc: SyncRpc, built: Built, wallet: Wallet, spot: Spot) -> int:
+    """How much is spent; the wallet has it then."""
+    raw = PROBE[spot.quote]
+    if spot.quote == "usdg":
+        wallet.get_usdg(raw)
+    elif spot.quote == "share":
+        deployer = Deployer(rpc, built.accounts[0])
+        share = built.contracts["share"]
+        deployer.receipt(deployer.send(share, calldata("transfer(address,uint256)", wallet.address, raw)))
+    return raw
+
+
+def buy_steps(built: Built, wallet: Wallet, token: str, spot: Spot, raw: int) -> list[Step]:
+    """Approvals, and last what buys."""
+    if spot.place is not None:
+        return wallet.buy_steps(token, spot.place, raw)
+    data = calldata("buy(uint256,uint256,address)", raw, 0, wallet.address)
+    if spot.quote == "eth":
+        return [Step(spot.curve, data, raw)]
+    money = built.contracts[spot.quote]
+    return [Step(money, calldata("approve(address,uint256)", spot.curve, raw)), Step(spot.curve, data)]
+
+
+def sell_steps(wallet: Wallet, token: str, spot: Spot, raw: int) -> list[Step]:
+    """Approvals of exactly that, and last what sells."""
+    if spot.place is not None:
+        return wallet.sell_steps(token, spot.place, raw)
+    data = calldata("sell(uint256,uint256,address)", raw, 0, wallet.address)
+    return [Step(token, calldata("approve(address,uint256)", spot.curve, raw)), Step(spot.curve, data)]
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A simulation, what really came of the same transactions, and of each sell after them: by place, delay
+    and share."""
+
+    said: Said
+    oks: list[bool]
+    gas: list[int]
+    spent: dict[str, int]
+    received: dict[str, int]
+    sells: dict[tuple[int, int, int], Fill]
+
+    def fills(self, delay_s: int = 13) -> list[Fill]:
+        """Sells of all of it at once, by place."""
+        return [fill for (_, delay, share), fill in self.sells.items() if (delay, share) == (delay_s, 10_000)]
+
+    def sells_within_a_day(self) -> bool:
+        """True when half of it or more really went in some sell."""
+        return any(fill.ok and 2 * fill.sold_raw + 1 >= fill.held_raw > 1 for fill in self.sells.values())
+
+
+async def trip(
+    ctx: Context,
+    rpc: SyncRpc,
+    built: Built,
+    token: str,
+    spots: list[Spot],
+    bought_on: Spot,
+    opening: tuple[Step, ...] = (),
+) -> Trip:
+    """All of it, on the newest block; the chain is put back to what it was before the buy. ``opening``: what
+    somebody sends after the buy, each in a block of its own."""
+    wallet = Wallet(rpc, built.contracts, f"simulated {token} {bought_on}")
+    raw = money_for(rpc, built, wallet, bought_on)
+    steps = buy_steps(built, wallet, token, bought_on, raw)
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, *steps)
+    block = ctx.heads.current().block
+    chain = _ByHand(rpc, built, wallet, ctx.heads.current().base_fee_wei, opening)
+    assets = [token, *(a for name, a in built.contracts.items() if name in ("weth", "usdg", "share"))]
+    snapshot = rpc.call("evm_snapshot")
+    rpc.call("evm_setAutomine", False)
+    try:
+        before = chain.holds(assets)
+        gas_limit = min(_MOST_GAS, max(said.gas(), default=0) * 3 // 2 + 50_000)
+        receipts = chain.mined(steps, gas_limit, block.timestamp_s + 1)
+        after = chain.holds(assets)
+        after["eth"] += sum(receipt.gas_wei for receipt in receipts)
+        moved = {asset: after[asset] - before[asset] for asset in before}
+        sells = {}
+        if moved[token] > 0:
+            opened_s = chain.open_after(block.timestamp_s + 1)
+            sells = chain.sells(token, spots, opened_s)
+    finally:
+        rpc.call("evm_setAutomine", True)
+        assert rpc.call("evm_revert", snapshot)
+    short = {address: name for name, address in built.contracts.items() if name in ("weth", "usdg")}
+    return Trip(
+        said,
+        [receipt.ok for receipt in receipts],
+        [receipt.gas_used for receipt in receipts],
+        {short.get(asset, asset): -raw for asset, raw in moved.items() if raw < 0},
+        {short.get(asset, asset): raw for asset, raw in moved.items() if raw > 0},
+        sells,
+    )
+
+
+@dataclass(frozen=True)
+class _ByHand:
+    """A wallet whose blocks are made by hand."""
+
+    rpc: SyncRpc
+    built: Built
+    wallet: Wallet
+    base_fee_wei: int
+    opening: tuple[Step, ...] = field(default=())
+
+    def open_after(self, at_s: int) -> int:
+        """The second of the last of somebody's blocks."""
+        for step in self.opening:
+            at_s += 1
+            somebody = Wallet(self.rpc, self.built.contracts, "anybody")
+            self.rpc.call("evm_setAutomine", False)
+            (sent,) = somebody.queue([step], _MOST_GAS, 2 * self.base_fee_wei, 0)
+            self.rpc.call("evm_mine", hex(at_s))
+            assert somebody.receipt(sent).ok
+        return at_s
+
+    def holds(self, assets: list[str]) -> dict[str, int]:
+        return {"eth": self.wallet.eth()} | {asset: self.wallet.tokens(asset) for asset in assets}
+
+    def mined(self, steps: list[Step], gas: int, at_s: int) -> list[Receipt]:
+        """These in one block of that second."""
+        sent = self.wallet.queue(steps, gas, 2 * self.base_fee_wei, 0)
+        self.rpc.call("evm_mine", hex(at_s))
+        return [self.wallet.receipt(one) for one in sent]
+
+    def sells(self, token: str, spots: list[Spot], bought_s: int) -> dict[tuple[int, int, int], Fill]:
+        found = {}
+        for number, spot in enumerate(spots):
+            for delay_s, share_bps in [*((d, 10_000) for d in DELAYS_S), (13, 5000)]:
+                snapshot = self.rpc.call("evm_snapshot")
+                found[number, delay_s, share_bps] = self._sell(token, spot, bought_s + delay_s, share_bps)
+                assert self.rpc.call("evm_revert", snapshot)
+        return found
+
+    def _approval_gas(self, approvals: list[Step]) -> int:
+        """Half as much again as the dearest takes, as wallets set it."""
+        calls = ({"from": self.wallet.address, "to": one.to, "data": one.data} for one in approvals)
+        return max(int(self.rpc.call("eth_estimateGas", call), 16) for call in calls) * 3 // 2
+
+    def _sell(self, token: str, spot: Spot, at_s: int, share_bps: int) -> Fill:
+        wallet = self.wallet
+        held = wallet.tokens(token, at_s)
+        *approvals, swap = sell_steps(wallet, token, spot, held * share_bps // 10_000)
+        self.mined(approvals, self._approval_gas(approvals), at_s - _APPROVED_S)
+        paid_in = spot.quote if spot.place is None else paid_out_in(spot.place)
+        money = wallet.money(paid_in)
+        (done,) = self.mined([swap], _MOST_GAS, at_s)
+        if not done.ok:
+            return Fill(False, held_raw=held)
+        gas_wei = done.gas_wei if paid_in == "eth" else 0
+        back = wallet.money(paid_in) - money + gas_wei
+        return replace(Fill(True), sold_raw=held - wallet.tokens(token), back_raw=back, held_raw=held)

@@ -1,0 +1,445 @@
+"""What became of a wallet's own calls: each code, in the decided order, with and without gaps."""
+
+from dataclasses import replace
+from itertools import permutations
+from random import Random
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain.evidence import Bought, Buy, Cell, CellOutcome, Missing, Refused, Sold
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.readings import read_venue
+from roundtrip.domain.trade import (
+    LEVELS,
+    WORST_FIRST,
+    Allowance,
+    CallResult,
+    Changed,
+    Exit,
+    ExitFinding,
+    Outcome,
+    code_of_loss,
+    find_exit,
+    judge_trade,
+)
+from roundtrip.domain.trade_sentences import opening, reason, sentence
+from roundtrip.domain.types import Address
+from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, TOKEN, sold
+from unit.domain.trades import GRID, filled, grid, ran, received, refused_grid, some_exit, way
+
+Seeds = st.integers(0, 10**9)
+SPENDER, OTHER = Address("0x" + "44" * 20), Address("0x" + "55" * 20)
+FAILED = CallResult(False, 30_000, "paused")
+DONE = CallResult(True, 30_000, None)
+TRADED = Changed(spent=True, received=True)
+
+
+def code(one: Exit) -> str:
+    return find_exit(one, POLICY).code
+
+
+def of(code_: str, loss_bps: int | None = None) -> ExitFinding:
+    gap = NODE if code_ == "unproven" else None
+    return ExitFinding(received(way()), code_, loss_bps=loss_bps, missing=gap)
+
+
+def text_of(one: Exit) -> str:
+    found = find_exit(one, POLICY)
+    return sentence(judge_trade(ran(), (found,), TRADED, POLICY), ran(), None, POLICY)
+
+
+def test_the_levels_are_those_of_the_specification() -> None:
+    assert dict(LEVELS) == {
+        "ok": "ok",
+        "tx_reverts": "warn",
+        "cannot_sell": "danger",
+        "heavy_loss": "danger",
+        "high_loss": "warn",
+        "nothing_received": "warn",
+        "no_route": "unknown",
+        "unproven": "unknown",
+    }
+
+
+# --- one received token ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss_bps", "expected"),
+    [
+        (-300, "ok"), (0, "ok"), (1499, "ok"), (1500, "high_loss"), (1501, "high_loss"),
+        (4999, "high_loss"), (5000, "heavy_loss"), (10_000, "heavy_loss"),
+    ],
+)  # fmt: skip
+def test_the_lines(loss_bps: int, expected: str) -> None:
+    found = find_exit(received(way(cells=grid(loss_bps))), POLICY)
+    assert (found.code, found.loss_bps) == (expected, loss_bps)
+    assert code_of_loss(loss_bps, POLICY) == expected
+
+
+@pytest.mark.parametrize("name", ["full", "full_again", "hour", "hour_again", "day", "day_again"])
+def test_the_worst_of_the_sells_that_count_decides(name: str) -> None:
+    assert code(received(way(cells=grid(60, **{name: sold(5000)})))) == "heavy_loss"
+    assert code(received(way(cells=grid(60, **{name: sold(1500)})))) == "high_loss"
+
+
+@pytest.mark.parametrize("name", ["half", "sliver", "handed_on", "half_handed_on"])
+def test_what_nobody_needs_where_all_of_it_sells_decides_nothing(name: str) -> None:
+    for outcome in (NO_MONEY, NODE, sold(9000, GRID[name].share_bps)):
+        assert code(received(way(cells=grid(60, **{name: outcome})))) == "ok"
+
+
+def test_refused_everywhere_it_cannot_be_sold() -> None:
+    found = find_exit(received(way(cells=refused_grid())), POLICY)
+    assert (found.code, found.loss_bps) == ("cannot_sell", None)
+
+
+@pytest.mark.parametrize("share_bps", [1, 100, 4999])
+def test_less_than_half_of_it_is_not_sold(share_bps: int) -> None:
+    part = sold(60, share_bps, 10_000)
+    every = {name: part for name in GRID if GRID[name].share_bps == 10_000}
+    assert code(received(way(cells=refused_grid(**every)))) == "cannot_sell"
+
+
+@pytest.mark.parametrize(
+    ("share_bps", "loss_bps", "expected"),
+    [(5000, 60, "heavy_loss"), (5100, 0, "high_loss"), (8600, 0, "ok"), (8500, 0, "high_loss")],
+)
+def test_what_does_not_sell_is_lost(share_bps: int, loss_bps: int, expected: str) -> None:
+    part = sold(loss_bps, share_bps, 10_000)
+    every = {name: part for name in GRID if GRID[name].share_bps == 10_000}
+    assert code(received(way(cells=grid(60, **every)))) == expected
+
+
+@pytest.mark.parametrize("names", [("hour", "hour_again"), ("day", "day_again"), ("hour", "day")])
+def test_what_sells_now_and_not_within_a_day_is_a_high_loss_at_least(names: tuple[str, ...]) -> None:
+    gone = dict.fromkeys(names, NO_MONEY)
+    found = find_exit(received(way(cells=grid(60, **gone))), POLICY)
+    assert (found.code, found.loss_bps) == ("high_loss", 1500)
+    assert code(received(way(cells=grid(5000, **gone)))) == "heavy_loss"
+
+
+def test_what_sells_later_only_is_judged_by_the_later_sells() -> None:
+    cooling = dict.fromkeys(("full", "full_again", "half", "sliver", "handed_on", "half_handed_on"), NO_MONEY)
+    assert code(received(way(cells=grid(60, **cooling)))) == "ok"
+    assert code(received(way(cells=grid(1500, **cooling)))) == "high_loss"
+    assert code(received(way(cells=grid(5000, **cooling)))) == "heavy_loss"
+
+
+@pytest.mark.parametrize("at", ["full_again", "hour_again", "day_again"])
+def test_what_sells_in_one_block_and_not_in_another_like_it_cannot_be_sold(at: str) -> None:
+    assert code(received(way(cells=grid(60, **{at: NO_MONEY})))) == "cannot_sell"
+
+
+def test_a_refusal_of_the_first_wallet_alone_is_a_plain_refusal() -> None:
+    assert code(received(way(cells=grid(60, full=NO_MONEY)))) == "ok"
+
+
+def test_what_cost_nothing_and_sells_is_ok() -> None:
+    cells = tuple(
+        Cell(c.probe, replace(c.outcome, paid_raw=0)) for c in grid() if isinstance(c.outcome, Sold)
+    )
+    free = replace(way(cells=cells), buys=(Buy("probe", 0, Bought(0, BOUGHT_RAW, 0, 140_000)),))
+    assert code(received(free)) == "ok"
+    assert code(received(replace(free, cells=refused_grid()))) == "cannot_sell"
+
+
+def test_without_a_place_to_sell_there_is_no_route() -> None:
+    assert code(received()) == "no_route"
+
+
+def test_without_a_price_of_what_was_spent_there_is_no_route_but_a_trap_stays_one() -> None:
+    assert code(received(way(), paid_known=False)) == "no_route"
+    assert code(received(way(cells=refused_grid()), paid_known=False)) == "cannot_sell"
+    assert find_exit(received(way(), paid_known=False), POLICY).loss_bps is None
+
+
+def test_a_token_that_could_not_be_looked_at_is_unproven() -> None:
+    found = find_exit(received(gap=NODE), POLICY)
+    assert (found.code, found.missing) == ("unproven", NODE)
+
+
+def test_it_is_sold_where_that_loses_least() -> None:
+    good, dear, trap = way(cells=grid(60)), way(cells=grid(3000)), way(cells=refused_grid())
+    for venues in permutations((good, dear, trap)):
+        found = find_exit(received(*venues), POLICY)
+        assert (found.code, found.venue, found.loss_bps) == ("ok", good, 60)
+    assert code(received(dear, trap)) == "high_loss"
+
+
+def test_of_two_places_of_one_code_the_cheaper_one_is_shown() -> None:
+    found = find_exit(received(way(cells=grid(300)), way(cells=grid(61))), POLICY)
+    assert found.loss_bps == 61
+
+
+def test_the_sell_that_is_shown_is_the_worse_one_straight_back() -> None:
+    found = find_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
+    assert found.shown() == sold(100)
+    later = find_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
+    assert later.shown() == sold(60)
+    assert find_exit(received(), POLICY).shown() is None
+
+
+# --- gaps ------------------------------------------------------------------------------------------
+
+_FILLINGS, _WITNESSES = 60, 3000
+
+
+def changed_by_filling(seed: int, venues: int) -> tuple[Exit, Exit] | None:
+    """A token called proven, and a filling of its gaps that gives another code."""
+    rng = Random(seed)
+    gappy = some_exit(rng, venues, 3)
+    proven = code(gappy)
+    assume(proven != "unproven")
+    return next(
+        ((gappy, full) for full in (filled(rng, gappy) for _ in range(_FILLINGS)) if code(full) != proven),
+        None,
+    )
+
+
+@pytest.mark.parametrize("venues", [1, 3])
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(seed=Seeds)
+def test_a_proven_code_survives_every_filling(venues: int, seed: int) -> None:
+    assert changed_by_filling(seed, venues) is None
+
+
+def only_code(seed: int, venues: int) -> str | None:
+    """The one code that every filling gives though the token is called unproven."""
+    rng = Random(seed)
+    gappy = some_exit(rng, venues, 3)
+    assume(code(gappy) == "unproven")
+    seen: set[str] = set()
+    for _ in range(_WITNESSES):
+        seen.add(code(filled(rng, gappy)))
+        if len(seen) > 1:
+            return None
+    return seen.pop()
+
+
+@pytest.mark.parametrize("venues", [1, 3])
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(seed=Seeds)
+def test_an_unproven_code_has_two_fillings_that_differ(venues: int, seed: int) -> None:
+    assert only_code(seed, venues) is None
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(seed=Seeds)
+def test_nothing_is_unproven_without_a_gap(seed: int) -> None:
+    assert code(some_exit(Random(seed), 3, 0)) != "unproven"
+
+
+def test_a_lost_full_sell_beside_a_half_that_sold_is_not_ok() -> None:
+    # All of it may sell, and for next to nothing.
+    gappy = received(way(cells=grid(60, full=NODE, full_again=NODE)))
+    assert code(received(way(cells=grid(60, full=sold(9000), full_again=sold(9000))))) == "heavy_loss"
+    assert code(gappy) == "unproven"
+
+
+def test_a_lost_later_sell_may_be_worse_than_no_sell() -> None:
+    assert code(received(way(cells=grid(2000, hour=sold(9000))))) == "heavy_loss"
+    assert code(received(way(cells=grid(2000, hour=NODE)))) == "unproven"
+
+
+@pytest.mark.parametrize("name", ["full", "full_again", "hour", "hour_again", "day", "day_again"])
+def test_a_lost_sell_that_counts_leaves_it_unproven(name: str) -> None:
+    found = find_exit(received(way(cells=grid(60, **{name: NODE}))), POLICY)
+    assert (found.code, found.missing) == ("unproven", NODE)
+
+
+def test_a_lost_place_beside_a_good_one_changes_nothing() -> None:
+    lost = way(cells=grid(**dict.fromkeys(GRID, NODE)))
+    assert code(received(way(), lost)) == "ok"
+    assert code(received(lost)) == "unproven"
+
+
+def test_the_gap_that_is_named_is_whose_fault_it_is() -> None:
+    assert find_exit(received(way(cells=grid(60, day=ITS_OWN))), POLICY).missing == ITS_OWN
+
+
+# --- the whole trade -------------------------------------------------------------------------------
+
+
+def test_the_decided_order() -> None:
+    """Of several tokens the worst decides; a call that fails and what is not known go before them."""
+    order = ("unproven", *WORST_FIRST)
+    assert order == ("unproven", "cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
+    for number, worse in enumerate(order):
+        for better in order[number:]:
+            for pair in permutations((of(worse), of(better))):
+                assert judge_trade(ran(), pair, TRADED, POLICY).code == worse
+
+
+@pytest.mark.parametrize("exit_code", ["unproven", *WORST_FIRST])
+def test_a_call_that_fails_goes_before_everything(exit_code: str) -> None:
+    failing = ran(DONE, FAILED, DONE)
+    assert judge_trade(failing, (of(exit_code),), TRADED, POLICY) == Outcome("tx_reverts")
+    short = Changed(spent=True, received=True, short=True)
+    assert judge_trade(ran(), (of(exit_code),), short, POLICY) == Outcome("tx_reverts")
+
+
+def test_of_two_tokens_of_one_code_the_greater_loss_decides() -> None:
+    found = judge_trade(ran(), (of("high_loss", 1600), of("high_loss", 4000)), TRADED, POLICY)
+    assert found.decided is not None
+    assert found.decided.loss_bps == 4000
+
+
+def test_an_unproven_trade_says_whose_fault_it_is() -> None:
+    found = judge_trade(ran(), (of("cannot_sell"), of("unproven")), TRADED, POLICY)
+    assert (found.code, found.level(), found.missing) == ("unproven", "unknown", NODE)
+
+
+@pytest.mark.parametrize(
+    ("spent", "received_", "expected"),
+    [
+        (True, False, "nothing_received"), (True, True, "ok"), (False, True, "ok"), (False, False, "ok"),
+    ],
+)  # fmt: skip
+def test_without_a_received_token(spent: bool, received_: bool, expected: str) -> None:
+    assert judge_trade(ran(), (), Changed(spent, received_), POLICY).code == expected
+
+
+@pytest.mark.parametrize(
+    ("lost_bps", "expected"),
+    [(-50, "ok"), (1499, "ok"), (1500, "high_loss"), (4999, "high_loss"), (5000, "heavy_loss")],
+)
+def test_money_changed_into_money_has_the_same_lines(lost_bps: int, expected: str) -> None:
+    assert judge_trade(ran(), (), Changed(True, True, lost_bps=lost_bps), POLICY).code == expected
+
+
+def test_a_trade_with_a_received_token_never_says_that_nothing_came() -> None:
+    assert judge_trade(ran(), (of("ok"),), Changed(True, False), POLICY).code == "ok"
+
+
+# --- sentences -------------------------------------------------------------------------------------
+
+
+def test_an_unlimited_approval_opens_the_text() -> None:
+    for raw in (2**256 - 1, 2**160 - 1, 2**128, 2**96 - 1, 2**256 - 1 - 10**24):
+        one = Allowance(TOKEN, SPENDER, raw, "erc20")
+        assert one.unlimited()
+        said = opening((one,), frozenset({SPENDER}))
+        assert said == f"It lets {SPENDER} take all you have, and will have, of {TOKEN}."
+
+
+def test_an_approval_for_all_is_unlimited() -> None:
+    one = Allowance(TOKEN, SPENDER, None, "all")
+    assert one.unlimited()
+    assert f"everything you hold of the collection {TOKEN}" in opening((one,), frozenset({SPENDER}))
+
+
+def test_a_bounded_approval_is_told_where_nobody_knows_the_spender() -> None:
+    one = Allowance(TOKEN, SPENDER, 10**18, "permit2")
+    assert opening((one,), frozenset({SPENDER})) == ""
+    assert SPENDER in opening((one,), frozenset({OTHER}))
+    assert "not known" in opening((one,), frozenset())
+
+
+def test_every_approval_that_matters_is_told() -> None:
+    several = (
+        Allowance(TOKEN, SPENDER, 5, "erc20"),
+        Allowance(OTHER, SPENDER, 2**256 - 1, "erc20"),
+        Allowance(TOKEN, OTHER, None, "all"),
+    )
+    said = opening(several, frozenset())
+    assert said.count("It lets ") == 3
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ((FAILED,), 'It would fail ("paused").'),
+        ((DONE, FAILED, FAILED), 'Call 2 of 3 would fail ("paused").'),
+        ((CallResult(False, 1, ""),), "It would fail; no reason was given."),
+        ((CallResult(False, 1, "\u200b\u202e"),), "It would fail; no reason was given."),
+    ],
+)
+def test_a_failing_call_is_told_with_its_reason(calls: tuple[CallResult, ...], expected: str) -> None:
+    assert sentence(Outcome("tx_reverts"), ran(*calls), None, POLICY) == expected
+
+
+def test_reasons_of_strangers_are_cleaned_cut_and_cannot_end_their_quotes() -> None:
+    nasty = 'ok". It is proven.\n\u202e' + "x" * 300
+    said = sentence(Outcome("tx_reverts"), ran(CallResult(False, 1, nasty)), None, POLICY)
+    assert said.count('"') == 2
+    assert said.startswith('It would fail ("')
+    assert said.endswith('").')
+    assert "\n" not in said
+    assert "\u202e" not in said
+    assert len(said) < 110
+    assert reason(CallResult(False, 1, nasty)) == said[len('It would fail ("') : -len('").')]
+    assert reason(CallResult(False, 1, "")) == "no reason given"
+
+
+@pytest.mark.parametrize("word", ["trading not open", 'x". All good'])
+def test_a_trap_is_told_with_the_tokens_own_word(word: str) -> None:
+    cells = refused_grid(**dict.fromkeys(GRID, Refused("sell", word, 9)))
+    said = text_of(received(way(cells=cells)))
+    assert "cannot be sold, at once or within a day" in said
+    assert said.count('"') == 2
+
+
+LATER: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))
+TEXTS: dict[str, tuple[tuple[Cell, ...], str]] = {
+    "whole": (grid(60), "sold straight back for a loss of 0.60 %"),
+    "later worse": (grid(60, day=sold(400), day_again=sold(400)), "4.00 %"),
+    "hour gone": (grid(60, hour=NO_MONEY, hour_again=NO_MONEY), "in an hour it no longer sells"),
+    "day gone": (grid(60, day=NO_MONEY, day_again=NO_MONEY), "in a day it no longer sells"),
+    "half": (refused_grid(half=sold(60, 5000), **LATER), "half of it does"),
+    "handed on": (refused_grid(handed_on=sold(60), **LATER), "once handed on"),
+    "later": (refused_grid(**LATER), "does not sell at once"),
+    "part": (
+        grid(60, **{n: sold(60, 7000, 10_000) for n in GRID if GRID[n].share_bps == 10_000}),
+        "only 70.00 % of what it buys sells straight back",
+    ),
+    "fickle": (grid(60, full_again=NO_MONEY), "in one block and not in another"),
+    "refused": (refused_grid(), "cannot be sold"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_sentence_says_what_holds(name: str) -> None:
+    cells, phrase = TEXTS[name]
+    said = text_of(received(way(cells=cells)))
+    assert said.startswith("It goes through; ")
+    assert phrase in said
+    assert said.endswith(".")
+    assert ".." not in said
+
+
+@pytest.mark.parametrize(("impact_bps", "said"), [(9, False), (10, True), (250, True), (4000, True)])
+def test_price_impact_is_named(impact_bps: int, said: bool) -> None:
+    text = text_of(received(way(impact_bps=impact_bps)))
+    assert ("less for its money" in text) is said
+    reading = read_venue(way(impact_bps=impact_bps), POLICY)
+    assert reading.impact_bps == impact_bps
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(seed=Seeds)
+def test_no_sentence_ever_says_safe(seed: int) -> None:
+    rng = Random(seed)
+    found = find_exit(some_exit(rng, 2, 2), POLICY)
+    allowed = tuple(
+        Allowance(TOKEN, rng.choice((SPENDER, OTHER)), rng.choice((None, 1, 2**256 - 1)), "erc20")
+        for _ in range(rng.randint(0, 3))
+    )
+    calls = ran(*(DONE,) * rng.randint(1, 6), allowances=allowed)
+    outcome = judge_trade(calls, (found,), TRADED, POLICY)
+    said = opening(allowed, frozenset({OTHER})) + sentence(outcome, calls, None, POLICY)
+    assert "safe" not in said.lower()
+    assert said.endswith(".")
+
+
+def test_what_has_no_price_and_what_has_no_place_are_told_apart() -> None:
+    assert "no pool was found" in text_of(received())
+    assert "no known price" in text_of(received(way(), paid_known=False))
+
+
+def test_an_unproven_trade_is_no_pass() -> None:
+    assert "This is not a pass" in text_of(received(way(cells=grid(60, day=NODE))))
+    outcome = Outcome("unproven", missing=Missing("node", "the node timed out"))
+    assert "the node timed out" in sentence(outcome, ran(), None, POLICY)
