@@ -272,7 +272,9 @@ def after_plan(
     after, *rest = exit_blocks(out, setting, environment, probe, held_raw, bought_on=out, clear_first=True)
     sweep = out.file.plan_sweep(setting.contracts, environment.reader)
     limit = setting.policy.transfer_gas_limit
-    swept = () if sweep is None else (Step("sweep", environment.reader, sweep, limit),)
+    swept = (
+        () if sweep is None or sweep.to == own.wallet else (Step("sweep", environment.reader, sweep, limit),)
+    )
     given = () if own.later_wei is None else ((own.wallet, own.later_wei),)
     after = replace(after, steps=(*swept, *after.steps), balances=(*after.balances, *given))
     return Plan(environment, (first, *opened, after, *rest))

@@ -158,11 +158,20 @@ class Written:
     does: tuple[str, ...]
     calls: tuple[Call, ...]
     already: tuple[str, ...]
+    clear_first: bool
 
 
-def write(desk: Desk, place: Place, amount_raw: int, terms: Terms, clear_first: bool = False) -> Written:
+def write(
+    desk: Desk,
+    place: Place,
+    amount_raw: int,
+    terms: Terms,
+    clear_first: bool = False,
+    taxed: bool = False,
+) -> Written:
     """The steps that spend ``amount_raw``. Approvals are for exactly that; those that the wallet gave already
-    are left out. ``clear_first``: an allowance that is there and too small is set to zero before."""
+    are left out. ``clear_first``: an allowance that is there and too small is set to zero before. ``taxed``:
+    less arrives than the pool puts out."""
     venue, contracts = place.venue, desk.ctx.contracts
     plan = place.file.plan_buy if desk.side == "buy" else place.file.plan_sell
     *approvals, trade = plan(venue, desk.token(), contracts, amount_raw, desk.wallet, terms=terms)
@@ -181,16 +190,17 @@ def write(desk: Desk, place: Place, amount_raw: int, terms: Terms, clear_first: 
             calls.append(Call(approval.to, abi.call(erc20.APPROVE, pair.spender, 0)))
         does.append(f"Let {name} take exactly {amount}, and no more.")
         calls.append(approval)
-    does.append(_trade_text(desk, venue, amount, terms))
-    return Written(place, amount_raw, tuple(does), (*calls, trade), tuple(already))
+    does.append(_trade_text(desk, venue, amount, terms, taxed))
+    return Written(place, amount_raw, tuple(does), (*calls, trade), tuple(already), clear_first)
 
 
-def takes_back(call: Call) -> bool:
-    """True for an approval of nothing."""
-    return call.data.startswith(erc20.APPROVE) and abi.uint_at(bytes.fromhex(call.data[10:]), 1) == 0
+def kind_of(call: Call) -> tuple[Address, str, bool]:
+    """What a step is: whom it calls, which function, and whether it is an approval of nothing."""
+    approves = call.data.startswith(erc20.APPROVE)
+    return call.to, call.data[:10], approves and abi.uint_at(bytes.fromhex(call.data[10:]), 1) == 0
 
 
-def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms) -> str:
+def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms, taxed: bool) -> str:
     least = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
     at = venue.pool or venue.pool_id
     kind = {"amm_v3": "v3 pool", "amm_v4": "v4 pool", "launchpad_curve": "curve"}.get(
@@ -198,7 +208,13 @@ def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms) -> str:
     )
     verb = "Buy with" if desk.side == "buy" else "Sell"
     name = "tokens" if desk.side == "buy" else pays(venue)
-    return f"{verb} {amount} on the {kind} {at}, for at least {least} ({terms.min_raw} base units) {name}."
+    said = f"{verb} {amount} on the {kind} {at}"
+    if taxed:
+        return (
+            f"{said}; the pool puts out at least {least} ({terms.min_raw} base units) {name}, of which the "
+            "token takes its tax."
+        )
+    return f"{said}, for at least {least} ({terms.min_raw} base units) {name}."
 
 
 def _paid_name(desk: Desk, venue: Venue) -> str:
@@ -238,6 +254,14 @@ class Rehearsed:
     came_raw: int
     put_out_raw: int
     moved: Moved
+    left_raw: int = 0
+    """What the trade did not take of what its own approval allows."""
+
+    def taken_raw(self, side: Side) -> int:
+        """What the venue takes of what was to be spent. What a token moves beyond or below what it was asked
+        to is its own doing."""
+        amount_raw = self.written.amount_raw
+        return min(self.spent_raw, amount_raw) if side == "buy" else amount_raw - self.left_raw
 
 
 def wallet_calls_of(
@@ -272,9 +296,12 @@ def _funding(desk: Desk, written: Written) -> tuple[Call, ...]:
 
 
 def watched_of(desk: Desk, venue: Venue) -> Watched:
-    """The token, and the money where that is one."""
+    """The token, and the money where that is one; and what a swap router may take of what is sold."""
     money = _money(venue)
-    return Watched((desk.token(),) if money == ZERO_ADDRESS else (desk.token(), money), ())
+    tokens = (desk.token(),) if money == ZERO_ADDRESS else (desk.token(), money)
+    sells_v3 = desk.side == "sell" and venue.kind == "amm_v3"
+    pairs = (Pair(desk.token(), desk.ctx.contracts.swap_router02),) if sells_v3 else ()
+    return Watched(tokens, pairs)
 
 
 def rehearsal_plan(desk: Desk, written: Written) -> Plan:
@@ -291,7 +318,7 @@ def run_plan(desk: Desk, written: Written, own: WalletCalls, asked: tuple[Call, 
     comes first."""
     place, env = written.place, desk.environment()
     sweep = place.file.plan_sweep(desk.ctx.contracts, env.reader)
-    swept = () if sweep is None else (sweep,)
+    swept = () if sweep is None or sweep.to == desk.wallet else (sweep,)
     look, setting = watched_of(desk, place.venue), desk.opened.run.setting
     return wallet_calls.run_plan(own, look, setting, env, asked, swept)
 
@@ -317,7 +344,13 @@ def read_rehearsal(
     if asked is not None and not told:
         return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
     token = next(one for one in ran.moved if one.asset == desk.token())
-    return Rehearsed(written, ran, -gone, come, told or come, token)
+    left_raw = _left(results, look) if len(written.calls) > 1 else 0
+    return Rehearsed(written, ran, -gone, come, told or come, token, min(left_raw, written.amount_raw - 1))
+
+
+def _left(results: Results, look: Watched) -> int:
+    found = results["after-pair-0"] if look.pairs else None
+    return (abi.uint_at(found.data, 0) or 0) if found is not None and found.ok else 0
 
 
 def _change(ran: Ran, asset: Address) -> int:

@@ -13,9 +13,9 @@ import msgspec
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.simulate import build, read
 from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Launch, Missing
+from roundtrip.domain.evidence import Launch, Missing, Refused
 from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.trade import Moved, find_exit
+from roundtrip.domain.trade import ExitFinding, Moved, find_exit
 from roundtrip.domain.types import BPS, Address
 from roundtrip.venues.base import Terms
 
@@ -28,10 +28,12 @@ from .money import ETH_DECIMALS, parse_amount
 from .own_run import GAS_SLACK, PLENTY_WEI
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .prepare_present import Final, present
-from .rehearsal import Rehearsals, best_buy, best_sell, paid_with, rehearse, tradable
+from .rehearsal import NO_LIQUIDITY, Rehearsals, all_dry, best_buy, best_sell, paid_with, rehearse, tradable
 from .sell_back import brought, sold_back
 
 VALID_S = 20 * 60
+_MOST_DECIMALS = 36
+"""As many as any token here may have; what it really has is seen when it has been asked."""
 
 
 async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> Answered[PreparedTrade]:
@@ -52,7 +54,7 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[Prep
     """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
     share = params.share()
     if share is None:
-        parse_amount(params.amount or "", 77, "the token")
+        parse_amount(params.amount or "", _MOST_DECIMALS, "the token")
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(desk, params, share)
@@ -78,7 +80,9 @@ async def _at_desk(
     found, answers = await at_once(opened(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     decimals = found.first.facts.decimals
-    _istradable(side, found)
+    _check_tradable(side, found)
+    if isinstance(decimals, Missing):
+        raise NodeFault(decimals.why)
     return Desk(
         ctx=ctx,
         head=head,
@@ -88,12 +92,12 @@ async def _at_desk(
         holdings=desks.read_holdings(answers, pairs, ctx.chain_id),
         # The chain's clock decides, where it is ahead of ours.
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + VALID_S,
-        decimals=decimals if isinstance(decimals, int) else 0,
+        decimals=decimals or 0,
         fund=fund,
     )
 
 
-def _istradable(side: Side, token: Opened) -> None:
+def _check_tradable(side: Side, token: Opened) -> None:
     """Raises CallerFault where there is no token, or no money that trades are written in."""
     facts, launch = token.first.facts, token.first.launch
     no_token = facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None
@@ -107,8 +111,6 @@ def _istradable(side: Side, token: Opened) -> None:
     there = [tried.place.venue for tried in token.first.venues if tried.there()]
     if there and all(pays(venue) is None for venue in there):
         raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
-    if there:
-        raise CallerFault("no_route", "None of its pools holds liquidity to trade with.")
     if isinstance(launch, Launch) and launch.closed():
         raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
     raise CallerFault("no_route", "No pool trades this token.")
@@ -133,6 +135,8 @@ _LEAST_WEI_A_UNIT = 10**6
 def _sold_raw(desk: Desk, params: PrepareSellParams, share: Decimal | None) -> int:
     """Base units to sell. Raises CallerFault."""
     held_raw = desk.holdings.asset_raw
+    if held_raw == 0 and all_dry(desk.opened):
+        raise CallerFault("no_route", NO_LIQUIDITY)
     if held_raw == 0:
         raise CallerFault("nothing_to_sell", "The wallet holds none of this token.")
     if share is None:
@@ -159,35 +163,44 @@ async def _finished(
     if min_raw == 0:
         raise CallerFault(*_TOO_SMALL[desk.side])
     place, terms = one.written.place, Terms(least_raw, desk.deadline_s)
-    amount_raw = one.written.amount_raw
-    if desk.side == "buy":
-        # What the venue does not take is not sent: near its end a curve is paid what is left of it.
-        amount_raw = min(one.spent_raw, amount_raw)
-    final = write(desk, place, amount_raw, terms, clear_first=place.venue not in tried.raisable)
-    own = desks.wallet_calls_of(desk, final, _limits(desk, one, final), one.ran)
-    plan = desks.run_plan(desk, final, own)
-    asked = [build(plan, desk.head.block, desk.ctx.dialect), _estimate(desk, final)]
+    # What the venue does not take is not sent: near its end a curve is paid what is left of it.
+    taxed, amount_raw = one.put_out_raw != one.came_raw, one.taken_raw(desk.side)
+    final = write(desk, place, amount_raw, terms, one.written.clear_first, taxed)
+    owns = [desks.wallet_calls_of(desk, final, limits, one.ran) for limits in _limits(desk, one, final)]
+    plans = [desks.run_plan(desk, final, own) for own in owns]
+    asked = [*(build(plan, desk.head.block, desk.ctx.dialect) for plan in plans), _estimate(desk, final)]
     running, selling = Meter(), Meter()
     bought = [brought(desk.opened, one.moved, _sure(one, amount_raw))] if desk.side == "buy" else []
-    (simulated, estimated), sold = await at_once(
-        desk.ctx.node.batch(asked, running), sold_back(own, bought, selling)
+    (*simulated, estimated), sold = await at_once(
+        desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling)
     )
     meter.add(running, selling)
-    results = read(plan, simulated, desk.head.block, desk.ctx.dialect)
-    done = desks.read_rehearsal(desk, final, own, results)
+    runs = [
+        desks.read_rehearsal(desk, final, own, read(plan, told, desk.head.block, desk.ctx.dialect))
+        for own, plan, told in zip(owns, plans, simulated, strict=True)
+    ]
+    done = next((run for run in runs if isinstance(run, Rehearsed)), runs[0])
     if isinstance(done, Missing):
         raise NodeFault(done.why)
     if isinstance(done, CallerFault):
         raise done
+    if done.came_raw * BPS > one.came_raw * (BPS + slippage_bps):
+        # The minimum was taken from the first run: now it would protect too little.
+        raise NodeFault("it told of the same trade twice, and not the same")
     if done.came_raw < min_raw:
         raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
     paid_wei = quote_in_wei(done.spent_raw, place.venue.quote, desk.opened.run.setting.market)
+    limits = next(own.gas_limits for own, run in zip(owns, runs, strict=True) if run is done)
     exits = [find_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
+    if exits and _is_dust(exits[0]):
+        raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
     answer = present(
         desk,
         Final(
             done=done,
             min_raw=min_raw,
+            # Where half as much again as it takes is not enough, it is what was.
+            gas_limits=limits if done is not runs[0] else (0,) * len(limits),
             slippage_bps=slippage_bps,
             cut=amount_raw < one.written.amount_raw,
             first_gas=_estimated(estimated),
@@ -208,20 +221,28 @@ _TOO_SMALL = {
 }
 
 
+def _is_dust(found: ExitFinding) -> bool:
+    """True where a curve pays nothing for what was bought."""
+    refused = found.reading.full if found.reading is not None else None
+    return found.code == "cannot_sell" and isinstance(refused, Refused) and refused.reason == "ZeroAmount"
+
+
 def _sure(one: Rehearsed, amount_raw: int) -> Moved:
     """What is there to be sold for sure: where less is spent than was rehearsed a rounding may be missing."""
     cut_raw = one.moved.raw // 10**6 if amount_raw < one.written.amount_raw else 0
     return replace(one.moved, raw=one.moved.raw - cut_raw)
 
 
-def _limits(desk: Desk, one: Rehearsed, final: Written) -> tuple[int, ...]:
-    """Half as much again as each step took when it was rehearsed."""
-    took = list(zip(one.written.calls, one.ran.calls, strict=True))
-    if len(final.calls) < len(took):
-        # The final form takes no allowance back first.
-        took = [(call, came) for call, came in took if not desks.takes_back(call)]
-    most = desk.ctx.policy.buy_gas_limit
-    return tuple(min(most, came.gas_used * 3 // 2 + GAS_SLACK) for _, came in took)
+def _limits(desk: Desk, one: Rehearsed, final: Written) -> list[tuple[int, ...]]:
+    """Half as much again as each step took when it was rehearsed; then more, where more is to be left."""
+    most, policy = desk.ctx.policy.buy_gas_limit, desk.ctx.policy
+    took = [
+        (desks.kind_of(call), min(most, came.gas_used * 3 // 2 + GAS_SLACK))
+        for call, came in zip(one.written.calls, one.ran.calls, strict=True)
+    ]
+    least = tuple(next(gas for kind, gas in took if kind == desks.kind_of(call)) for call in final.calls)
+    more = [limit for limit in policy.sell_gas_ladder if limit > max(least)]
+    return [least, *((*least[:-1], limit) for limit in more)]
 
 
 def _estimate(desk: Desk, final: Written) -> RpcCall:

@@ -15,17 +15,22 @@ from .money import Amount, amount
 from .prepare_answer import Expected, PreparedTrade, StepAnswer, TokenOf, TradeVenue
 from .simulate_answer import ShortCheck, TradeVerdict, sell_back, short_check
 
-_ADVISORY = "A curve knows no deadline: validUntil is advice, and only the minimum holds."
+_ADVISORY = (
+    "A curve knows no deadline: validUntil is advice. Near its end it may fill a part only, at no worse "
+    "price than the minimum's; the rest comes back."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Final:
     """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes no more than
-    this of what was asked for; ``first_gas``: the node's own estimate of the first step, where it gave one;
-    ``exit``: what came of selling, after a buy; ``impact_bps``: of a sell, against a small one."""
+    this of what was asked for; ``gas_limits``: what each step needs at least, where its own gas does not
+    tell; ``first_gas``: the node's own estimate of the first step, where it gave one; ``exit``: what came of
+    selling, after a buy; ``impact_bps``: of a sell, against a small one."""
 
     done: Rehearsed
     min_raw: int
+    gas_limits: tuple[int, ...]
     slippage_bps: int
     cut: bool
     first_gas: int | None
@@ -90,17 +95,14 @@ def _expected(desk: Desk, final: Final) -> Expected:
 def _steps(desk: Desk, final: Final) -> list[StepAnswer]:
     written, found = final.done.written, []
     dialect = desk.ctx.dialect
-    for n, (does, call, came) in enumerate(
-        zip(written.does, written.calls, final.done.ran.calls, strict=True), start=1
+    for n, (does, call, came, least) in enumerate(
+        zip(written.does, written.calls, final.done.ran.calls, final.gas_limits, strict=True), start=1
     ):
         gas = came.gas_used * 3 // 2 + dialect.layer_one_gas(call.data)
         if n == 1 and final.first_gas is not None:
             gas = max(gas, final.first_gas)
-        found.append(
-            StepAnswer(
-                n, does, call.to, call.data, str(call.value_wei), min(desk.ctx.policy.buy_gas_limit, gas)
-            )
-        )
+        gas = min(desk.ctx.policy.buy_gas_limit, max(gas, least))
+        found.append(StepAnswer(n, does, call.to, call.data, str(call.value_wei), gas))
     return found
 
 

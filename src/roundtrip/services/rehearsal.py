@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc import Meter
-from roundtrip.chain.simulate import Plan, PlannedBlock, Results, Step
+from roundtrip.chain.simulate import Results
 from roundtrip.domain import names
 from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.domain.evidence import Evidence, Missing, PoolFacts, Refused, Venue
@@ -19,17 +19,28 @@ from .at_once import at_once
 from .desk import Desk, Pays, Rehearsed, Written, pays, write
 from .gather import Opened, closed
 from .money import ETH_DECIMALS
-from .own_run import PLENTY_WEI
 
 
 def tradable(token: Opened) -> list[Venue]:
-    """The venues that a trade may be written for: with liquidity, paid in eth, weth or usdg."""
+    """The venues that a trade may be written for: those that are there, paid in eth, weth or usdg."""
     found = []
     for tried in token.judged():
-        dry = isinstance(tried.facts, PoolFacts) and (not tried.facts.exists or not tried.facts.liquidity)
-        if not dry and pays(tried.place.venue) is not None:
+        absent = isinstance(tried.facts, PoolFacts) and not tried.facts.exists
+        if not absent and pays(tried.place.venue) is not None:
             found.append(tried.place.venue)
     return found
+
+
+NO_LIQUIDITY = "None of its pools holds liquidity to trade with."
+
+
+def all_dry(token: Opened) -> bool:
+    """True where no venue that a trade may be written for holds liquidity at its price, nor sells any."""
+    venues = [tried for tried in token.judged() if tried.place.venue in tradable(token)]
+    return all(
+        isinstance(one.facts, PoolFacts) and not one.facts.liquidity and one.main_size() is None
+        for one in venues
+    )
 
 
 def paid_with(venue: Venue) -> Pays:
@@ -41,15 +52,12 @@ def paid_with(venue: Venue) -> Pays:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsals:
-    """The check, and what the trade came to on each venue; of sells also what a thousandth of it came to.
-    ``raisable``: allowances that are there and too small, and can be raised without being taken back first.
-    """
+    """The check, and what the trade came to on each venue; of sells also what a thousandth of it came to."""
 
     evidence: Evidence
     judgement: Judgement
     rehearsed: dict[Venue, Rehearsed | CallerFault | Missing]
     small: dict[Venue, Rehearsed | CallerFault | Missing]
-    raisable: frozenset[Venue]
 
     def impact_bps(self, one: Rehearsed) -> int | None:
         """How much less than a small sell it brings for each token; None where that is not known."""
@@ -64,36 +72,45 @@ async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: M
     run, checking, trading = desk.opened.run, Meter(), Meter()
     places = {tried.place.venue: tried.place for tried in desk.opened.judged()}
     terms = Terms(0, desk.deadline_s)
-    written = {
-        venue: write(desk, places[venue], raw, terms, clear_first=True)
-        for venue, raw in amounts.items()
-        if isinstance(raw, int)
-    }
-    small = {
-        venue: write(desk, one.place, max(1, one.amount_raw // _SMALL_DIVISOR), terms, clear_first=True)
-        for venue, one in written.items()
+    raws = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
+    # An allowance that is there and too small is raised; some tokens want it taken back first.
+    written = [
+        write(desk, places[venue], raw, terms, clear)
+        for venue, raw in raws.items()
+        for clear in (False, True)
+    ]
+    whole = [one for one in written if not one.clear_first or _clears(one)]
+    small = [
+        write(desk, places[venue], max(1, raw // _SMALL_DIVISOR), terms, clear_first=True)
+        for venue, raw in raws.items()
         if desk.side == "sell"
-    }
-    trades = [*written.values(), *small.values()]
-    plans = [(one.place, desks.rehearsal_plan(desk, one)) for one in trades]
-    raising = [(one.place, plan) for one in written.values() if (plan := _raise_plan(desk, one)) is not None]
+    ]
+    plans = [(one.place, desks.rehearsal_plan(desk, one)) for one in (*whole, *small)]
     evidence, (_, told) = await at_once(
-        closed(desk.opened, checking), replace(run, meter=trading).ask([], [*plans, *raising])
+        closed(desk.opened, checking), replace(run, meter=trading).ask([], plans)
     )
     meter.add(checking, trading)
-    came = [_came(desk, one, results) for one, results in zip(trades, told[: len(trades)], strict=True)]
-    raisable = {
-        place.venue
-        for (place, _), results in zip(raising, told[len(trades) :], strict=True)
-        if isinstance(results, dict) and all(step.ok for step in results.values())
-    }
     return Rehearsals(
         evidence,
         judge(evidence, desk.ctx.policy),
-        dict(zip(written, came[: len(written)], strict=True)),
-        dict(zip(small, came[len(written) :], strict=True)),
-        frozenset(raisable),
+        _by_venue(desk, whole, told[: len(whole)]),
+        _by_venue(desk, small, told[len(whole) :]),
     )
+
+
+def _clears(one: Written) -> bool:
+    return any(desks.kind_of(call)[2] for call in one.calls)
+
+
+def _by_venue(
+    desk: Desk, written: list[Written], told: list[Results | Missing | Refused]
+) -> dict[Venue, Rehearsed | CallerFault | Missing]:
+    """By venue the first way that went through; where none did, what the last one said."""
+    found: dict[Venue, Rehearsed | CallerFault | Missing] = {}
+    for one, results in zip(written, told, strict=True):
+        if not isinstance(found.get(one.place.venue), Rehearsed):
+            found[one.place.venue] = _came(desk, one, results)
+    return found
 
 
 _SMALL_DIVISOR = 1000
@@ -104,16 +121,6 @@ def _came(
 ) -> Rehearsed | CallerFault | Missing:
     told = Missing("token", results.reason or "") if isinstance(results, Refused) else results
     return desks.read_rehearsal(desk, one, desks.wallet_calls_of(desk, one), told)
-
-
-def _raise_plan(desk: Desk, written: Written) -> Plan | None:
-    """The approval without taking the old one back first; None where nothing would be taken back."""
-    plain = write(desk, written.place, written.amount_raw, Terms(0, desk.deadline_s))
-    if len(plain.calls) == len(written.calls):
-        return None
-    limit, env = desk.ctx.policy.approve_gas_limit, desk.environment()
-    steps = tuple(Step(f"raise-{n}", desk.wallet, call, limit) for n, call in enumerate(plain.calls[:-1]))
-    return Plan(env, (PlannedBlock(1, steps, ((desk.wallet, 2 * PLENTY_WEI),)),))
 
 
 def best_buy(
@@ -186,6 +193,8 @@ def _fault(desk: Desk, tried: Rehearsals, venues: list[Venue]) -> CallerFault:
     if gap is not None and (gap.fault == "node" or fault is None):
         raise NodeFault(gap.why)
     assert fault is not None
+    if fault.code == "would_fail" and all_dry(desk.opened):
+        return CallerFault("no_route", NO_LIQUIDITY)
     told = next((one.told_on_sell for one in tried.evidence.venues if one.venue in venues), None)
     said = names.reason(told.reason or "") if isinstance(told, Refused) else ""
     if not said or said in fault.message or desk.side == "buy":

@@ -204,17 +204,22 @@ async def _sold(
 
 
 def _ways(own: WalletCalls, token: Brought, closed: bool) -> tuple[list[Way], bool]:
-    """Where it may be sold: what takes part in a check, but for pools that are known to be empty; where a buy
-    brings most first. Where the calls burn so much gas that not all can be tried, True."""
-    ways = []
-    for tried in sorted(token.opened.judged(), key=_brought, reverse=True):
-        if isinstance(tried.facts, PoolFacts) and (not tried.facts.exists or not tried.facts.liquidity):
-            continue
-        ways.append(_way(token, tried, closed))
+    """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
+    liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
+    can be tried, True."""
+    there = [one for one in sorted(token.opened.judged(), key=_brought, reverse=True) if not _is_absent(one)]
+    dry = [one for one in there if isinstance(one.facts, PoolFacts) and not one.facts.liquidity]
+    wet = [one for one in there if one not in dry]
+    room = max(0, token.opened.run.ctx.policy.most_venues - len(wet))
+    ways = [_way(token, tried, closed) for tried in (*wet, *dry[:room])]
     policy = token.opened.run.ctx.policy
     each = sum(own.gas_limits) * len(standard_probes(policy, "probe"))
     most = max(1, policy.trade_gas_budget // max(1, each))
     return ways[:most], len(ways) > most
+
+
+def _is_absent(tried: Tried) -> bool:
+    return isinstance(tried.facts, PoolFacts) and not tried.facts.exists
 
 
 def _brought(tried: Tried) -> int:
@@ -241,6 +246,8 @@ def _way(token: Brought, tried: Tried, closed: bool) -> Way:
 def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
     run = token.opened.run
     policy, setting = run.ctx.policy, run.setting
+    # Of what shrinks with time it is known what is held at the round delays.
+    rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
     env = _trader(run, own, way, 0, "handed")
     found = [
         _Asked(
@@ -253,6 +260,7 @@ def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
     ]
     for probe in standard_probes(policy, "probe"):
         env = _trader(run, own, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}")
+        env = replace(env, late_s=0) if rebases else env
         held = held_raw(token.moved, probe, policy)
         plan = wallet_calls.after_plan(own, way.place, setting, env, probe, held, way.opening)
         found.append(_Asked(token, way, env, probe, plan))

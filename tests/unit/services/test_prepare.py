@@ -1,0 +1,268 @@
+"""The pure parts of prepared trades: what is refused, what an amount is, and the steps."""
+
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from random import Random
+from types import SimpleNamespace
+from typing import cast
+
+import msgspec
+import pytest
+
+from roundtrip.chain.heads import Head
+from roundtrip.chain.legs import Place
+from roundtrip.chain.rpc import REVERTED, RpcError
+from roundtrip.chain.wallet_calls import Pair
+from roundtrip.domain.errors import CallerFault, NodeFault
+from roundtrip.domain.evidence import Quote, Venue, VenueKind
+from roundtrip.domain.trade import LEVELS, refusal
+from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.verdict import Verdict
+from roundtrip.services.context import Context
+from roundtrip.services.desk import (
+    Desk,
+    Holdings,
+    Side,
+    kind_of,
+    pairs_of,
+    pays,
+    read_holdings,
+    write,
+)
+from roundtrip.services.gather import Opened
+from roundtrip.services.money import parse_amount
+from roundtrip.services.prepare_answer import PrepareSellParams
+from roundtrip.venues import BY_KIND
+from roundtrip.venues.base import Call, Terms
+from unit.venues.network import CONTRACTS, address
+
+TOKEN, WALLET, CURVE = address(0x70), address(0x71), address(0x72)
+DEADLINE_S = 2_000_000_000
+POOL_ID = "0x" + "12" * 32
+LATE = 2**48 - 1
+
+# --- what is refused -------------------------------------------------------------------------------
+
+CHECKS = {
+    "ok": ("ok", "ok"), "partly": ("ok", "warn"), "high_fees": ("high_fees", "warn"),
+    "cannot_buy": ("cannot_buy", "warn"), "empty_pool": ("empty_pool", "warn"),
+    "cannot_sell": ("cannot_sell", "danger"), "toll_pool": ("toll_pool", "danger"),
+    "heavy_fees": ("heavy_fees", "danger"), "unproven": ("unproven", "unknown"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "check"), [*product(LEVELS, CHECKS)])
+def test_what_is_refused(code: str, check: str) -> None:
+    """Refused exactly where it cannot be sold, loses half, a check says danger, or nothing is proven."""
+    checked, level = CHECKS[check]
+    came = refusal(code, Verdict(checked, level, ""))  # type: ignore[arg-type]
+    proven = code in ("ok", "high_loss", "nothing_received", "tx_reverts")
+    assert (came is None) is (proven and level in ("ok", "warn"))
+    if code in ("cannot_sell", "heavy_loss"):
+        assert came == code
+    elif level == "danger":
+        assert came == ("cannot_sell" if checked == "cannot_sell" else "heavy_loss")
+    elif came is not None:
+        assert came == "unproven"
+    assert came is None or LEVELS[came] in ("danger", "unknown")
+
+
+# --- amounts ---------------------------------------------------------------------------------------
+
+
+def test_an_amount_is_what_it_says_or_none() -> None:
+    """Against exact decimal arithmetic, at random."""
+    rng = Random(11)
+    for _ in range(4000):
+        decimals = rng.choice((0, 1, 6, 8, 18, 24, 77))
+        text = "".join(rng.choice("00123456789") for _ in range(rng.randint(1, 40)))
+        if rng.random() < 0.8:
+            text += "." + "".join(rng.choice("0000123456789") for _ in range(rng.randint(1, 40)))
+        exact = Fraction(text) * 10**decimals
+        if exact == 0 or exact.denominator != 1 or exact >= 2**256:
+            with pytest.raises(CallerFault, match="bad_input"):
+                parse_amount(text, decimals, "eth")
+            continue
+        assert parse_amount(text, decimals, "eth") == exact
+        assert Fraction(plain_decimal(int(exact), decimals)) * 10**decimals == exact
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ".", "1.", ".1", "-1", "+1", "1e3", "0x1", " 1", "1 ", "1\n", "1.2.3", "1,2", "\u0661", "nan"],
+)
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(CallerFault, match="bad_input"):
+        parse_amount(text, 18, "eth")
+
+
+def share(**given: object) -> Decimal | None:
+    params = {"token": TOKEN, "from": WALLET, **given}
+    return msgspec.convert(params, PrepareSellParams).share()
+
+
+def test_a_share_is_the_number_that_was_written() -> None:
+    for written in ("33.3", "0.1", "50", "100", "1e-7", "99.99999999999999", "66.66666666666667"):
+        assert share(percent=float(written)) == Decimal(written)
+    assert share(percent=20, amount="7") == 20
+    assert share(percent=20, amount="all") == 20
+    assert share(amount="all") == 100
+    assert share(amount="7") is None
+    with pytest.raises(CallerFault, match="bad_input"):
+        share()
+
+
+# --- what a wallet has -----------------------------------------------------------------------------
+
+
+def raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def words(*values: int) -> msgspec.Raw:
+    return raw("0x" + "".join(format(value, "064x") for value in values))
+
+
+def test_what_a_wallet_holds_and_has_allowed() -> None:
+    curve = Venue("launchpad_curve", "usdg", CONTRACTS.usdg, CURVE, 0)
+    pairs = pairs_of(CONTRACTS.usdg, (curve,), CONTRACTS)
+    assert len(pairs) == 4
+    answers = [raw("0x1237"), raw("0x9"), words(5), words(1), words(2), words(3, 77, 1), words(4)]
+    found = read_holdings([*answers], pairs, 0x1237)
+    assert (found.eth_wei, found.asset_raw) == (9, 5)
+    assert [found.allowed[pair][0] for pair in pairs] == [1, 2, 3, 4]
+    assert found.allowed[Pair(CONTRACTS.usdg, CONTRACTS.universal_router, "permit2")] == (3, 77)
+    with pytest.raises(NodeFault):
+        read_holdings([*answers], pairs, 1)
+    for lost in (0, 1):
+        gone: list[msgspec.Raw | RpcError] = [*answers]
+        gone[lost] = RpcError(-32000, "header not found")
+        with pytest.raises(NodeFault):
+            read_holdings(gone, pairs, 0x1237)
+
+
+def test_a_balance_that_the_node_did_not_tell_is_not_nothing() -> None:
+    answers: list[msgspec.Raw | RpcError] = [raw("0x1237"), raw("0x9"), RpcError(-32000, "header not found")]
+    with pytest.raises(NodeFault):
+        read_holdings(answers, (), 0x1237)
+    # A token that refuses to tell has none, as far as anybody knows.
+    answers[2] = RpcError(REVERTED, "execution reverted")
+    assert read_holdings(answers, (), 0x1237).asset_raw == 0
+
+
+# --- steps -----------------------------------------------------------------------------------------
+
+
+def venue(kind: VenueKind, quote: Quote) -> Venue:
+    money = {"eth": ZERO_ADDRESS, "weth": CONTRACTS.weth, "usdg": CONTRACTS.usdg}[quote]
+    if kind == "launchpad_curve":
+        return Venue(kind, quote, money, CURVE, 0)
+    if kind == "amm_v3":
+        return Venue(kind, quote, money, address(0x73), 3000)
+    hook = CONTRACTS.launchpad_hook if kind == "launchpad_pool" else None
+    return Venue(kind, quote, money, None, 3000, 60, hook, POOL_ID)
+
+
+VENUES: tuple[tuple[VenueKind, Quote], ...] = (
+    ("amm_v3", "weth"), ("amm_v3", "usdg"), ("amm_v4", "eth"), ("amm_v4", "weth"), ("amm_v4", "usdg"),
+    ("launchpad_curve", "eth"), ("launchpad_curve", "usdg"), ("launchpad_pool", "eth"),
+    ("launchpad_pool", "usdg"),
+)  # fmt: skip
+
+
+def desk_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> Desk:
+    return Desk(
+        ctx=cast(Context, SimpleNamespace(contracts=CONTRACTS)),
+        head=cast(Head, None),
+        wallet=WALLET,
+        side=side,
+        opened=cast(Opened, SimpleNamespace(run=SimpleNamespace(token=TOKEN))),
+        holdings=Holdings(0, 0, allowed),
+        deadline_s=DEADLINE_S,
+        decimals=18,
+    )
+
+
+def spenders(kind: VenueKind, asset: Address) -> list[Pair]:
+    """Whom a trade on such a venue must allow, in order."""
+    if kind == "launchpad_curve":
+        return [Pair(asset, CURVE)]
+    if kind == "amm_v3":
+        return [Pair(asset, CONTRACTS.swap_router02)]
+    return [Pair(asset, CONTRACTS.permit2), Pair(asset, CONTRACTS.universal_router, "permit2")]
+
+
+def approval_of(call: Call) -> tuple[Pair, int, int | None]:
+    """Pair, amount and end of an approval, read from its bytes."""
+    data = [call.data[at : at + 64] for at in range(10, len(call.data), 64)]
+    if call.data.startswith("0x095ea7b3"):
+        return Pair(Address(call.to), Address("0x" + data[0][24:])), int(data[1], 16), None
+    assert (call.to, call.data[:10]) == (CONTRACTS.permit2, "0x87517c45")
+    asset, spender = (Address("0x" + one[24:]) for one in data[:2])
+    return Pair(asset, spender, "permit2"), int(data[2], 16), int(data[3], 16)
+
+
+AMOUNT = 12_345_678
+LEAST = 777
+ALLOWANCES = [
+    (0, 0),
+    (1, LATE),
+    (AMOUNT - 1, LATE),
+    (AMOUNT, LATE),
+    (AMOUNT + 1, DEADLINE_S),
+    (2**160 - 1, LATE),
+]
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
+@pytest.mark.parametrize(("kind", "quote"), VENUES)
+def test_every_step_is_there_once_and_exact(side: Side, kind: VenueKind, quote: Quote) -> None:
+    """Over every mix of allowances, also ones by Permit2 that end too early."""
+    one = venue(kind, quote)
+    desk, place, terms = desk_with(side, {}), Place(one, BY_KIND[kind]), Terms(LEAST, DEADLINE_S)
+    paid = desk.paid_in(one)
+    needed = [] if paid == ZERO_ADDRESS else spenders(kind, paid)
+    ends_early = (AMOUNT, DEADLINE_S - 1)
+    for mix in product([*ALLOWANCES, ends_early], repeat=len(needed)):
+        allowed = {
+            pair: (raw, until_s if pair.via == "permit2" else LATE)
+            for pair, (raw, until_s) in zip(needed, mix, strict=True)
+        }
+        for clear_first in (False, True):
+            written = write(desk_with(side, allowed), place, AMOUNT, terms, clear_first)
+            *approvals, trade = written.calls
+            expected: list[tuple[Pair, int, int | None]] = []
+            for pair, (raw_, until_s) in allowed.items():
+                if raw_ >= AMOUNT and until_s >= DEADLINE_S:
+                    continue
+                if clear_first and raw_ and pair.via == "erc20":
+                    expected.append((pair, 0, None))
+                expected.append((pair, AMOUNT, DEADLINE_S if pair.via == "permit2" else None))
+            assert [approval_of(call) for call in approvals] == expected
+            assert [kind_of(call)[2] for call in approvals] == [raw_ == 0 for _, raw_, _ in expected]
+            assert all(call.value_wei == 0 for call in approvals)
+            assert len(written.already) == len(needed) - sum(1 for _, raw_, _ in expected if raw_)
+            assert len(written.does) == len(written.calls)
+            assert trade.value_wei == (AMOUNT if paid == ZERO_ADDRESS else 0)
+            assert_bound(trade, kind)
+
+
+def assert_bound(trade: Call, kind: VenueKind) -> None:
+    """Amount, minimum and, but on curves, the deadline stand in the bytes; nobody else is paid."""
+    body = trade.data[10:]
+    for value in (AMOUNT, LEAST):
+        assert format(value, "064x") in body
+    assert (format(DEADLINE_S, "064x") in body) is (kind != "launchpad_curve")
+    target = {"launchpad_curve": CURVE, "amm_v3": CONTRACTS.swap_router02}.get(
+        kind, CONTRACTS.universal_router
+    )
+    assert trade.to == target
+    assert not any(burn[2:].rjust(64, "0") in body for burn in BURN_ADDRESSES if burn != ZERO_ADDRESS)
+
+
+def test_what_venues_pay() -> None:
+    assert [pays(venue(kind, quote)) for kind, quote in VENUES] == [
+        "usdg" if quote == "usdg" else "eth" for _, quote in VENUES
+    ]
+    assert pays(Venue("amm_v3", address(0x99), address(0x99), address(0x73), 3000)) is None
