@@ -93,7 +93,9 @@ GOOD: dict[str, dict[str, Callable[[Built], Arguments]]] = {
     },
     "prepare_sell": {
         "a part": lambda built: {"token": built.tokens["plain"], "from": built.accounts[0], "percent": 0.5},
-        "an amount": lambda built: {"token": built.tokens["plain"], "from": built.accounts[0], "amount": "9.5"},
+        "an amount": lambda built: {
+            "token": built.tokens["plain"], "from": built.accounts[0], "amount": "9.5",
+        },
         "what its owner alone sells": lambda built: {
             "token": built.tokens["owner_only_sell"], "from": built.accounts[0], "percent": 0.1,
         },
