@@ -22,6 +22,10 @@ TRANSFER_SINGLE = "0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2
 """TransferSingle(address,address,address,uint256,uint256) of ERC-1155."""
 TRANSFER_BATCH = "0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb"
 """TransferBatch(address,address,address,uint256[],uint256[]) of ERC-1155."""
+CLAIM_TRANSFER = "0x1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859"
+"""Transfer(address,address,address,uint256,uint256) of ERC-6909."""
+CLAIM_APPROVAL = "0xb3fd5071835887567a0671151121894ddccc2842f1d10bedad13e0d17cace9a7"
+"""Approval(address,address,uint256,uint256) of ERC-6909."""
 PERMIT2_APPROVAL = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
 """Approval(address,address,address,uint160,uint48)."""
 PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb9708ec"
@@ -76,6 +80,8 @@ def _ways(topics: tuple[str, ...], wallet: Address) -> list[str]:
         return []
     if topics[0] in (TRANSFER_SINGLE, TRANSFER_BATCH):
         return ["items"] if abi.topic_address(topics, 2) == wallet else []
+    if topics[0] == CLAIM_TRANSFER:
+        return ["items"] if abi.topic_address(topics, 1) == wallet else []
     if topics[0] != TRANSFER:
         return []
     sides = ((1, "from"), (2, "to"))
@@ -93,6 +99,8 @@ def _pair(address: Address, topics: tuple[str, ...], owner: Address, permit2_at:
     if topics[0] == APPROVAL:
         item = abi.topic_uint(topics, 3)
         return Pair(address, first) if item is None else Pair(address, first, "item", item)
+    if topics[0] == CLAIM_APPROVAL:
+        return Pair(address, first, "claim", abi.topic_uint(topics, 3) or 0)
     kinds: dict[str, Via] = {APPROVAL_FOR_ALL: "all", OPERATOR_SET: "operator"}
     via = kinds.get(topics[0])
     return None if via is None else Pair(address, first, via)

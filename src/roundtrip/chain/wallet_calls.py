@@ -16,6 +16,12 @@ from roundtrip.venues.base import Call
 from .legs import GET_ETH_BALANCE, Place, Setting, exit_blocks, gas_float, token_read
 from .simulate import Plan, PlannedBlock, Results, Step, StepResult
 
+PLENTY_WEI = 10**6 * WEI_PER_ETH
+"""What a funded wallet holds: more than anybody trades with."""
+GAS_SLACK = 5000
+"""What one write more costs; a call may meet another state in a later trip."""
+MOST_TIP_WEI = 10**8
+"""What a simulated wallet may tip."""
 _NEXT_BLOCK_S = 1
 
 
@@ -37,8 +43,24 @@ class WalletCalls:
         gas_wei = sum(self.gas_limits) * environment.max_fee_wei
         return gas_wei + sum(call.value_wei for call in self.calls)
 
+    def as_sent(self, ran: Ran, balance_wei: int, environment: Environment, policy: Policy) -> "WalletCalls":
+        """With what the wallet holds, or as much as a node asks for where that is less; after the calls,
+        which came to ``ran``, with what it needs to pay for a sell."""
+        dearest_wei = self.most_wei(replace(environment, max_fee_wei=environment.max_fee_wei + MOST_TIP_WEI))
+        left_wei = balance_wei + sum(ran.eth_changes_wei)
+        left_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
+        return replace(
+            self,
+            wallet_wei=None if balance_wei >= dearest_wei else dearest_wei,
+            later_wei=max(0, left_wei) + gas_float(policy, environment),
+        )
 
-Via = Literal["erc20", "permit2", "all", "operator", "item"]
+    def funded(self) -> "WalletCalls":
+        """With plenty of eth."""
+        return replace(self, wallet_wei=2 * PLENTY_WEI, later_wei=2 * PLENTY_WEI)
+
+
+Via = Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,8 @@ class Pair:
             return Call(permit2_address, abi.call(permit2.ALLOWANCE, owner, self.token, self.spender))
         if self.via == "item":
             return Call(self.token, abi.call(erc20.GET_APPROVED, self.item))
+        if self.via == "claim":
+            return Call(self.token, abi.call(erc20.CLAIM_ALLOWANCE, owner, self.spender, self.item))
         heads = {"erc20": erc20.ALLOWANCE, "all": erc20.IS_APPROVED_FOR_ALL, "operator": erc20.IS_OPERATOR}
         return Call(self.token, abi.call(heads[self.via], owner, self.spender))
 
@@ -72,6 +96,21 @@ class Watched:
 # --- the run ---------------------------------------------------------------------------------------
 
 
+def before_plan(
+    own: WalletCalls,
+    watched: Watched,
+    setting: Setting,
+    environment: Environment,
+    swept: tuple[Call, ...] = (),
+) -> Plan:
+    """What is held and allowed before the calls, asked in a simulation of its own: a read is told to a
+    transaction too, and a contract that is asked before it is called knows what will come."""
+    steps = _swept(swept, setting, environment) + _first_steps(own, setting.policy)
+    steps += _reads("before", own, watched, setting, environment)
+    block = PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _given(own, setting.policy, environment))
+    return Plan(environment, (block,))
+
+
 def run_plan(
     own: WalletCalls,
     watched: Watched,
@@ -80,13 +119,11 @@ def run_plan(
     asked: tuple[Call, ...] = (),
     swept: tuple[Call, ...] = (),
 ) -> Plan:
-    """The calls in the next block, with the reads around them, and what is held of each token later.
+    """The calls in the next block, with the reads after them, and what is held of each token later.
     ``asked``: views to call just before, as ``ask-0`` and so on; ``swept``: what takes strangers' dust out
-    of the way first."""
+    of the way first. ``read_run`` takes these results and those of ``before_plan`` together."""
     policy, reader = setting.policy, environment.reader
-    steps = [Step(f"sweep-{n}", reader, call, policy.transfer_gas_limit) for n, call in enumerate(swept)]
-    steps += _first_steps(own, policy)
-    steps += _reads("before", own, watched, setting, environment)
+    steps = _swept(swept, setting, environment) + _first_steps(own, policy)
     steps += [Step(f"ask-{n}", reader, call, policy.hook_gas_limit) for n, call in enumerate(asked)]
     steps += [_eth_read("eth-0", own, setting, environment)]
     for n, step in enumerate(_calls(own)):
@@ -103,6 +140,21 @@ def run_plan(
         blocks.append(PlannedBlock(delay_s - passed_s, tuple(later)))
         passed_s = delay_s
     return Plan(environment, tuple(blocks))
+
+
+def together(before: Results | Missing, run: Results | Missing) -> Results | Missing:
+    """The results of a run with those of its reads before; Missing where one of them is."""
+    for one in (run, before):
+        if isinstance(one, Missing):
+            return one
+    assert not isinstance(before, Missing)
+    assert not isinstance(run, Missing)
+    return {**before, **run}
+
+
+def _swept(swept: tuple[Call, ...], setting: Setting, environment: Environment) -> list[Step]:
+    limit = setting.policy.transfer_gas_limit
+    return [Step(f"sweep-{n}", environment.reader, call, limit) for n, call in enumerate(swept)]
 
 
 def held_delays_s(policy: Policy) -> tuple[int, int, int]:

@@ -61,7 +61,7 @@ class Allowance:
     token: Address
     spender: Address
     raw: int | None
-    via: Literal["erc20", "permit2", "all", "operator", "item"]
+    via: Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 
     def unlimited(self) -> bool:
         """True for amounts that stand for no bound: wallets and tokens use 2^96 - 1, 2^160 - 1 and 2^256 - 1,
@@ -183,8 +183,7 @@ def _codes(venue: VenueEvidence, one: Exit, policy: Policy) -> set[str]:
     for filled in _fillings(venue):
         reading = read_venue(filled, policy)
         impact = reading.impact_bps
-        unknown = isinstance(impact, Missing) and impact.fault == "node"
-        for lost_bps in (0, BPS) if unknown else (impact if isinstance(impact, int) else 0,):
+        for lost_bps in (impact,) if isinstance(impact, int) else (0, BPS):
             codes.add(_venue_code(reading, lost_bps, one, policy))
         if {"ok", "cannot_sell"} <= codes:
             break

@@ -1,17 +1,17 @@
 """Where trades are written: what a wallet holds and has allowed, the steps, and how they are run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Place, gas_float, route_to
+from roundtrip.chain.legs import Place, route_to
 from roundtrip.chain.rpc import REVERTED, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.simulate import Plan, Results
-from roundtrip.chain.wallet_calls import Pair, WalletCalls, Watched
+from roundtrip.chain.wallet_calls import PLENTY_WEI, Pair, WalletCalls, Watched
 from roundtrip.domain import names
 from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.domain.evidence import Environment, Missing, Venue
@@ -23,7 +23,6 @@ from roundtrip.venues.base import Call, Contracts, Terms
 from .context import Context
 from .gather import Opened
 from .money import ETH_DECIMALS, USDG_DECIMALS
-from .own_run import MOST_TIP_WEI, PLENTY_WEI
 
 Side = Literal["buy", "sell"]
 Pays = Literal["eth", "usdg"]
@@ -272,18 +271,10 @@ def wallet_calls_of(
     policy, env = desk.ctx.policy, desk.environment()
     most = policy.hook_gas_limit if written.place.venue.rival_hook() else policy.buy_gas_limit
     limits = gas_limits or (most,) * len(written.calls)
-    own = WalletCalls(desk.wallet, written.calls, limits, 2 * PLENTY_WEI, _funding(desk, written))
+    own = WalletCalls(desk.wallet, written.calls, limits, None, _funding(desk, written))
     if ran is None or desk.fund:
-        return replace(own, later_wei=2 * PLENTY_WEI)
-    dearest_wei = own.most_wei(replace(env, max_fee_wei=env.max_fee_wei + MOST_TIP_WEI))
-    held_wei = desk.holdings.eth_wei
-    left_wei = held_wei + sum(ran.eth_changes_wei)
-    left_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
-    return replace(
-        own,
-        wallet_wei=None if held_wei >= dearest_wei else dearest_wei,
-        later_wei=max(0, left_wei) + gas_float(policy, env),
-    )
+        return own.funded()
+    return own.as_sent(ran, desk.holdings.eth_wei, env, policy)
 
 
 def _funding(desk: Desk, written: Written) -> tuple[Call, ...]:
@@ -304,23 +295,33 @@ def watched_of(desk: Desk, venue: Venue) -> Watched:
     return Watched(tokens, pairs)
 
 
-def rehearsal_plan(desk: Desk, written: Written) -> Plan:
-    """The steps once, with what the pool puts out asked just before."""
+def rehearsal_plans(desk: Desk, written: Written) -> tuple[Plan, Plan]:
+    """What is there before; and the steps once, with what the pool puts out asked just before."""
     venue = written.place.venue
     put_out = None
     if desk.side == "buy":
         put_out = written.place.file.plan_output(venue, desk.token(), desk.ctx.contracts, written.amount_raw)
-    return run_plan(desk, written, wallet_calls_of(desk, written), () if put_out is None else (put_out,))
+    own = wallet_calls_of(desk, written)
+    asked = () if put_out is None else (put_out,)
+    return before_plan(desk, written, own), run_plan(desk, written, own, asked)
+
+
+def before_plan(desk: Desk, written: Written, own: WalletCalls) -> Plan:
+    """What is there before the steps."""
+    look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
+    return wallet_calls.before_plan(own, look, desk.opened.run.setting, desk.environment(), swept)
 
 
 def run_plan(desk: Desk, written: Written, own: WalletCalls, asked: tuple[Call, ...] = ()) -> Plan:
-    """The steps once. What strangers left in the routers is taken out of the way: it is there for whoever
-    comes first."""
-    place, env = written.place, desk.environment()
-    sweep = place.file.plan_sweep(desk.ctx.contracts, env.reader)
-    swept = () if sweep is None or sweep.to == desk.wallet else (sweep,)
-    look, setting = watched_of(desk, place.venue), desk.opened.run.setting
-    return wallet_calls.run_plan(own, look, setting, env, asked, swept)
+    """The steps once."""
+    look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
+    return wallet_calls.run_plan(own, look, desk.opened.run.setting, desk.environment(), asked, swept)
+
+
+def _swept(desk: Desk, place: Place) -> tuple[Call, ...]:
+    """What strangers left in the routers is taken out of the way: it is there for whoever comes first."""
+    sweep = place.file.plan_sweep(desk.ctx.contracts, desk.environment().reader)
+    return () if sweep is None or sweep.to == desk.wallet else (sweep,)
 
 
 def read_rehearsal(

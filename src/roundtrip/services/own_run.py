@@ -9,14 +9,14 @@ import msgspec
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.heads import Head
 from roundtrip.chain.hints import Hints, read_hints
-from roundtrip.chain.legs import Setting, gas_float
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
-from roundtrip.chain.simulate import Results, build, read
-from roundtrip.chain.wallet_calls import Pair, WalletCalls
+from roundtrip.chain.legs import Setting
+from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError, quantity
+from roundtrip.chain.simulate import Plan, Results, build, read
+from roundtrip.chain.wallet_calls import GAS_SLACK, PLENTY_WEI, Pair, WalletCalls
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Environment, Missing
 from roundtrip.domain.trade import Moved, Ran
-from roundtrip.domain.types import WEI_PER_ETH, Address, parse_address
+from roundtrip.domain.types import Address, parse_address
 from roundtrip.venues.base import Call
 
 from . import watched
@@ -26,10 +26,10 @@ from .gather import Opened, opened
 from .money import is_money
 from .watched import Look
 
-PLENTY_WEI = 10**6 * WEI_PER_ETH
-"""What a funded wallet holds: more than anybody trades with."""
+R = TypeVar("R")
 
 _MOST_GUESSED = 2
+"""So many tokens that the calls name are looked at before it is known whether they move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,15 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The run with all the gas and eth there is. ``balance_wei``: what the wallet really holds. ``look``:
+    """The run with all the gas and eth there is. ``balance_wei``: what the wallet really holds.
+    ``estimated_gas``: what the node itself says that the first call needs, 0 where it does not. ``look``:
     what was looked at in the end. ``opened``: trip 1 of the checks of tokens that come in or go, or why
     there is none."""
 
     ran: Ran | Missing
     look: Look
     balance_wei: int | Missing
+    estimated_gas: int
     opened: dict[Address, Opened | Missing]
 
 
@@ -85,19 +87,16 @@ async def whole_run(case: Case) -> Whole:
     once, wider = first.once, first.wider(case, look)
     if wider is not look:
         hinted = [t for t in once.hints.incoming if t not in found and not is_money(t, contracts)]
-        (once, wider), more = await _together(
+        known, more = await _together(
             case, lambda meter: known_run(case, [plenty(case)], wider, meter), hinted[:most]
         )
-        found |= more
+        once, wider, found = known.once, known.look, found | more
     ran = once.proven(wider)
     late = [] if isinstance(ran, Missing) else [m.asset for m in priced(case, ran) if m.asset not in found]
     if late:
         _, more = await _together(case, _nothing, late[:most])
         found |= more
-    return Whole(ran, wider, first.balance_wei, found)
-
-
-R = TypeVar("R")
+    return Whole(ran, wider, first.balance_wei, first.estimated_gas, found)
 
 
 async def _together(
@@ -130,6 +129,10 @@ class Once:
     hints: Hints
     unread: frozenset[Pair]
 
+    def through(self) -> bool:
+        """True where all of the calls went through."""
+        return isinstance(self.ran, Ran) and not self.ran.reverted()
+
     def proven(self, look: Look) -> Ran | Missing:
         """The run; Missing where something of it could not be looked at."""
         ran, hints = self.ran, self.hints
@@ -149,59 +152,107 @@ class _First:
     once: Once
     balance_wei: int | Missing
     touched: tuple[Address, ...]
+    estimated_gas: int
 
     def wider(self, case: Case, look: Look) -> Look:
-        return _wider(case, look, self.once, self.touched)
+        """With everything that the calls touched."""
+        return _wider(case, look, self.once, touched=self.touched)
 
 
-def _wider(case: Case, look: Look, once: Once, touched: tuple[Address, ...] = ()) -> Look:
-    more = (*once.hints.outgoing, *once.hints.incoming, *once.hints.emitters, *touched)
-    tokens = watched.strange(more, case.ctx.contracts, case.ctx.heads.book)
-    return watched.widened(look, tokens, once.hints.pairs)
+def _wider(case: Case, look: Look, *runs: Once, touched: tuple[Address, ...] = ()) -> Look:
+    hints = [run.hints for run in runs]
+    more = [a for one in hints for a in (*one.outgoing, *one.incoming, *one.emitters)]
+    tokens = watched.strange((*more, *touched), case.ctx.contracts, case.ctx.heads.book)
+    return watched.widened(look, tokens, tuple(pair for one in hints for pair in one.pairs))
 
 
 async def _first(case: Case, look: Look, meter: Meter) -> _First:
     own = plenty(case)
     pinned = {"blockHash": case.head.block.hash}
-    plan = wallet_calls.run_plan(own, look.watched, case.setting, case.environment)
+    before, run = _plans(case, own, look)
     asked = [
         RpcCall("eth_chainId", []),
         RpcCall("eth_getBalance", [case.wallet, pinned]),
-        build(plan, case.head.block, case.ctx.dialect),
+        _estimate(case),
+        *(build(plan, case.head.block, case.ctx.dialect) for plan in (before, run)),
         *(_access_list(case, call, pinned) for call in case.calls),
     ]
-    chain, balance, simulated, *lists = await case.ctx.node.batch(asked, meter)
+    chain, balance, estimate, *told = await case.ctx.node.batch(asked, meter)
     if isinstance(chain, RpcError) or quantity(chain) != case.ctx.chain_id:
         raise NodeFault(f"it does not answer for chain {case.ctx.chain_id}")
-    results = read(plan, simulated, case.head.block, case.ctx.dialect)
-    touched = tuple(address for one in lists for address in _touched(one))
-    return _First(_read(case, own, look, results), _wei(balance), touched)
+    results = wallet_calls.together(_results(case, before, told[0]), _results(case, run, told[1]))
+    touched = tuple(address for one in told[2:] for address in _touched(one))
+    gas = _number(estimate)
+    return _First(
+        _read(case, own, look, results), _number(balance), touched, gas if isinstance(gas, int) else 0
+    )
+
+
+def _plans(case: Case, own: WalletCalls, look: Look) -> tuple[Plan, Plan]:
+    """What is there before, and the calls."""
+    given = (own, look.watched, case.setting, case.environment)
+    return wallet_calls.before_plan(*given), wallet_calls.run_plan(*given)
+
+
+def _results(case: Case, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
+    return read(plan, answer, case.head.block, case.ctx.dialect)
 
 
 _MOST_RUNS = 3
+"""So often it is run again because it touched what was not looked at."""
 
 
-async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter) -> tuple[Once, Look]:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A run of which nothing is told that was not looked at, and how it was sent."""
+
+    once: Once
+    own: WalletCalls
+    look: Look
+
+
+async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter) -> Known:
     """The calls run until nothing is told of that was not looked at. Of several ways to send them the first
-    that goes through counts, as a wallet that estimates would send them."""
-    once = Once(Missing("node", "it was not run"), Hints(), frozenset())
+    that goes through counts, as a wallet that estimates would send them; that others which go through come
+    to something else leaves it unproven."""
+    once, own = Once(Missing("node", "it was not run"), Hints(), frozenset()), owns[0]
     for _ in range(_MOST_RUNS):
-        plans = [wallet_calls.run_plan(own, look.watched, case.setting, case.environment) for own in owns]
+        before, _ = _plans(case, owns[0], look)
+        plans = [before, *(_plans(case, one, look)[1] for one in owns)]
         calls = [build(plan, case.head.block, case.ctx.dialect) for plan in plans]
         try:
             told = await case.ctx.node.batch(calls, meter)
         except NodeFault as fault:
-            return Once(Missing("node", fault.message), Hints(), frozenset()), look
+            return Known(Once(_lost(fault), Hints(), frozenset()), own, look)
+        first, *rest = (_results(case, plan, one) for plan, one in zip(plans, told, strict=True))
         runs = [
-            _read(case, own, look, read(plan, one, case.head.block, case.ctx.dialect))
-            for own, plan, one in zip(owns, plans, told, strict=True)
+            _read(case, one, look, wallet_calls.together(first, results))
+            for one, results in zip(owns, rest, strict=True)
         ]
-        once = next((run for run in runs if isinstance(run.ran, Ran) and not run.ran.reverted()), runs[0])
-        wider = _wider(case, look, once)
+        once, own = _first_through(runs, owns)
+        wider = _wider(case, look, *(run for run in runs if run.through()))
         if wider is look:
             break
         look = wider
-    return once, look
+    return Known(once, own, look)
+
+
+def _lost(fault: NodeFault) -> Missing:
+    """Of what answers with more than can be read the calls are the cause."""
+    return Missing("token" if isinstance(fault, NodeAnswerTooLarge) else "node", fault.message)
+
+
+def _first_through(runs: list[Once], owns: list[WalletCalls]) -> tuple[Once, WalletCalls]:
+    through = [(run, own) for run, own in zip(runs, owns, strict=True) if run.through()]
+    if not through:
+        return runs[0], owns[0]
+    once, own = through[0]
+    if all(
+        isinstance(run.ran, Ran) and isinstance(once.ran, Ran) and same(once.ran, run.ran)
+        for run, _ in through
+    ):
+        return once, own
+    return replace(once, ran=Missing("token", "with other gas the calls do something else")), own
 
 
 def _read(case: Case, own: WalletCalls, look: Look, results: Results | Missing) -> Once:
@@ -219,30 +270,21 @@ def plenty(case: Case) -> WalletCalls:
     return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
 
 
-def measured(case: Case, ran: Ran, balance_wei: int) -> list[WalletCalls]:
-    """The calls with the gas a wallet would set, half as much again as they took, and then with more; and
-    with what it holds, or as much as a node asks for where that is less. After them it is given what it
-    needs to pay for a sell."""
+def measured(case: Case, whole: Whole, ran: Ran, balance_wei: int) -> list[WalletCalls]:
+    """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
+    took; hardly more than they took; what the node says of the first; then more, up to all there may be."""
     policy = case.ctx.policy
-    took = tuple(min(policy.buy_gas_limit, call.gas_used * 3 // 2 + GAS_SLACK) for call in ran.calls)
-    more = [limit for limit in policy.sell_gas_ladder if limit > max(took)]
-    ladder = [took, *(tuple(max(limit, one) for one in took) for limit in more)]
-    return [_as_sent(case, limits, ran, balance_wei) for limits in ladder]
-
-
-def _as_sent(case: Case, limits: tuple[int, ...], ran: Ran, balance_wei: int) -> WalletCalls:
-    env = case.environment
-    own = WalletCalls(case.wallet, case.calls, limits, None)
+    usual = tuple(min(policy.buy_gas_limit, call.gas_used * 3 // 2 + GAS_SLACK) for call in ran.calls)
+    tight = tuple(min(policy.buy_gas_limit, call.gas_used * 65 // 64 + 1) for call in ran.calls)
+    ladder = [usual, tight]
+    if 0 < whole.estimated_gas <= policy.buy_gas_limit:
+        ladder.append((whole.estimated_gas, *usual[1:]))
+    more = [limit for limit in policy.sell_gas_ladder if limit > max(usual)]
+    ladder += [tuple(max(limit, one) for one in usual) for limit in more]
+    owns = [WalletCalls(case.wallet, case.calls, limits, None) for limits in dict.fromkeys(ladder)]
     if case.fund:
-        return replace(own, wallet_wei=2 * PLENTY_WEI, later_wei=2 * PLENTY_WEI)
-    dearest_wei = own.most_wei(replace(env, max_fee_wei=env.max_fee_wei + MOST_TIP_WEI))
-    left_wei = balance_wei + sum(ran.eth_changes_wei)
-    left_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
-    return replace(
-        own,
-        wallet_wei=None if balance_wei >= dearest_wei else dearest_wei,
-        later_wei=max(0, left_wei) + gas_float(case.ctx.policy, env),
-    )
+        return [own.funded() for own in owns]
+    return [own.as_sent(ran, balance_wei, case.environment, policy) for own in owns]
 
 
 def same(one: Ran, other: Ran) -> bool:
@@ -255,10 +297,11 @@ def same(one: Ran, other: Ran) -> bool:
     return what(one) == what(other)
 
 
-GAS_SLACK = 5000
-"""What one write more costs; a call may meet another state in a later trip."""
-MOST_TIP_WEI = 10**8
-"""What a simulated wallet may tip (``environments``)."""
+def _estimate(case: Case) -> RpcCall:
+    """The node's own estimate of the first call, with the price that the wallet would pay for gas."""
+    call, fee_wei = case.calls[0], case.environment.max_fee_wei
+    sent = {"from": case.wallet, "to": call.to, "data": call.data, "value": hex(call.value_wei)}
+    return RpcCall("eth_estimateGas", [{**sent, "maxFeePerGas": hex(fee_wei)}, hex(case.head.block.number)])
 
 
 def _access_list(case: Case, call: Call, pinned: dict[str, str]) -> RpcCall:
@@ -285,7 +328,7 @@ def _touched(answer: msgspec.Raw | RpcError) -> tuple[Address, ...]:
         return ()
 
 
-def _wei(answer: msgspec.Raw | RpcError) -> int | Missing:
+def _number(answer: msgspec.Raw | RpcError) -> int | Missing:
     try:
         return quantity(answer)
     except NodeFault as fault:

@@ -8,16 +8,16 @@ buy the sell. This service holds no key and sends nothing.
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 
-import msgspec
-
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
+from roundtrip.chain import wallet_calls
+from roundtrip.chain.rpc import Meter
 from roundtrip.chain.simulate import build, read
+from roundtrip.chain.wallet_calls import PLENTY_WEI
 from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.domain.evidence import Launch, Missing, Refused
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.trade import ExitFinding, Moved, find_exit
 from roundtrip.domain.types import BPS, Address
-from roundtrip.venues.base import Terms
+from roundtrip.venues.base import Call, Terms
 
 from . import desk as desks
 from .at_once import at_once
@@ -25,7 +25,6 @@ from .context import Answered, Context
 from .desk import DECIMALS, Desk, Pays, Rehearsed, Side, Written, pays, write
 from .gather import Opened, opened
 from .money import ETH_DECIMALS, parse_amount
-from .own_run import GAS_SLACK, PLENTY_WEI
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .prepare_present import Final, present
 from .rehearsal import NO_LIQUIDITY, Rehearsals, all_dry, best_buy, best_sell, paid_with, rehearse, tradable
@@ -167,17 +166,19 @@ async def _finished(
     taxed, amount_raw = one.put_out_raw != one.came_raw, one.taken_raw(desk.side)
     final = write(desk, place, amount_raw, terms, one.written.clear_first, taxed)
     owns = [desks.wallet_calls_of(desk, final, limits, one.ran) for limits in _limits(desk, one, final)]
-    plans = [desks.run_plan(desk, final, own) for own in owns]
-    asked = [*(build(plan, desk.head.block, desk.ctx.dialect) for plan in plans), _estimate(desk, final)]
+    plans = [desks.before_plan(desk, final, owns[0]), *(desks.run_plan(desk, final, own) for own in owns)]
     running, selling = Meter(), Meter()
     bought = [brought(desk.opened, one.moved, _sure(one, amount_raw))] if desk.side == "buy" else []
-    (*simulated, estimated), sold = await at_once(
-        desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling)
-    )
+    asked = [build(plan, desk.head.block, desk.ctx.dialect) for plan in plans]
+    told, sold = await at_once(desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling))
     meter.add(running, selling)
+    before, *after = (
+        read(plan, results, desk.head.block, desk.ctx.dialect)
+        for plan, results in zip(plans, told, strict=True)
+    )
     runs = [
-        desks.read_rehearsal(desk, final, own, read(plan, told, desk.head.block, desk.ctx.dialect))
-        for own, plan, told in zip(owns, plans, simulated, strict=True)
+        desks.read_rehearsal(desk, final, own, wallet_calls.together(before, results))
+        for own, results in zip(owns, after, strict=True)
     ]
     done = next((run for run in runs if isinstance(run, Rehearsed)), runs[0])
     if isinstance(done, Missing):
@@ -190,7 +191,10 @@ async def _finished(
     if done.came_raw < min_raw:
         raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
     paid_wei = quote_in_wei(done.spent_raw, place.venue.quote, desk.opened.run.setting.market)
-    limits = next(own.gas_limits for own, run in zip(owns, runs, strict=True) if run is done)
+    own = next(own for own, run in zip(owns, runs, strict=True) if run is done)
+    if sold and own is not owns[0]:
+        # With the usual gas it does not go through: what it buys is sold again as it is sent.
+        sold = await sold_back(own, bought, meter)
     exits = [find_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
     if exits and _is_dust(exits[0]):
         raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
@@ -199,11 +203,9 @@ async def _finished(
         Final(
             done=done,
             min_raw=min_raw,
-            # Where half as much again as it takes is not enough, it is what was.
-            gas_limits=limits if done is not runs[0] else (0,) * len(limits),
+            gas_limits=own.gas_limits,
             slippage_bps=slippage_bps,
             cut=amount_raw < one.written.amount_raw,
-            first_gas=_estimated(estimated),
             exit=exits[0] if exits else None,
             impact_bps=tried.impact_bps(one),
             evidence=tried.evidence,
@@ -234,26 +236,26 @@ def _sure(one: Rehearsed, amount_raw: int) -> Moved:
 
 
 def _limits(desk: Desk, one: Rehearsed, final: Written) -> list[tuple[int, ...]]:
-    """Half as much again as each step took when it was rehearsed; then more, where more is to be left."""
+    """Half as much again as each step takes: as it did when it was rehearsed, but for the bytes in which its
+    final form differs. Then more, where more is to be left."""
     most, policy = desk.ctx.policy.buy_gas_limit, desk.ctx.policy
     took = [
-        (desks.kind_of(call), min(most, came.gas_used * 3 // 2 + GAS_SLACK))
+        (desks.kind_of(call), came.gas_used - _calldata_gas(call))
         for call, came in zip(one.written.calls, one.ran.calls, strict=True)
     ]
-    least = tuple(next(gas for kind, gas in took if kind == desks.kind_of(call)) for call in final.calls)
+
+    def usual(call: Call) -> int:
+        found = [gas for kind, gas in took if kind == desks.kind_of(call)]
+        assert found, "every final step was rehearsed"
+        gas = (found[0] + _calldata_gas(call)) * 3 // 2 + desk.ctx.dialect.layer_one_gas(call.data)
+        return min(most, gas)
+
+    least = tuple(usual(call) for call in final.calls)
     more = [limit for limit in policy.sell_gas_ladder if limit > max(least)]
     return [least, *((*least[:-1], limit) for limit in more)]
 
 
-def _estimate(desk: Desk, final: Written) -> RpcCall:
-    """The node's own estimate of the first step: the others revert before it is mined."""
-    call = final.calls[0]
-    sent = {"from": desk.wallet, "to": call.to, "data": call.data, "value": hex(call.value_wei)}
-    return RpcCall("eth_estimateGas", [sent, hex(desk.head.block.number)])
-
-
-def _estimated(answer: msgspec.Raw | RpcError) -> int | None:
-    try:
-        return quantity(answer)
-    except NodeFault:
-        return None
+def _calldata_gas(call: Call) -> int:
+    """What a transaction pays for its calldata: 4 gas for a zero byte, 16 for another one (EIP-2028)."""
+    body = bytes.fromhex(call.data[2:])
+    return 16 * len(body) - 12 * body.count(0)

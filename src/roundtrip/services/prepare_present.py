@@ -24,16 +24,14 @@ _ADVISORY = (
 @dataclass(frozen=True, slots=True)
 class Final:
     """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes no more than
-    this of what was asked for; ``gas_limits``: what each step needs at least, where its own gas does not
-    tell; ``first_gas``: the node's own estimate of the first step, where it gave one; ``exit``: what came of
-    selling, after a buy; ``impact_bps``: of a sell, against a small one."""
+    this of what was asked for; ``gas_limits``: what each step was sent with; ``exit``: what came of selling,
+    after a buy; ``impact_bps``: of a sell, against a small one."""
 
     done: Rehearsed
     min_raw: int
     gas_limits: tuple[int, ...]
     slippage_bps: int
     cut: bool
-    first_gas: int | None
     exit: ExitFinding | None
     impact_bps: int | None
     evidence: Evidence
@@ -93,17 +91,13 @@ def _expected(desk: Desk, final: Final) -> Expected:
 
 
 def _steps(desk: Desk, final: Final) -> list[StepAnswer]:
-    written, found = final.done.written, []
-    dialect = desk.ctx.dialect
-    for n, (does, call, came, least) in enumerate(
-        zip(written.does, written.calls, final.done.ran.calls, final.gas_limits, strict=True), start=1
-    ):
-        gas = came.gas_used * 3 // 2 + dialect.layer_one_gas(call.data)
-        if n == 1 and final.first_gas is not None:
-            gas = max(gas, final.first_gas)
-        gas = min(desk.ctx.policy.buy_gas_limit, max(gas, least))
-        found.append(StepAnswer(n, does, call.to, call.data, str(call.value_wei), gas))
-    return found
+    """Exactly what was run, gas limits included."""
+    written = final.done.written
+    rows = zip(written.does, written.calls, final.gas_limits, strict=True)
+    return [
+        StepAnswer(n, does, call.to, call.data, str(call.value_wei), gas)
+        for n, (does, call, gas) in enumerate(rows, start=1)
+    ]
 
 
 def _verdict(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> TradeVerdict:

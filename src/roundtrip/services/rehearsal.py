@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from roundtrip.chain import wallet_calls
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.simulate import Results
 from roundtrip.domain import names
@@ -85,17 +86,28 @@ async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: M
         for venue, raw in raws.items()
         if desk.side == "sell"
     ]
-    plans = [(one.place, desks.rehearsal_plan(desk, one)) for one in (*whole, *small)]
+    plans = [(one.place, plan) for one in (*whole, *small) for plan in desks.rehearsal_plans(desk, one)]
     evidence, (_, told) = await at_once(
         closed(desk.opened, checking), replace(run, meter=trading).ask([], plans)
     )
     meter.add(checking, trading)
+    results = [_joined(before, ran) for before, ran in zip(told[::2], told[1::2], strict=True)]
     return Rehearsals(
         evidence,
         judge(evidence, desk.ctx.policy),
-        _by_venue(desk, whole, told[: len(whole)]),
-        _by_venue(desk, small, told[len(whole) :]),
+        _by_venue(desk, whole, results[: len(whole)]),
+        _by_venue(desk, small, results[len(whole) :]),
     )
+
+
+def _joined(before: Results | Missing | Refused, ran: Results | Missing | Refused) -> Results | Missing:
+    """The reads before and the run. What a stranger's hook flooded is its own doing."""
+    for one in (before, ran):
+        if isinstance(one, Refused):
+            return Missing("token", one.reason or "")
+    assert not isinstance(before, Refused)
+    assert not isinstance(ran, Refused)
+    return wallet_calls.together(before, ran)
 
 
 def _clears(one: Written) -> bool:
@@ -103,24 +115,18 @@ def _clears(one: Written) -> bool:
 
 
 def _by_venue(
-    desk: Desk, written: list[Written], told: list[Results | Missing | Refused]
+    desk: Desk, written: list[Written], told: list[Results | Missing]
 ) -> dict[Venue, Rehearsed | CallerFault | Missing]:
     """By venue the first way that went through; where none did, what the last one said."""
     found: dict[Venue, Rehearsed | CallerFault | Missing] = {}
     for one, results in zip(written, told, strict=True):
         if not isinstance(found.get(one.place.venue), Rehearsed):
-            found[one.place.venue] = _came(desk, one, results)
+            own = desks.wallet_calls_of(desk, one)
+            found[one.place.venue] = desks.read_rehearsal(desk, one, own, results)
     return found
 
 
 _SMALL_DIVISOR = 1000
-
-
-def _came(
-    desk: Desk, one: Written, results: Results | Missing | Refused
-) -> Rehearsed | CallerFault | Missing:
-    told = Missing("token", results.reason or "") if isinstance(results, Refused) else results
-    return desks.read_rehearsal(desk, one, desks.wallet_calls_of(desk, one), told)
 
 
 def best_buy(

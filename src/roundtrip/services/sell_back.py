@@ -27,7 +27,7 @@ from roundtrip.domain.evidence import (
 )
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.price import quote_in_wei, quote_raw
-from roundtrip.domain.readings import brought_raw
+from roundtrip.domain.readings import MAIN_SIZES, brought_raw
 from roundtrip.domain.trade import Exit, Moved
 from roundtrip.domain.types import BPS
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
@@ -102,10 +102,12 @@ class SoldBack:
 
     def _venue(self, way: Way, cells: tuple[Cell, ...], paid_raw: int) -> VenueEvidence:
         received = self.brought.moved.raw
-        buys = [Buy("probe", 0, Bought(paid_raw, received, paid_raw, self.gas))]
-        small = None if way.opening or not paid_raw else _small_buy(way.tried)
-        if small is not None:
-            # It tells what this size does to the price.
+        own = Bought(paid_raw, received, paid_raw, self.gas)
+        buys = [Buy("probe", 0, own)]
+        # A small buy tells what this size does to the price. What is sold in another pool than it came from
+        # shows that by what it brings.
+        small = own if way.opening else _small_buy(way.tried)
+        if small is not None and paid_raw:
             buys.append(Buy("thousandth", 0, small))
         return VenueEvidence(
             way.place.venue,
@@ -135,16 +137,21 @@ def _small_buy(tried: Tried) -> Bought | Missing | None:
 
 
 def worth_wei(opened: Opened, raw: int) -> int | None:
-    """What so much of a token costs where a small buy is cheapest, on the pinned block; None where nobody
-    sells any, or what it is paid in has no price."""
+    """What so much of a token costs on the pinned block, where it is cheapest of the venues that fill the
+    largest of the check's sizes: to sell much below the price costs whoever offers it that much. None where
+    nobody sells any, or what it is paid in has no price."""
     market = opened.run.setting.market
-    found = []
-    for tried in opened.first.venues:
-        small = _small_buy(tried)
-        if isinstance(small, Bought):
-            wei = quote_in_wei(small.paid_raw * raw // small.received_raw, tried.place.venue.quote, market)
-            found += [] if wei is None else [wei]
-    return min(found, default=None)
+    for size in MAIN_SIZES:
+        found = []
+        for tried in opened.first.venues:
+            bought = tried.bought(size)
+            if tried.main_size() == size and bought is not None:
+                quote = tried.place.venue.quote
+                wei = quote_in_wei(bought.paid_raw * raw // bought.received_raw, quote, market)
+                found += [] if wei is None else [wei]
+        if found:
+            return min(found)
+    return None
 
 
 def _is_closed(way: Way, cells: tuple[Cell, ...]) -> bool:

@@ -7,8 +7,8 @@ only the run tells.
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.legs import Setting
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.wallet_calls import WalletCalls
+from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge
+from roundtrip.chain.wallet_calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain import sentences, trade_sentences
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Evidence, Missing
@@ -34,7 +34,7 @@ from .check_answer import at
 from .context import Answered, Context
 from .gather import Opened, closed
 from .money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
-from .own_run import PLENTY_WEI, Case, Whole, known_run, measured, received, same, whole_run
+from .own_run import Case, Whole, known_run, measured, received, same, whole_run
 from .sell_back import SoldBack, brought, sold_back, worth_wei
 from .simulate_answer import (
     ApprovalAnswer,
@@ -59,7 +59,9 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
         case = Case(ctx, head, own, setting, wallet, calls, params.fund, meter)
         judged = await _judged(case)
     except NodeFault as fault:
-        return Answered(_unproven(ctx, wallet, fault), counted=False, meter=meter)
+        # What answers with more than can be read was asked to: that counts.
+        counted = isinstance(fault, NodeAnswerTooLarge)
+        return Answered(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
     return Answered(_present(case, judged), counted=counted, meter=meter)
@@ -91,17 +93,16 @@ async def _judged(case: Case) -> _Judged:
             return _Judged(Outcome("unproven", missing=balance_wei), ran)
         balance_wei = 0
     short = None if case.fund else _short(case, ran, balance_wei)
-    if short is not None:
-        return _Judged(Outcome("tx_reverts"), ran, short[1], short[0])
-    if ran.reverted():
-        return _Judged(Outcome("tx_reverts"), ran)
+    if ran.reverted() or short is not None:
+        outcome = judge_trade(ran, (), Changed(False, False, short is not None), case.ctx.policy)
+        return _Judged(outcome, ran, *((short[1], short[0]) if short is not None else ()))
     if len(received(case, ran)) > case.ctx.policy.most_received:
         many = Missing("token", "the calls bring more tokens than are tried")
         return _Judged(Outcome("unproven", missing=many), ran)
-    return await _as_sent(case, whole, ran, measured(case, ran, balance_wei))
+    return await _run_as_sent(case, whole, ran, measured(case, whole, ran, balance_wei))
 
 
-async def _as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
+async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
     """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
     the sells of what they bring, and the checks' second trips."""
     looked = [(one, whole.opened.get(one.asset)) for one in received(case, ran)]
@@ -109,19 +110,22 @@ async def _as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) 
     tokens = [brought(found, one) for one, found in ready]
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (closed(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
-    (again, look), sold, checks = await at_once(
+    again, sold, checks = await at_once(
         known_run(case, owns, whole.look, meters[0]),
         sold_back(owns[0], tokens, meters[1]),
         at_once(*checking),
     )
     case.meter.add(*meters)
-    real = again.proven(look)
+    real = again.once.proven(again.look)
     if isinstance(real, Missing):
         return _Judged(Outcome("unproven", missing=real), None)
     if not same(real, ran) and received(case, real):
         return _Judged(Outcome("unproven", missing=_OTHERWISE), real)
     if real.reverted():
         return _Judged(Outcome("tx_reverts"), real)
+    if tokens and again.own is not owns[0]:
+        # With the usual gas it does not go through: what it brings is sold again as it is sent.
+        sold = await sold_back(again.own, tokens, case.meter)
     found = _exits(case, sold, _cost_wei(case, whole, real), checks)
     gaps = [(one, gap) for one, gap in looked if isinstance(gap, Missing)]
     found += tuple(
@@ -168,6 +172,8 @@ def _short(case: Case, ran: Ran, balance_wei: int) -> tuple[int, str] | None:
 
 def _cost_wei(case: Case, whole: Whole, ran: Ran) -> int | None:
     """What was spent, money that came taken off; None where a part of it has no price."""
+    if ran.items:
+        return None
     cost_wei = 0
     for one in ran.moved:
         if one.raw > 0 and not is_money(one.asset, case.ctx.contracts):

@@ -16,3 +16,4 @@ GET_APPROVED = "0x081812fc"
 # Of ERC-6909: everything a wallet holds in a vault.
 IS_OPERATOR = "0xb6363cf2"
 SET_OPERATOR = "0x558a7297"
+CLAIM_ALLOWANCE = "0x598af9e7"

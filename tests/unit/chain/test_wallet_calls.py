@@ -21,10 +21,12 @@ from roundtrip.chain.wallet_calls import (
     Pair,
     WalletCalls,
     Watched,
+    before_plan,
     first_failure,
     own_gas,
     read_run,
     run_plan,
+    together,
 )
 from roundtrip.domain.evidence import Missing
 from roundtrip.domain.policy import POLICY
@@ -43,6 +45,7 @@ PAIRS = (Pair(TOKEN, SPENDER), Pair(OTHER, SPENDER, "permit2"), Pair(OTHER, SPEN
 WATCHED = Watched((TOKEN, OTHER), PAIRS)
 SETTING = Setting(TOKEN, CONTRACTS, MARKET, POLICY)
 PLAN = run_plan(OWN, WATCHED, SETTING, ENVIRONMENT)
+BEFORE = before_plan(OWN, WATCHED, SETTING, ENVIRONMENT)
 DELAYS = (POLICY.later_s, POLICY.hour_s, POLICY.day_s)
 
 
@@ -53,7 +56,7 @@ def labels(plan: Plan) -> list[str]:
 def results(**changed: StepResult) -> Results:
     """Nothing moves and nothing is allowed: both calls took 30,000 gas."""
     eth = {f"eth-{n}": did(10**18 - n * 30_000 * GAS_PRICE_WEI) for n in range(3)}
-    found = {label: eth.get(label, did(0)) for label in labels(PLAN)}
+    found = {label: eth.get(label, did(0)) for label in (*labels(BEFORE), *labels(PLAN))}
     names = {name.replace("_", "-"): result for name, result in changed.items()}
     assert names.keys() <= found.keys()
     return found | names
@@ -72,15 +75,28 @@ def test_the_calls_stand_in_order_between_the_reads() -> None:
     first = [step.label for step in PLAN.blocks[0].steps]
     assert len(set(labels(PLAN))) == len(labels(PLAN))
     assert first.index("eth-0") < first.index("call-0") < first.index("eth-1") < first.index("call-1")
-    before = [n for n, label in enumerate(first) if label.startswith("before-")]
     after = [n for n, label in enumerate(first) if label.startswith("after-")]
-    assert max(before) < first.index("eth-0") < first.index("eth-2") < min(after)
+    assert first.index("eth-0") == 0
+    assert first.index("eth-2") < min(after)
     assert [block.delay_s for block in PLAN.blocks] == [
         1,
         DELAYS[0],
         DELAYS[1] - DELAYS[0],
         DELAYS[2] - DELAYS[1],
     ]
+
+
+def test_what_is_there_before_is_asked_apart_and_nobody_is_told() -> None:
+    """A read is told to a transaction: what is called must not know that it was asked."""
+    assert all(label.startswith("before-") for label in labels(BEFORE))
+    assert not any(label.startswith("before-") for label in labels(PLAN))
+    assert {step.sender for step in BEFORE.blocks[0].steps} == {ENVIRONMENT.reader}
+
+
+def test_results_are_together_only_where_both_are_there() -> None:
+    gap = Missing("node", "no answer")
+    assert together({"a": did(1)}, {"b": did(2)}) == {"a": did(1), "b": did(2)}
+    assert together(gap, {}) == together({}, gap) == gap
 
 
 def test_only_the_calls_are_the_wallets_and_carry_what_was_asked() -> None:
@@ -94,7 +110,7 @@ def test_only_the_calls_are_the_wallets_and_carry_what_was_asked() -> None:
 
 
 def test_each_allowance_is_asked_of_who_knows_it() -> None:
-    asked = {step.label: step.call for step in PLAN.blocks[0].steps}
+    asked = {step.label: step.call for plan in (BEFORE, PLAN) for step in plan.blocks[0].steps}
     assert asked["before-pair-0"] == Call(TOKEN, abi.call(erc20.ALLOWANCE, WALLET, SPENDER))
     two = abi.call(permit2.ALLOWANCE, WALLET, OTHER, SPENDER)
     assert asked["after-pair-1"] == Call(CONTRACTS.permit2, two)

@@ -142,8 +142,16 @@ def test_what_cost_nothing_and_sells_is_ok() -> None:
         Cell(c.probe, replace(c.outcome, paid_raw=0)) for c in grid() if isinstance(c.outcome, Sold)
     )
     free = replace(way(cells=cells), buys=(Buy("probe", 0, Bought(0, BOUGHT_RAW, 0, 140_000)),))
-    assert code(received(free)) == "ok"
-    assert code(received(replace(free, cells=refused_grid()))) == "cannot_sell"
+    assert code(replace(received(free), free=True)) == "ok"
+    assert code(replace(received(replace(free, cells=refused_grid())), free=True)) == "cannot_sell"
+
+
+def test_an_impact_that_nobody_knows_leaves_it_unproven() -> None:
+    """Where nobody else may buy there is nothing to hold a price against."""
+    alone = replace(way(), buys=tuple(buy for buy in way().buys if buy.size == "probe"))
+    assert code(received(alone)) == "unproven"
+    assert code(received(replace(alone, cells=refused_grid()))) == "cannot_sell"
+    assert code(received(replace(alone, cells=grid(9000)))) == "heavy_loss"
 
 
 def test_without_a_place_to_sell_there_is_no_route() -> None:
