@@ -121,9 +121,16 @@ def read_params(operation: Operation, raw: Mapping[str, object]) -> msgspec.Stru
     except msgspec.ValidationError as error:
         if operation.bad_params == "bad_address" and "$.address" in str(error):
             raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
-        raise CallerFault(operation.bad_params, f"The request does not fit: {str(error)[:200]}.") from None
+        raise CallerFault(operation.bad_params, f"The request does not fit: {_unfit(str(error))}.") from None
     assert isinstance(params, msgspec.Struct)
     return params
+
+
+def _unfit(told: str) -> str:
+    """What is wrong, in words: a pattern tells a program's reader nothing that the documentation does not."""
+    what, _, where = told.partition(" - at `$.")
+    field = where.rstrip("`")
+    return f"{field} is not in the form that it has to have" if "matching regex" in what else told[:200]
 
 
 def _ticket_headers(ticket: Ticket | None) -> dict[str, str]:
