@@ -23,10 +23,12 @@ from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL
+from roundtrip.chain.dialect import CAUTIOUS, Dialect
 from roundtrip.chain.heads import Heads
+from roundtrip.chain.probing import probe
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Budget, Node
+from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import parse_address
 from roundtrip.services.context import Context
@@ -39,6 +41,7 @@ CHAIN_ID = 4663
 _POOL_CONNECTIONS = 10
 _STATEMENT_S = 5.0
 _RECURSION_LIMIT = 1000
+log = structlog.get_logger(__name__)
 
 # Without its native backend a signature costs 4.7 ms, and nothing says so.
 assert coincurve.PublicKey is not None
@@ -118,13 +121,24 @@ async def context(
             contracts=contracts,
             node=node,
             heads=heads,
-            dialect=ANVIL,
+            dialect=await _dialect(node, heads),
             policy=POLICY,
             pool=pool,
             rates=Rates(node, contracts),
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
         )
+
+
+async def _dialect(node: Node, heads: Heads) -> Dialect:
+    """How the node speaks, by asking it; what every node accepts where it does not answer now."""
+    try:
+        head = heads.current()
+        probed = await probe(node, head.block, head.base_fee_wei)
+    except RoundtripError as fault:
+        log.warning("the node could not be probed", error=fault.message)
+        return CAUTIOUS
+    return probed.dialect
 
 
 def application(settings: Settings, ctx: Context) -> Starlette:

@@ -89,8 +89,9 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
     """Number and timestamp of each planned block."""
     times = []
     number, time_s = pinned.number, pinned.timestamp_s
-    for block in plan.blocks:
-        number += dialect.number_after(block.delay_s)
+    steps = dialect.numbers(tuple(block.delay_s for block in plan.blocks))
+    for block, step in zip(plan.blocks, steps, strict=True):
+        number += step
         time_s += block.delay_s
         times.append((number, time_s))
     return times
@@ -152,6 +153,8 @@ class _BlockAnswer(msgspec.Struct, rename="camel"):
 class _Read:
     gas_used: int
     return_data: bytes
+    error_code: int
+    error_message: str
     error_data: bytes | None
 
 
@@ -169,9 +172,7 @@ def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: 
 def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results:
     results: Results = {}
     clock = _clock(plan, pinned, dialect)
-    if len(blocks) != len(plan.blocks):
-        raise ValueError("another number of blocks")
-    for (number, time_s), planned, block in zip(clock, plan.blocks, blocks, strict=True):
+    for (number, time_s), planned, block in zip(clock, plan.blocks, _asked(clock, blocks), strict=True):
         if int(block.number, 16) != number or int(block.timestamp, 16) != time_s:
             raise ValueError("another block")
         if len(block.calls) != len(planned.steps):
@@ -179,6 +180,19 @@ def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: 
         for step, call in zip(planned.steps, block.calls, strict=True):
             results[step.label] = _step_result(step, call, dialect)
     return results
+
+
+def _asked(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) -> list[_BlockAnswer]:
+    """The blocks that were asked for. Nodes that fill the numbers between with empty blocks tell of those
+    too."""
+    if len(blocks) == len(clock):
+        return blocks
+    asked = {number for number, _ in clock}
+    filled = [block for block in blocks if int(block.number, 16) not in asked]
+    found = [block for block in blocks if int(block.number, 16) in asked]
+    if len(found) != len(clock) or any(block.calls for block in filled):
+        raise ValueError("another number of blocks")
+    return found
 
 
 def _step_result(step: Step, call: _CallAnswer, dialect: Dialect) -> StepResult:
@@ -190,10 +204,8 @@ def _step_result(step: Step, call: _CallAnswer, dialect: Dialect) -> StepResult:
         raise ValueError("a call's status is neither success nor failure")
     error = call.error or _CallError()
     error_data = _bytes(error.data) if error.data else None
-    data = dialect.revert_data(_Read(gas_used, returned, error_data))
-    # Some nodes have no error of their own for running out: the gas tells it from an empty revert.
-    out_of_gas = not data and gas_used >= step.gas_limit
-    return StepResult(False, gas_used, data, out_of_gas)
+    told = _Read(gas_used, returned, error.code, error.message, error_data)
+    return StepResult(False, gas_used, dialect.revert_data(told), dialect.out_of_gas(told, step.gas_limit))
 
 
 def _bytes(text: str) -> bytes:

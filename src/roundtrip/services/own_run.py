@@ -16,7 +16,7 @@ from roundtrip.chain.wallet_calls import GAS_SLACK, PLENTY_WEI, Pair, WalletCall
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Environment, Missing
 from roundtrip.domain.trade import Moved, Ran
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.types import BPS, Address, parse_address
 from roundtrip.venues.base import Call
 
 from . import watched
@@ -220,10 +220,11 @@ async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Mete
         before, _ = _plans(case, owns[0], look)
         plans = [before, *(_plans(case, one, look)[1] for one in owns)]
         calls = [build(plan, case.head.block, case.ctx.dialect) for plan in plans]
-        try:
-            told = await case.ctx.node.batch(calls, meter)
-        except NodeFault as fault:
-            return Known(Once(_lost(fault), Hints(), frozenset()), own, look)
+        told: list[msgspec.Raw | RpcError] = []
+        for answers in await case.ctx.node.batches(_requests(calls, look), meter):
+            if isinstance(answers, NodeFault):
+                return Known(Once(_lost(answers), Hints(), frozenset()), own, look)
+            told += answers
         first, *rest = (_results(case, plan, one) for plan, one in zip(plans, told, strict=True))
         runs = [
             _read(case, one, look, wallet_calls.together(first, results))
@@ -235,6 +236,15 @@ async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Mete
             break
         look = wider
     return Known(once, own, look)
+
+
+_MOST_READS_TOGETHER = 96
+
+
+def _requests(calls: list[RpcCall], look: Look) -> list[list[RpcCall]]:
+    """Runs that read much go in requests of their own: together they pass a megabyte."""
+    much = len(look.watched.tokens) + len(look.watched.pairs) > _MOST_READS_TOGETHER
+    return [[call] for call in calls] if much else [calls]
 
 
 def _lost(fault: NodeFault) -> Missing:
@@ -272,11 +282,11 @@ def plenty(case: Case) -> WalletCalls:
 
 def measured(case: Case, whole: Whole, ran: Ran, balance_wei: int) -> list[WalletCalls]:
     """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
-    took; hardly more than they took; what the node says of the first; then more, up to all there may be."""
-    policy = case.ctx.policy
-    usual = tuple(min(policy.buy_gas_limit, call.gas_used * 3 // 2 + GAS_SLACK) for call in ran.calls)
-    tight = tuple(min(policy.buy_gas_limit, call.gas_used * 65 // 64 + 1) for call in ran.calls)
-    ladder = [usual, tight]
+    took; the other shares that wallets add; what the node says of the first; then more, up to all there may
+    be."""
+    policy, usual = case.ctx.policy, _limits(case, ran, 15_000, GAS_SLACK)
+    drawn_bps = 10_200 + int(case.environment.prev_randao, 16) % 25_000
+    ladder = [usual, *(_limits(case, ran, bps) for bps in (*_USUAL_GAS_BPS, drawn_bps))]
     if 0 < whole.estimated_gas <= policy.buy_gas_limit:
         ladder.append((whole.estimated_gas, *usual[1:]))
     more = [limit for limit in policy.sell_gas_ladder if limit > max(usual)]
@@ -285,6 +295,15 @@ def measured(case: Case, whole: Whole, ran: Ran, balance_wei: int) -> list[Walle
     if case.fund:
         return [own.funded() for own in owns]
     return [own.as_sent(ran, balance_wei, case.environment, policy) for own in owns]
+
+
+_USUAL_GAS_BPS = (10_160, 11_000, 12_000, 12_500, 13_000, 20_000, 30_000)
+"""Of what a call uses; beside these a share that nobody can foresee is drawn."""
+
+
+def _limits(case: Case, ran: Ran, bps: int, slack: int = 1) -> tuple[int, ...]:
+    most = case.ctx.policy.buy_gas_limit
+    return tuple(min(most, call.gas_used * bps // BPS + slack) for call in ran.calls)
 
 
 def same(one: Ran, other: Ran) -> bool:

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from roundtrip.chain.dialect import ANVIL, Dialect
+from roundtrip.chain.dialect import ANVIL, CAUTIOUS, GETH, NITRO, Dialect
 
 
 @dataclass(frozen=True)
@@ -12,6 +14,8 @@ class Answer:
     return_data: bytes
     error_data: bytes | None
     gas_used: int = 21_000
+    error_code: int = 3
+    error_message: str = "execution reverted"
 
 
 @pytest.mark.parametrize(
@@ -38,3 +42,41 @@ def test_a_network_may_count_numbers_faster() -> None:
 )
 def test_the_errors_own_bytes_come_before_the_returned_ones(answer: Answer, found: bytes) -> None:
     assert ANVIL.revert_data(answer) == found
+
+
+def test_the_numbers_of_a_simulation_stay_within_what_a_node_spans() -> None:
+    delays_s = (1, 12, 3588, 82_800, 6)
+    assert ANVIL.numbers(delays_s) == (1, 1, 299, 6900, 1)
+    for dialect in (GETH, NITRO, CAUTIOUS):
+        assert dialect.most_numbers == 250
+        steps = dialect.numbers(delays_s)
+        assert 245 <= sum(steps) <= 250
+        assert min(steps) >= 1
+        assert steps[3] > steps[2] > 1
+
+
+@given(st.lists(st.integers(1, 100_000), min_size=1, max_size=8), st.integers(1, 300))
+def test_every_block_has_a_number_of_its_own(delays_s: list[int], most: int) -> None:
+    steps = Dialect("bound", most_numbers=most).numbers(tuple(delays_s))
+    assert len(steps) == len(delays_s)
+    assert min(steps) >= 1
+    assert sum(steps) <= max(most, len(delays_s))
+    for step, delay_s in zip(steps, delays_s, strict=True):
+        assert step <= ANVIL.number_after(delay_s)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "answer", "limit", "out"),
+    [
+        (ANVIL, Answer(b"", None, 90_000, -3200, "execution failed"), 90_000, True),
+        (ANVIL, Answer(b"", None, 89_999, -3200, "execution failed"), 90_000, False),
+        (ANVIL, Answer(b"why", None, 90_000, -3200, "execution failed"), 90_000, False),
+        (GETH, Answer(b"", None, 90_000, -32015, "out of gas"), 90_000, True),
+        (GETH, Answer(b"", None, 90_000, -32015, "invalid opcode: INVALID"), 90_000, False),
+        (GETH, Answer(b"", b"", 1_000, 3, "execution reverted"), 90_000, False),
+    ],
+)
+def test_running_out_of_gas_is_told_from_a_revert(
+    dialect: Dialect, answer: Answer, limit: int, out: bool
+) -> None:
+    assert dialect.out_of_gas(answer, limit) is out
