@@ -238,7 +238,7 @@ async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Mete
     return Known(once, own, look)
 
 
-_MOST_READS_TOGETHER = 96
+_MOST_READS_TOGETHER = 24
 
 
 def _requests(calls: list[RpcCall], look: Look) -> list[list[RpcCall]]:
