@@ -24,6 +24,7 @@ from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import CAUTIOUS, Dialect
+from roundtrip.chain.doctor import Finding, Patient, examine
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.probing import probe
 from roundtrip.chain.rates import Rates
@@ -128,6 +129,16 @@ async def context(
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
         )
+
+
+async def examined(settings: Settings, rpc_url: str, contracts: Contracts) -> list[Finding]:
+    """What the doctor finds of a node and the network's contracts."""
+    async with aiohttp.ClientSession() as session:
+        node = Node(rpc_url, session, settings.node_timeout_ms / 1000)
+        heads = Heads(node, CHAIN_ID, contracts)
+        with contextlib.suppress(RoundtripError):
+            await heads.refresh()
+        return await examine(Patient(node, heads, contracts, CHAIN_ID, time.time(), time.monotonic))
 
 
 async def _dialect(node: Node, heads: Heads) -> Dialect:

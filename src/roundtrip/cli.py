@@ -17,10 +17,12 @@ import uvloop
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 from rich.console import Console
+from rich.table import Table
 
 from roundtrip import assembly, verify
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
+from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
 from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
@@ -232,6 +234,20 @@ async def _migrate(settings: Settings) -> None:
         finally:
             await connection.close()
     print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
+
+
+@app.command()
+def doctor() -> None:
+    """What works of node and network, what is missing and what that costs; exit 1: no check can be made."""
+    settings = Settings()
+    described = json.loads((settings.var / "devnet.json").read_text())
+    contracts = assembly.contracts_from(described["contracts"])
+    found = asyncio.run(assembly.examined(settings, settings.rpc_url or described["rpcUrl"], contracts))
+    table = Table("", "state", "seen", "what that costs")
+    for row in found:
+        table.add_row(row.what, row.state, row.seen, row.costs)
+    console.print(table)
+    raise SystemExit(1 if any(row.state == "missing" and row.what in NEEDED for row in found) else 0)
 
 
 @app.command("verify-trade")

@@ -1,0 +1,225 @@
+"""What works of a node and a network, what is missing, and what that costs. Asked once, by hand."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.venues import abi
+from roundtrip.venues.base import Contracts
+
+from .heads import Heads
+from .probing import probe
+from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
+
+State = Literal["works", "in part", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the table: what was looked at, how it stands, what was seen, and what its lack costs."""
+
+    what: str
+    state: State
+    seen: str
+    costs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """What is looked at. ``now_s``: our clock, in seconds since 1970; ``clock``: counts seconds."""
+
+    node: Node
+    heads: Heads
+    contracts: Contracts
+    chain_id: int
+    now_s: float
+    clock: Callable[[], float]
+
+    def block(self) -> BlockRef:
+        """The newest block."""
+        return self.heads.current().block
+
+
+async def _chain(patient: Patient) -> list[Finding]:
+    told = quantity(await patient.node.one("eth_chainId"))
+    if told != patient.chain_id:
+        return [
+            Finding(
+                "chain id", "missing", f"{told}, not {patient.chain_id}", "everything: it is another chain"
+            )
+        ]
+    return [Finding("chain id", "works", str(told))]
+
+
+async def _clock(patient: Patient) -> list[Finding]:
+    apart_s = int(patient.now_s) - patient.block().timestamp_s
+    said = f"the newest block is {abs(apart_s)} s {'behind' if apart_s >= 0 else 'ahead of'} our clock"
+    if abs(apart_s) <= _MOST_APART_S:
+        return [Finding("clock", "works", said)]
+    return [Finding("clock", "in part", said, "deadlines of prepared trades are twenty minutes by our clock")]
+
+
+_MOST_APART_S = 60
+
+
+async def _code(patient: Patient) -> list[Finding]:
+    named = {
+        name: address
+        for name in patient.contracts.__dataclass_fields__
+        if isinstance(address := getattr(patient.contracts, name), str)
+    }
+    at = {"blockHash": patient.block().hash}
+    answers = await patient.node.batch(
+        [RpcCall("eth_getCode", [a, at]) for a in named.values()], budgeted=False
+    )
+    empty = [
+        name
+        for name, answer in zip(named, answers, strict=True)
+        if isinstance(answer, RpcError) or not hex_bytes(answer)
+    ]
+    if empty:
+        return [Finding("contracts", "missing", f"no code at {', '.join(empty)}", "what trades through them")]
+    return [Finding("contracts", "works", f"code at all {len(named)}")]
+
+
+# Views without arguments by which one contract names another: (of whom, view, who it is).
+_LINKS = (
+    ("swap_router02", "factory()", "v3_factory"),
+    ("swap_router02", "WETH9()", "weth"),
+    ("quoter_v2", "factory()", "v3_factory"),
+    ("quoter_v2", "WETH9()", "weth"),
+    ("v3_position_manager", "factory()", "v3_factory"),
+    ("v4_state_view", "poolManager()", "v4_pool_manager"),
+    ("v4_quoter", "poolManager()", "v4_pool_manager"),
+    ("v4_position_manager", "poolManager()", "v4_pool_manager"),
+    ("v4_position_manager", "permit2()", "permit2"),
+    ("universal_router", "poolManager()", "v4_pool_manager"),
+)
+
+
+async def _links(patient: Patient) -> list[Finding]:
+    at, contracts = {"blockHash": patient.block().hash}, patient.contracts
+    calls = [
+        RpcCall("eth_call", [{"to": getattr(contracts, of), "data": abi.selector(view)}, at])
+        for of, view, _ in _LINKS
+    ]
+    answers = await patient.node.batch(calls, budgeted=False)
+    wrong = []
+    for (of, view, who), answer in zip(_LINKS, answers, strict=True):
+        told: Address | None = None if isinstance(answer, RpcError) else abi.address_at(hex_bytes(answer), 0)
+        if told != getattr(contracts, who):
+            wrong.append(f"{of}.{view} is {told or 'not told'}")
+    if wrong:
+        return [
+            Finding(
+                "links", "missing", "; ".join(wrong), "verdicts: routers and pools of two kinds are mixed"
+            )
+        ]
+    return [Finding("links", "works", f"all {len(_LINKS)} contracts name each other as configured")]
+
+
+async def _simulation(patient: Patient) -> list[Finding]:
+    head = patient.heads.current()
+    found = await probe(patient.node, head.block, head.base_fee_wei)
+    said = f"speaks as {found.dialect.name}; two blocks, code and balance overrides"
+    inside = f"NUMBER {found.number_inside}, TIMESTAMP {found.timestamp_inside} inside the second block"
+    rows = [Finding("eth_simulateV1", "works", said)]
+    if found.dialect.own_numbers:
+        return [*rows, Finding("NUMBER inside", "works", inside)]
+    costs = "tokens that count blocks: no simulation makes NUMBER pass, so their cooldowns never end"
+    return [*rows, Finding("NUMBER inside", "in part", inside, costs)]
+
+
+_DEPTHS = (128, 5_000, 100_000, 1_000_000)
+
+
+async def _archive(patient: Patient) -> list[Finding]:
+    head = patient.block().number
+    deep = [depth for depth in _DEPTHS if depth < head]
+    calls = [RpcCall("eth_getBalance", [patient.contracts.weth, hex(head - depth)]) for depth in deep]
+    answers = await patient.node.batch(calls, budgeted=False) if calls else []
+    kept = [d for d, answer in zip(deep, answers, strict=True) if not isinstance(answer, RpcError)]
+    if kept == deep:
+        return [Finding("archive", "works", f"state of {max(kept, default=head)} blocks ago is told")]
+    said = f"state of {max(kept, default=0)} blocks ago is told, of {min(set(deep) - set(kept))} not"
+    return [Finding("archive", "in part", said, "what reads the past: proofs of old checks, old holders")]
+
+
+_RANGES = (1_000, 10_000, 100_000)
+
+
+async def _logs(patient: Patient) -> list[Finding]:
+    head, served = patient.block().number, 0
+    said = "no range is served"
+    for blocks in _RANGES:
+        first = max(0, head - blocks)
+        wanted = {"fromBlock": hex(first), "toBlock": hex(head), "address": patient.contracts.v3_factory}
+        started = patient.clock()
+        answer = await patient.node.one("eth_getLogs", wanted)
+        if isinstance(answer, RpcError):
+            break
+        served = head - first
+        said = f"{served} blocks in {int((patient.clock() - started) * 1000)} ms"
+        if first == 0:
+            break
+    if not served:
+        return [Finding("logs", "missing", said, "pools are looked for by their usual keys only")]
+    state: State = "works" if served >= min(head, 10_000) else "in part"
+    return [Finding("logs", state, said, "" if state == "works" else "learning of old pools takes longer")]
+
+
+_BATCHES = (10, 100, 500)
+
+
+async def _batches(patient: Patient) -> list[Finding]:
+    taken = 0
+    for size in _BATCHES:
+        try:
+            answers = await patient.node.batch([RpcCall("eth_chainId", [])] * size, budgeted=False)
+        except NodeFault:
+            break
+        if any(isinstance(answer, RpcError) for answer in answers):
+            break
+        taken = size
+    if taken >= 100:
+        return [Finding("batches", "works", f"{taken} calls in one request")]
+    state: State = "in part" if taken else "missing"
+    return [
+        Finding("batches", state, f"{taken} calls in one request", "a check takes up to 150 calls a trip")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One thing that is looked at, and what it costs when nothing of it can be seen."""
+
+    what: str
+    how: Callable[[Patient], Awaitable[list[Finding]]]
+    costs: str
+
+
+LOOKS = (
+    Look("chain id", _chain, "everything"),
+    Look("clock", _clock, "everything: no block is heard of"),
+    Look("contracts", _code, "what trades through them"),
+    Look("links", _links, "it is not known whether the contracts belong together"),
+    Look("eth_simulateV1", _simulation, "every check: nothing is proven"),
+    Look("archive", _archive, "what reads the past"),
+    Look("logs", _logs, "pools are looked for by their usual keys only"),
+    Look("batches", _batches, "checks: they ask many things at once"),
+)
+NEEDED = frozenset({"chain id", "contracts", "links", "eth_simulateV1"})
+"""Without these no check can be made."""
+
+
+async def examine(patient: Patient) -> list[Finding]:
+    """Every finding, in order. What the node refuses is a finding, never an exception."""
+    found: list[Finding] = []
+    for look in LOOKS:
+        try:
+            found += await look.how(patient)
+        except NodeFault as fault:
+            found.append(Finding(look.what, "missing", fault.message, look.costs))
+    return found
