@@ -1,6 +1,7 @@
 """Puts the service together from settings, and runs it. Used by the command line only."""
 
 import contextlib
+import json
 import os
 import re
 import secrets
@@ -8,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import aiohttp
 import asyncpg
@@ -32,6 +33,7 @@ from roundtrip.chain.rpc import Budget, Node
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import parse_address
+from roundtrip.networks import ROBINHOOD, Network
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.migrate import migrate
@@ -66,6 +68,17 @@ def contracts_from(named: Mapping[str, str]) -> Contracts:
     return Contracts(**{name: parse_address(snake[name]) for name in wanted})
 
 
+def network_of(settings: Settings) -> Network:
+    """The network that is served: a known one, else the local chain as ``devnet.json`` describes it. Raises
+    OSError where that is not there."""
+    if settings.network == "robinhood":
+        known = ROBINHOOD
+    else:
+        described = json.loads((settings.var / "devnet.json").read_text())
+        known = Network(CHAIN_ID, contracts_from(described["contracts"]), described["rpcUrl"], None)
+    return known if settings.rpc_url is None else replace(known, rpc_url=settings.rpc_url)
+
+
 def listen(host: str, port: int, setting: str) -> socket.socket:
     """A listening socket. Raises PortTaken, naming the setting that moves the port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -95,7 +108,11 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 
 @contextlib.asynccontextmanager
 async def context(
-    settings: Settings, rpc_url: str, contracts: Contracts, database_url: str
+    settings: Settings,
+    rpc_url: str,
+    contracts: Contracts,
+    database_url: str,
+    look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
     """Everything a use case is given, opened and closed."""
     async with contextlib.AsyncExitStack() as stack:
@@ -115,7 +132,7 @@ async def context(
             timeout_s=settings.node_timeout_ms / 1000,
             budget=Budget(settings.node_calls_per_day),
         )
-        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms, book=Book(contracts))
+        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms, book=Book(contracts, look_back_blocks))
         await stack.enter_async_context(heads.following())
         yield Context(
             chain_id=CHAIN_ID,
@@ -131,14 +148,15 @@ async def context(
         )
 
 
-async def examined(settings: Settings, rpc_url: str, contracts: Contracts) -> list[Finding]:
+async def examined(settings: Settings, network: Network) -> list[Finding]:
     """What the doctor finds of a node and the network's contracts."""
     async with aiohttp.ClientSession() as session:
-        node = Node(rpc_url, session, settings.node_timeout_ms / 1000)
-        heads = Heads(node, CHAIN_ID, contracts)
+        node = Node(network.rpc_url, session, settings.node_timeout_ms / 1000)
+        heads = Heads(node, network.chain_id, network.contracts)
         with contextlib.suppress(RoundtripError):
             await heads.refresh()
-        return await examine(Patient(node, heads, contracts, CHAIN_ID, time.time(), time.monotonic))
+        now = (time.time(), time.monotonic)
+        return await examine(Patient(node, heads, network.contracts, network.chain_id, *now))
 
 
 async def _dialect(node: Node, heads: Heads) -> Dialect:

@@ -28,6 +28,7 @@ from roundtrip.devnet.artifacts import ArtifactError
 from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
 from roundtrip.devnet.stories import STORIES
 from roundtrip.domain.policy import POLICY
+from roundtrip.networks import Network
 from roundtrip.settings import Settings
 from roundtrip.store.migrate import migrate as run_migrations
 from roundtrip.store.postgres import EmbeddedPostgresError
@@ -200,20 +201,19 @@ def devnet(
 
 @app.command()
 def serve() -> None:
-    """The service alone, on the network that var/devnet.json describes."""
+    """The service alone, on the network that is set."""
     settings = Settings()
     assembly.log_to_stderr()
-    described = json.loads((settings.var / "devnet.json").read_text())
+    network = assembly.network_of(settings)
     with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
-        _run(_serve(settings, described, listening))
+        _run(_serve(settings, network, listening))
 
 
-async def _serve(settings: Settings, described: dict[str, Any], listening: Any) -> None:
-    rpc_url = settings.rpc_url or described["rpcUrl"]
-    contracts = assembly.contracts_from(described["contracts"])
+async def _serve(settings: Settings, network: Network, listening: Any) -> None:
+    given = (settings, network.rpc_url, network.contracts)
     async with (
         assembly.database(settings) as database_url,
-        assembly.context(settings, rpc_url, contracts, database_url) as ctx,
+        assembly.context(*given, database_url, network.look_back_blocks) as ctx,
     ):
         print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
         await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
@@ -240,9 +240,7 @@ async def _migrate(settings: Settings) -> None:
 def doctor() -> None:
     """What works of node and network, what is missing and what that costs; exit 1: no check can be made."""
     settings = Settings()
-    described = json.loads((settings.var / "devnet.json").read_text())
-    contracts = assembly.contracts_from(described["contracts"])
-    found = asyncio.run(assembly.examined(settings, settings.rpc_url or described["rpcUrl"], contracts))
+    found = asyncio.run(assembly.examined(settings, assembly.network_of(settings)))
     table = Table("", "state", "seen", "what that costs")
     for row in found:
         table.add_row(row.what, row.state, row.seen, row.costs)

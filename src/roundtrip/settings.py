@@ -15,7 +15,7 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(8463, ge=0, le=65_535)
-    network: Literal["devnet"] = "devnet"
+    network: Literal["devnet", "robinhood"] = "devnet"
     rpc_port: int = Field(8545, ge=0, le=65_535)
     rpc_url: str | None = None
     database_url: str | None = None

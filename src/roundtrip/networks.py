@@ -1,0 +1,53 @@
+"""The networks this service knows: which contracts it trusts there, and a node to begin with.
+
+Addresses are configuration, reviewed here; taxes, fees, thresholds and durations are read from the chain.
+"""
+
+from dataclasses import dataclass
+
+from roundtrip.domain.types import Address
+from roundtrip.venues.base import Contracts
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """``rpc_url``: a node to ask where no other is set. ``look_back_blocks``: so far back logs of pools and
+    launches are read at the start; None: from the chain's beginning."""
+
+    chain_id: int
+    contracts: Contracts
+    rpc_url: str
+    look_back_blocks: int | None
+
+
+def _at(text: str) -> Address:
+    return Address(text.lower())
+
+
+ROBINHOOD = Network(
+    chain_id=4663,
+    contracts=Contracts(
+        weth=_at("0x0Bd7D308f8E1639FAb988df18A8011f41EAcAD73"),
+        usdg=_at("0x5fc5360D0400a0Fd4f2af552ADD042D716F1d168"),
+        multicall3=_at("0xcA11bde05977b3631167028862bE2a173976CA11"),
+        permit2=_at("0x000000000022D473030F116dDEE9F6B43aC78BA3"),
+        v3_factory=_at("0x1f7d7550B1b028f7571E69A784071F0205FD2EfA"),
+        v3_position_manager=_at("0x73991a25C818Bf1f1128dEAaB1492D45638DE0D3"),
+        swap_router02=_at("0xCaf681a66D020601342297493863E78C959E5cb2"),
+        quoter_v2=_at("0x33e885eD0Ec9bF04EcfB19341582aADCb4c8A9E7"),
+        v4_pool_manager=_at("0x8366a39CC670B4001A1121B8F6A443A643e40951"),
+        v4_position_manager=_at("0x58daec3116aae6D93017bAAea7749052E8a04fA7"),
+        v4_state_view=_at("0xF3334192D15450CdD385c8B70e03f9A6bD9E673b"),
+        v4_quoter=_at("0x8Dc178eFB8111BB0973Dd9d722ebeFF267c98F94"),
+        # Of several that were published the one that nearly all trades go through, version 2.1.1.
+        universal_router=_at("0x8876789976dEcBfCbBbe364623C63652db8C0904"),
+        eth_usd_feed=_at("0x78F3556b67E17Df817D51Ef5a990cDaF09E8d3A9"),
+        launchpad_factory=_at("0x7eD598BcEf8bd9Edd8C97A195C6d13f40801EC7e"),
+        launchpad_hook=_at("0xE5e702641Ea86F4ae6cC3cDaeD2B886f976Be044"),
+        launchpad_router=_at("0xe33E9E479dF8802cb0866d5d05258bEc4cF62948"),
+    ),
+    rpc_url="https://rpc.mainnet.chain.robinhood.com",
+    # An hour and a half: ten blocks a second, in ranges of ten thousand.
+    look_back_blocks=50_000,
+)
+"""Robinhood Chain, mainnet. Exchange contracts as Uniswap publishes them, the launchpad's as it does."""
