@@ -28,7 +28,7 @@ from .money import ETH_DECIMALS, parse_amount
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .prepare_present import Final, present
 from .rehearsal import NO_LIQUIDITY, Rehearsals, all_dry, best_buy, best_sell, paid_with, rehearse, tradable
-from .sell_back import brought, sold_back
+from .sell_back import Brought, SoldBack, brought, sold_back
 
 VALID_S = 20 * 60
 _MOST_DECIMALS = 36
@@ -165,10 +165,44 @@ async def _finished(
     # What the venue does not take is not sent: near its end a curve is paid what is left of it.
     taxed, amount_raw = one.put_out_raw != one.came_raw, one.taken_raw(desk.side)
     final = write(desk, place, amount_raw, terms, one.written.clear_first, taxed)
+    bought = [brought(desk.opened, one.moved, _sure(one, amount_raw))] if desk.side == "buy" else []
+    done, gas_limits, sold = await _run(desk, one, final, bought, meter)
+    if done.came_raw * BPS > one.came_raw * (BPS + slippage_bps):
+        # The minimum was taken from the first run: now it would protect too little.
+        raise NodeFault("it told of the same trade twice, and not the same")
+    if done.came_raw < min_raw:
+        raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
+    paid_wei = quote_in_wei(done.spent_raw, place.venue.quote, desk.opened.run.setting.market)
+    exits = [find_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
+    if exits and _is_dust(exits[0]):
+        raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
+    answer = present(
+        desk,
+        Final(
+            done=done,
+            min_raw=min_raw,
+            gas_limits=gas_limits,
+            slippage_bps=slippage_bps,
+            cut=amount_raw < one.written.amount_raw,
+            exit=exits[0] if exits else None,
+            impact_bps=tried.impact_bps(one),
+            evidence=tried.evidence,
+            judgement=tried.judgement,
+        ),
+    )
+    gaps = [tried.judgement.missing, *(one.missing for one in exits)]
+    by_node = any(gap is not None and gap.fault == "node" for gap in gaps)
+    return Answered(answer, counted=not (answer.verdict.code == "unproven" and by_node), meter=meter)
+
+
+async def _run(
+    desk: Desk, one: Rehearsed, final: Written, bought: list[Brought], meter: Meter
+) -> tuple[Rehearsed, tuple[int, ...], list[SoldBack]]:
+    """The final form under each gas limit in turn, and the sells after it: the first that goes through, its
+    limits, and what came of the sells. Raises CallerFault and NodeFault."""
     owns = [desks.wallet_calls_of(desk, final, limits, one.ran) for limits in _limits(desk, one, final)]
     plans = [desks.before_plan(desk, final, owns[0]), *(desks.run_plan(desk, final, own) for own in owns)]
     running, selling = Meter(), Meter()
-    bought = [brought(desk.opened, one.moved, _sure(one, amount_raw))] if desk.side == "buy" else []
     asked = [build(plan, desk.head.block, desk.ctx.dialect) for plan in plans]
     told, sold = await at_once(desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling))
     meter.add(running, selling)
@@ -185,36 +219,11 @@ async def _finished(
         raise NodeFault(done.why)
     if isinstance(done, CallerFault):
         raise done
-    if done.came_raw * BPS > one.came_raw * (BPS + slippage_bps):
-        # The minimum was taken from the first run: now it would protect too little.
-        raise NodeFault("it told of the same trade twice, and not the same")
-    if done.came_raw < min_raw:
-        raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
-    paid_wei = quote_in_wei(done.spent_raw, place.venue.quote, desk.opened.run.setting.market)
     own = next(own for own, run in zip(owns, runs, strict=True) if run is done)
-    if sold and own is not owns[0]:
+    if bought and own is not owns[0]:
         # With the usual gas it does not go through: what it buys is sold again as it is sent.
         sold = await sold_back(own, bought, meter)
-    exits = [find_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
-    if exits and _is_dust(exits[0]):
-        raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
-    answer = present(
-        desk,
-        Final(
-            done=done,
-            min_raw=min_raw,
-            gas_limits=own.gas_limits,
-            slippage_bps=slippage_bps,
-            cut=amount_raw < one.written.amount_raw,
-            exit=exits[0] if exits else None,
-            impact_bps=tried.impact_bps(one),
-            evidence=tried.evidence,
-            judgement=tried.judgement,
-        ),
-    )
-    gaps = [tried.judgement.missing, *(one.missing for one in exits)]
-    by_node = any(gap is not None and gap.fault == "node" for gap in gaps)
-    return Answered(answer, counted=not (answer.verdict.code == "unproven" and by_node), meter=meter)
+    return done, own.gas_limits, sold
 
 
 _TOO_SMALL = {
