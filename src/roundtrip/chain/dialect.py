@@ -51,6 +51,11 @@ class Dialect:
         room, beyond = max(0, self.most_numbers - len(steps)), sum(steps) - len(steps)
         return tuple(1 + (step - 1) * room // beyond for step in steps)
 
+    def lets_numbers_pass(self) -> bool:
+        """True where a simulation can wait as long in block numbers as in seconds. Elsewhere a token that
+        counts blocks shows another face than it does on the chain."""
+        return self.own_numbers and self.most_numbers is None
+
     def revert_data(self, answer: CallAnswer) -> bytes:
         """The bytes a failed call reverted with: geth puts them in error.data, anvil in returnData."""
         return answer.error_data if answer.error_data is not None else answer.return_data
@@ -69,8 +74,6 @@ class Dialect:
 
 
 ANVIL = Dialect("anvil")
-CAUTIOUS = Dialect("cautious", most_numbers=250)
-"""For a node that could not be probed: within what every known one accepts, errors read in every shape."""
 GETH = Dialect("geth", most_numbers=250, tells_machine_errors=True)
 """geth fills the gaps between numbers with empty blocks, 256 in all."""
 NITRO = Dialect("nitro", most_numbers=250, own_numbers=False, tells_machine_errors=True)

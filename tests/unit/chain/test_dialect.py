@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.dialect import ANVIL, CAUTIOUS, GETH, NITRO, Dialect
+from roundtrip.chain.dialect import ANVIL, GETH, NITRO, Dialect
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def test_the_errors_own_bytes_come_before_the_returned_ones(answer: Answer, foun
 def test_the_numbers_of_a_simulation_stay_within_what_a_node_spans() -> None:
     delays_s = (1, 12, 3588, 82_800, 6)
     assert ANVIL.numbers(delays_s) == (1, 1, 299, 6900, 1)
-    for dialect in (GETH, NITRO, CAUTIOUS):
+    for dialect in (GETH, NITRO):
         assert dialect.most_numbers == 250
         steps = dialect.numbers(delays_s)
         assert 245 <= sum(steps) <= 250
@@ -80,3 +80,9 @@ def test_running_out_of_gas_is_told_from_a_revert(
     dialect: Dialect, answer: Answer, limit: int, out: bool
 ) -> None:
     assert dialect.out_of_gas(answer, limit) is out
+
+
+def test_only_where_numbers_pass_as_seconds_do_is_a_token_that_counts_blocks_judged() -> None:
+    assert ANVIL.lets_numbers_pass()
+    assert not GETH.lets_numbers_pass()
+    assert not NITRO.lets_numbers_pass()

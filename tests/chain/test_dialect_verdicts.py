@@ -1,0 +1,225 @@
+"""A check, a simulation and a prepared trade on nodes of every kind: they come to the same."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from conftest import PROJECT, context_for
+from roundtrip.assembly import NodeUnfit, context, contracts_from
+from roundtrip.chain.dialect import ANVIL, GETH, NITRO, Dialect
+from roundtrip.chain.probing import probe
+from roundtrip.chain.rpc import Meter
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.stories import PoolPlan, Story
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.domain.evidence import Venue
+from roundtrip.domain.types import Address
+from roundtrip.domain.verdict import judge
+from roundtrip.services.context import Context
+from roundtrip.services.gather import gather
+from roundtrip.settings import Settings
+from support.dialects import DialectNode, Kind, parent_number
+from support.signing import Signer, prepared
+from support.simulated import simulated
+from support.wallet import Step, calldata
+from truth.simulated import buy_steps, money_for, spot_of
+
+KINDS: dict[Kind, Dialect] = {"anvil": ANVIL, "geth": GETH, "nitro": NITRO}
+STORIES = {
+    "plain": ("ok", "ok"),
+    "owner_only_sell": ("cannot_sell", "danger"),
+    "cooldown": ("ok", "warn"),
+    "time_bomb": ("ok", "warn"),
+    "v4_fee_on_sell": ("ok", "ok"),
+    "curve": ("ok", "ok"),
+    "graduated": ("ok", "ok"),
+    "loops_on_transfer": ("cannot_sell", "danger"),
+}
+LAUNCHED = ("curve", "graduated")
+SLOW = "loops_on_transfer"
+"""It burns gas in every run: of this one only the check is asked."""
+
+
+@contextlib.asynccontextmanager
+async def speaking(
+    node: DialectNode, built: Built, pool: asyncpg.Pool, dialect: Dialect
+) -> AsyncIterator[Context]:
+    async with context_for(node.url, built, pool) as ctx:
+        await ctx.heads.refresh()
+        # The deadline stands in the calldata, whose bytes cost gas.
+        yield replace(ctx, dialect=dialect, now_s=lambda: 2_000_000_000.5)
+
+
+async def checked(ctx: Context, token: str) -> tuple[tuple[str, str, str], list[Venue]]:
+    """Code, level and text; and where it was bought."""
+    evidence = await gather(ctx, Address(token), Meter())
+    verdict = judge(evidence, ctx.policy).verdict
+    return (verdict.code, verdict.level, verdict.text), [v.venue for v in evidence.venues if v.cells]
+
+
+async def traded(ctx: Context, rpc: SyncRpc, built: Built, key: str) -> dict[str, tuple[Any, ...]]:
+    """What every use case says of a token: the check, a simulated buy, and prepared trades of either side."""
+    token = built.tokens[key]
+    verdict, (venue, *_) = await checked(ctx, token)
+    if key == SLOW:
+        return {"check": verdict}
+    wallet = Signer(rpc, built.contracts, f"dialects {key}")
+    spot = spot_of(built, venue)
+    steps = buy_steps(built, wallet, token, spot, money_for(rpc, built, wallet, spot))
+    said = await simulated(ctx, wallet.address, *steps)
+    found: dict[str, tuple[Any, ...]] = {
+        "check": verdict,
+        "simulate": (said.code, said.level, said.text, said.received(), said.gas()),
+        "buy": await tried(ctx, "buy", token, wallet.address, amount="0.1"),
+    }
+    if key not in LAUNCHED:
+        owner = Deployer(rpc, built.accounts[0])
+        owner.receipt(owner.send(token, calldata("transfer(address,uint256)", wallet.address, 10**24)))
+    found["sell"] = await tried(ctx, "sell", token, wallet.address, amount="1000")
+    return found
+
+
+async def tried(ctx: Context, side: str, token: str, sender: str, **given: object) -> tuple[Any, ...]:
+    try:
+        trade = await prepared(ctx, side, token, sender, **given)
+    except RoundtripError as error:
+        return error.status, error.code, str(error)
+    return trade.code, trade.text, trade.raw, [step["gas"] for step in trade.steps]
+
+
+@pytest.mark.parametrize("key", STORIES)
+async def test_every_use_case_says_what_it_says_on_anvil(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, key: str
+) -> None:
+    """None of these tokens counts NUMBER: of those that do, see below."""
+    came = {}
+    for kind, dialect in KINDS.items():
+        snapshot = rpc.call("evm_snapshot")
+        node = DialectNode(rpc.url, kind)
+        async with node.running(), speaking(node, built, pool, dialect) as ctx:
+            came[kind] = await traded(ctx, rpc, built, key)
+        assert rpc.call("evm_revert", snapshot)
+    assert came["geth"] == came["anvil"]
+    assert came["nitro"] == came["anvil"]
+    assert came["anvil"]["check"][:2] == STORIES[key]
+    assert ("out of gas" in came["anvil"]["check"][2]) is (key == SLOW)
+    assert all(said[0] != "unproven" for said in came["anvil"].values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_dialect_is_found_out(rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind) -> None:
+    node = DialectNode(rpc.url, kind)
+    async with node.running(), context_for(node.url, built, pool) as ctx:
+        await ctx.heads.refresh()
+        head = ctx.heads.current()
+        found = await probe(ctx.node, head.block, head.base_fee_wei)
+    assert found.dialect is KINDS[kind]
+    inside = parent_number(head.block.number) if kind == "nitro" else head.block.number + 4
+    assert (found.number_inside, found.fills_gaps) == (inside, kind != "anvil")
+
+
+# --- tokens that count NUMBER ----------------------------------------------------------------------
+
+
+async def verdict_on(
+    kind: Kind, rpc: SyncRpc, built: Built, pool: asyncpg.Pool, token: str
+) -> tuple[str, str]:
+    node = DialectNode(rpc.url, kind)
+    async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
+        (code, level, _), _ = await checked(ctx, token)
+    return code, level
+
+
+async def test_who_is_blacklisted_from_the_next_number_on_is_seen_on_geth(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool
+) -> None:
+    token = built.tokens["blacklist_after_buy"]
+    assert await verdict_on("geth", rpc, built, pool, token) == ("cannot_sell", "danger")
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_a_node_on_which_numbers_do_not_pass_is_not_served_from(
+    rpc: SyncRpc, built: Built, database_url: str, kind: Kind
+) -> None:
+    """There who is blacklisted from a later number on would be ok, and who waits for one a trap."""
+    node = DialectNode(rpc.url, kind)
+    contracts = contracts_from(built.contracts)
+    async with node.running():
+        with pytest.raises(NodeUnfit, match=f"speaks as {kind}"):
+            async with context(Settings(), node.url, contracts, database_url):
+                pass
+
+
+def waiting(rpc: SyncRpc, built: Built, numbers: int) -> str:
+    """A token whose buyers wait for so many numbers."""
+    story = Story(
+        "waits", "", "zoo/cooldown_blocks.vy", "Waits", "WAIT", 18, ("uint256",), (numbers,), (PoolPlan(),)
+    )
+    deployer = Deployer(rpc, built.accounts[0])
+    code = compile_contract(PROJECT / "contracts" / story.source)
+    token = put_token(deployer, built.contracts, story, code)
+    deployer.settle()
+    return token
+
+
+@pytest.mark.parametrize("numbers", [10, 300, 5000])
+async def test_a_wait_in_numbers_is_seen_to_end_on_anvil(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, numbers: int
+) -> None:
+    token = waiting(rpc, built, numbers)
+    assert await verdict_on("anvil", rpc, built, pool, token) == ("ok", "warn")
+
+
+async def test_a_wait_of_a_few_numbers_is_no_trap_on_geth(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool
+) -> None:
+    assert await verdict_on("geth", rpc, built, pool, waiting(rpc, built, 10)) == ("ok", "warn")
+
+
+# --- requests that are refused as a whole ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+@pytest.mark.parametrize("key", ["plain", "owner_only_sell", "curve"])
+async def test_no_simulation_is_run_and_nothing_is_proven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind, key: str
+) -> None:
+    node = DialectNode(rpc.url, kind)
+    wallet = Signer(rpc, built.contracts, "refused")
+    async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
+        node.refuses = lambda _: True
+        evidence = await gather(ctx, Address(built.tokens[key]), Meter())
+        found = judge(evidence, ctx.policy)
+        assert (found.verdict.code, found.verdict.level) == ("unproven", "unknown")
+        assert found.missing is not None
+        assert found.missing.fault == "node"
+        said = await simulated(ctx, wallet.address, Step(built.tokens[key], "0x18160ddd"))
+        assert (said.code, said.level) == ("unproven", "unknown")
+        with pytest.raises(NodeFault):
+            await prepared(ctx, "buy", built.tokens[key], wallet.address, amount="0.1")
+
+
+@pytest.mark.parametrize(("key", "from_then_on"), [("plain", True), ("owner_only_sell", False)])
+async def test_one_simulation_is_not_run_or_all_from_it_on(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, key: str, from_then_on: bool
+) -> None:
+    """Unproven, or what it is: never another code, whichever simulation it is."""
+    node, codes = DialectNode(rpc.url, "geth"), []
+    async with node.running(), speaking(node, built, pool, GETH) as ctx:
+        await checked(ctx, built.tokens[key])
+        total = node.simulations
+        for n in range(total):
+            node.simulations = 0
+            node.refuses = lambda nth, n=n: nth >= n if from_then_on else nth == n  # type: ignore[misc]
+            evidence = await gather(ctx, Address(built.tokens[key]), Meter())
+            codes.append(judge(evidence, ctx.policy).verdict.code)
+    assert total > 10
+    assert codes.count("unproven") >= (3 * total // 4 if from_then_on else 4)
+    assert set(codes) <= {STORIES[key][0], "unproven"}

@@ -1,0 +1,271 @@
+"""What the scripted nodes of other kinds answer to raw requests, by samples written here."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from roundtrip.devnet.wire import SyncRpc
+from support.dialects import DialectNode, Json, Kind, parent_number
+from support.wallet import calldata
+
+ETH = 10**18
+SENDER, TELLER, REVERTER, BURNER = ("0x" + part * 20 for part in ("5a", "5b", "5c", "5d"))
+TELLS = "0x436000524260205260406000f3"
+"""NUMBER and TIMESTAMP, a word each."""
+REVERTS = "0x366000600037366000fd"
+"""With what it was called with."""
+BURNS = "0x5b600056"
+FEES = {"maxFeePerGas": hex(10**10), "maxPriorityFeePerGas": "0x0"}
+OVERRIDES: Json = {
+    SENDER: {"balance": hex(ETH), "nonce": "0x5"},
+    TELLER: {"code": TELLS},
+    REVERTER: {"code": REVERTS},
+    BURNER: {"code": BURNS},
+}
+TRADING_NOT_OPEN = calldata("Error(string)", "trading not open")
+OVERFLOWN = calldata("Panic(uint256)", 0x11)
+
+
+class Asked:
+    """Raw requests to one node, which stand on the newest block."""
+
+    def __init__(self, node: DialectNode, rpc: SyncRpc, session: aiohttp.ClientSession) -> None:
+        self.node, self._session = node, session
+        newest = rpc.call("eth_getBlockByNumber", "latest", False)
+        self.number, self.time_s = int(newest["number"], 16), int(newest["timestamp"], 16)
+
+    def block(self, number: int, time_s: int, *calls: Json, **overrides: str) -> Json:
+        """``number`` and ``time_s``: so much after the newest block's."""
+        given = {"number": hex(self.number + number), "time": hex(self.time_s + time_s)}
+        given |= {"baseFeePerGas": hex(10**9), **overrides}
+        return {"stateOverrides": OVERRIDES, "blockOverrides": given, "calls": list(calls)}
+
+    async def post(self, body: object) -> Any:
+        async with self._session.post(self.node.url, json=body) as answer:
+            return await answer.json()
+
+    async def call(self, method: str, *params: object) -> Json:
+        answer: Json = await self.post({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
+        assert (answer.pop("jsonrpc"), answer.pop("id")) == ("2.0", 7)
+        return answer
+
+    async def simulate(self, *blocks: Json, validation: bool = True) -> Json:
+        options = {"blockStateCalls": blocks, "validation": validation}
+        return await self.call("eth_simulateV1", options, hex(self.number))
+
+    async def blocks(self, *blocks: Json) -> list[Json]:
+        found: list[Json] = (await self.simulate(*blocks))["result"]
+        return found
+
+    async def one(self, call: Json) -> Json:
+        """A single call's result."""
+        (block,) = await self.blocks(self.block(1, 1, call))
+        (result,) = block["calls"]
+        return dict(result)
+
+
+def to(address: str, gas: int = 100_000, **given: str) -> Json:
+    return {"from": SENDER, "to": address, "gas": hex(gas), **FEES, **given}
+
+
+@contextlib.asynccontextmanager
+async def asking(rpc: SyncRpc, kind: Kind) -> AsyncIterator[Asked]:
+    node = DialectNode(rpc.url, kind)
+    async with aiohttp.ClientSession() as session, node.running():
+        yield Asked(node, rpc, session)
+
+
+@pytest.fixture(params=["geth", "nitro"])
+async def asked(rpc: SyncRpc, request: pytest.FixtureRequest) -> AsyncIterator[Asked]:
+    async with asking(rpc, request.param) as found:
+        yield found
+
+
+@pytest.fixture
+async def nitro(rpc: SyncRpc) -> AsyncIterator[Asked]:
+    async with asking(rpc, "nitro") as found:
+        yield found
+
+
+# --- calls and their errors ------------------------------------------------------------------------
+
+
+REVERTING = [
+    (TRADING_NOT_OPEN, "execution reverted: trading not open"),
+    (OVERFLOWN, "execution reverted: arithmetic underflow or overflow"),
+    (OVERFLOWN[:-2] + "77", "execution reverted: unknown panic code: 0x77"),
+    ("0x08c379a0ff", "execution reverted"),
+    ("0xaabbccdd", "execution reverted"),
+    ("0x", "execution reverted"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), REVERTING)
+async def test_a_revert_has_its_bytes_in_the_error(asked: Asked, data: str, message: str) -> None:
+    result = await asked.one(to(REVERTER, input=data))
+    gas = result.pop("gasUsed")
+    assert result == {
+        "status": "0x0",
+        "returnData": "0x",
+        "logs": [],
+        "maxUsedGas": gas,
+        "error": {"code": 3, "message": message, "data": data},
+    }
+
+
+async def test_running_out_of_gas_is_no_revert(asked: Asked) -> None:
+    assert await asked.one(to(BURNER, gas=65_536)) == {
+        "status": "0x0",
+        "returnData": "0x",
+        "logs": [],
+        "gasUsed": "0x10000",
+        "maxUsedGas": "0x10000",
+        "error": {"code": -32015, "message": "out of gas"},
+    }
+
+
+async def test_a_request_has_only_so_much_gas(asked: Asked) -> None:
+    asked.node.gas_cap = 300_000
+    (block,) = await asked.blocks(asked.block(1, 1, to(BURNER, gas=200_000), to(BURNER, gas=200_000)))
+    assert [call["gasUsed"] for call in block["calls"]] == [hex(200_000), hex(100_000)]
+    asked.node.gas_cap = 205_000
+    answer = await asked.simulate(asked.block(1, 1, to(BURNER, gas=200_000), to(BURNER, gas=200_000)))
+    assert answer == {"error": {"code": -38013, "message": "err: intrinsic gas too low"}}
+
+
+async def test_blocks_have_a_gas_limit_and_nitros_none_that_matters(rpc: SyncRpc) -> None:
+    async with asking(rpc, "geth") as geth:
+        answer = await geth.simulate(geth.block(1, 1, to(BURNER, gas=20_000_000), to(TELLER, gas=12_000_000)))
+        message = "block gas limit reached: 32000000 >= 30000000"
+        assert answer == {"error": {"code": -38015, "message": message}}
+    async with asking(rpc, "nitro") as nitro:
+        many = [to(BURNER, gas=20_000_000), to(TELLER, gas=12_000_000)]
+        (block,) = await nitro.blocks(nitro.block(1, 1, *many))
+        assert (block["gasLimit"], block["calls"][1]["status"]) == ("0x4000000000000", "0x1")
+
+
+SHORT = {SENDER: {"balance": hex(10**15)}}
+NO_FUNDS = {"code": -38014, "message": "err: insufficient funds for gas * price + value"}
+
+
+async def test_who_cannot_pay_gets_no_answer_at_all(asked: Asked) -> None:
+    """Gas at its highest price, and the value: 100,000 gas for 10 gwei are 10**15 wei."""
+    paid = {**asked.block(1, 1, to(TELLER)), "stateOverrides": SHORT}
+    assert "result" in await asked.simulate(paid)
+    for call in (to(TELLER, gas=100_001), to(TELLER, value="0x1")):
+        short = {**asked.block(2, 2, call), "stateOverrides": SHORT}
+        assert await asked.simulate(paid, short) == {"error": NO_FUNDS}
+
+
+VALID = [
+    (to(TELLER, gas=20_999), -38013, "err: intrinsic gas too low"),
+    (to(TELLER, nonce="0x4"), -38010, f"err: nonce too low: address {SENDER}, tx: 4 state: 5"),
+    (to(TELLER, nonce="0x6"), -38011, f"err: nonce too high: address {SENDER}, tx: 6 state: 5"),
+    (to(TELLER, maxFeePerGas=hex(10**9 - 1)), -38012,
+     "err: max fee per gas less than block base fee: maxFeePerGas: 999999999, baseFee: 1000000000"),
+    (to(TELLER, maxPriorityFeePerGas=hex(10**10 + 1)), -32602,
+     "err: max priority fee per gas higher than max fee per gas"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "code", "message"), VALID)
+async def test_calls_are_validated(asked: Asked, call: Json, code: int, message: str) -> None:
+    assert await asked.simulate(asked.block(1, 1, call)) == {"error": {"code": code, "message": message}}
+    assert "result" in await asked.simulate(
+        asked.block(1, 1, to(TELLER, nonce="0x5"), to(TELLER, nonce="0x6"))
+    )
+    if code not in (-38013, -32602):
+        assert "result" in await asked.simulate(asked.block(1, 1, call), validation=False)
+
+
+# --- blocks ----------------------------------------------------------------------------------------
+
+
+async def test_numbers_and_times_rise(asked: Asked) -> None:
+    n, s = asked.number, asked.time_s
+    sample = {"code": -38020, "message": f"block numbers must be in order: {n} <= {n}"}
+    assert await asked.simulate(asked.block(0, 1)) == {"error": sample}
+    sample = {"code": -38020, "message": f"block numbers must be in order: {n + 1} <= {n + 2}"}
+    assert await asked.simulate(asked.block(2, 13), asked.block(1, 14)) == {"error": sample}
+    sample = {"code": -38021, "message": f"block timestamps must be in order: {s + 5} <= {s + 5}"}
+    assert await asked.simulate(asked.block(1, 5), asked.block(2, 5)) == {"error": sample}
+    sample = {"code": -38021, "message": f"block timestamps must be in order: {s + 24} <= {s + 24}"}
+    assert await asked.simulate(asked.block(3, 24)) == {"error": sample}, "filled blocks take time too"
+    assert "result" in await asked.simulate(asked.block(3, 25))
+
+
+async def test_gaps_are_filled_with_empty_blocks(asked: Asked) -> None:
+    n, s = asked.number, asked.time_s
+    blocks = await asked.blocks(asked.block(1, 1), asked.block(4, 40, to(TELLER)))
+    told = [(int(one["number"], 16) - n, int(one["timestamp"], 16) - s) for one in blocks]
+    assert told == [(1, 1), (2, 13), (3, 25), (4, 40)]
+    assert [len(one["calls"]) for one in blocks] == [0, 0, 0, 1]
+    assert len({one["hash"] for one in blocks}) == 4
+    assert [one["parentHash"] for one in blocks[1:]] == [one["hash"] for one in blocks[:-1]]
+
+
+async def test_at_most_256_blocks_filled_ones_counted(asked: Asked) -> None:
+    assert len(await asked.blocks(asked.block(1, 1), asked.block(256, 4000))) == 256
+    sample = {"error": {"code": -38026, "message": "too many blocks"}}
+    assert await asked.simulate(asked.block(1, 1), asked.block(257, 4000)) == sample
+    assert await asked.simulate(*[asked.block(n, n) for n in range(1, 258)]) == sample
+    assert await asked.simulate() == {"error": {"code": -32602, "message": "empty input"}}
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_what_a_contract_sees_of_its_block(rpc: SyncRpc, kind: Kind) -> None:
+    async with asking(rpc, kind) as node:
+        first, *_, last = await node.blocks(
+            node.block(1, 1, to(TELLER)), node.block(301 - 50, 3600, to(TELLER))
+        )
+        seen = [one["calls"][0]["returnData"] for one in (first, last)]
+        numbers, times_s = [int(one[:66], 16) for one in seen], [int(one[66:], 16) for one in seen]
+        assert times_s == [node.time_s + 1, node.time_s + 3600]
+        assert int(last["number"], 16) == node.number + 251
+        if kind == "geth":
+            assert numbers == [node.number + 1, node.number + 251]
+            assert "l1BlockNumber" not in last
+        else:
+            estimate = 23_000_000 + node.number // 120
+            assert numbers == [estimate, estimate]
+            assert (first["l1BlockNumber"], last["l1BlockNumber"]) == (hex(estimate), hex(estimate))
+
+
+# --- other methods ---------------------------------------------------------------------------------
+
+
+async def test_nitros_headers(nitro: Asked, rpc: SyncRpc) -> None:
+    header = (await nitro.call("eth_getBlockByNumber", "latest", False))["result"]
+    assert header["l1BlockNumber"] == hex(parent_number(nitro.number))
+    assert header["gasLimit"] == "0x4000000000000"
+    real = rpc.call("eth_getBlockByNumber", "latest", False)
+    assert header["hash"] == real["hash"]
+    assert "l1BlockNumber" not in real
+
+
+async def test_a_batch_that_is_too_large(asked: Asked) -> None:
+    calls = [{"jsonrpc": "2.0", "id": n, "method": "eth_chainId", "params": []} for n in range(1001)]
+    sample = {"jsonrpc": "2.0", "id": 0, "error": {"code": -32600, "message": "batch too large"}}
+    assert await asked.post(calls) == [sample]
+    assert [one["result"] for one in await asked.post(calls[:1000])] == ["0x1237"] * 1000
+
+
+async def test_a_range_that_is_too_wide(nitro: Asked) -> None:
+    wanted = {"fromBlock": "0x1", "toBlock": "latest", "address": SENDER}
+    assert await nitro.call("eth_getLogs", wanted) == {"result": []}
+    nitro.node.most_log_blocks = nitro.number - 1
+    sample = {"code": -32005, "message": f"block range exceeds the limit of {nitro.number - 1}"}
+    assert await nitro.call("eth_getLogs", wanted) == {"error": sample}
+    assert await nitro.call("eth_getLogs", {**wanted, "fromBlock": "0x2"}) == {"result": []}
+
+
+async def test_a_reverted_eth_call_and_an_unknown_block(asked: Asked) -> None:
+    answer = await asked.call("eth_call", {"to": REVERTER, "input": TRADING_NOT_OPEN}, "latest", OVERRIDES)
+    sample = {"code": 3, "message": "execution reverted: trading not open", "data": TRADING_NOT_OPEN}
+    assert answer == {"error": sample}
+    options = {"blockStateCalls": [asked.block(1, 1)]}
+    answer = await asked.call("eth_simulateV1", options, {"blockHash": "0x" + "9" * 64})
+    assert answer == {"error": {"code": -32000, "message": "header not found"}}
