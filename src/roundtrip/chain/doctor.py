@@ -154,13 +154,13 @@ async def _logs(patient: Patient) -> list[Finding]:
     head, served = patient.block().number, 0
     said = "no range is served"
     for blocks in _RANGES:
-        first = max(0, head - blocks)
+        first = max(0, head - blocks + 1)
         wanted = {"fromBlock": hex(first), "toBlock": hex(head), "address": patient.contracts.v3_factory}
         started = patient.clock()
         answer = await patient.node.one("eth_getLogs", wanted)
         if isinstance(answer, RpcError):
             break
-        served = head - first
+        served = head - first + 1
         said = f"{served} blocks in {int((patient.clock() - started) * 1000)} ms"
         if first == 0:
             break

@@ -309,12 +309,13 @@ class Changed:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A whole trade, judged. ``decided``: the received token that decided; None: none did. ``lost_bps``:
-    where no token came, what is lost at the pinned block's prices."""
+    where no token came, what is lost at the pinned block's prices; ``unpriced``: that is not known."""
 
     code: str
     decided: ExitFinding | None = None
     missing: Missing | None = None
     lost_bps: int | None = None
+    unpriced: bool = False
 
     def level(self) -> Level:
         """The level that goes with the code."""
@@ -333,7 +334,9 @@ def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, poli
         return Outcome(worst.code, worst)
     if changed.lost_bps is not None and code_of_loss(changed.lost_bps, policy) != "ok":
         return Outcome(code_of_loss(changed.lost_bps, policy), lost_bps=changed.lost_bps)
-    return Outcome("nothing_received" if changed.spent and not changed.received else "ok")
+    if changed.spent and not changed.received:
+        return Outcome("nothing_received")
+    return Outcome("ok", unpriced=changed.spent and changed.lost_bps is None)
 
 
 def refusal(code: str, check: Verdict) -> str | None:

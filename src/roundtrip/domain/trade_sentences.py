@@ -39,6 +39,8 @@ def _without_token(outcome: Outcome, ran: Ran) -> str:
     if outcome.lost_bps is not None:
         worth = percent(outcome.lost_bps)
         return f"It goes through; what comes back is worth {worth} less than what is spent."
+    if outcome.unpriced:
+        return "It goes through; what is spent has no known price, so what that loses is not known."
     if not ran.moved and not ran.allowances:
         return "It goes through; no balance and no allowance of the wallet that is looked at changes."
     return "It goes through."

@@ -1,7 +1,7 @@
 """Where trades are written: what a wallet holds and has allowed, the steps, and how they are run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -118,18 +118,7 @@ class Desk:
 
     def environment(self) -> Environment:
         """A block like the next one."""
-        drawn = self.opened.run.environments[0]
-        return Environment(
-            buyer=self.wallet,
-            receiver=drawn.receiver,
-            reader=drawn.reader,
-            nonce=drawn.nonce,
-            coinbase=drawn.coinbase,
-            prev_randao=drawn.prev_randao,
-            base_fee_wei=drawn.base_fee_wei,
-            max_fee_wei=drawn.max_fee_wei,
-            tip_wei=drawn.tip_wei,
-        )
+        return replace(self.opened.run.environments[0], buyer=self.wallet)
 
     def token(self) -> Address:
         """What is traded."""

@@ -105,7 +105,7 @@ async def _judged(case: Case) -> _Judged:
 async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
     """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
     the sells of what they bring, and the checks' second trips."""
-    looked = [(one, whole.opened.get(one.asset)) for one in received(case, ran)]
+    looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received(case, ran)]
     ready = [(one, found) for one, found in looked if isinstance(found, Opened)]
     tokens = [brought(found, one) for one, found in ready]
     meters = [Meter() for _ in range(len(tokens) + 2)]
@@ -140,6 +140,7 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     return _Judged(outcome, real, evidence=evidence, tokens=max(1, len(found)))
 
 
+_NOT_LOOKED_AT = Missing("node", "where a token trades that the calls bring was not asked")
 _OTHERWISE = Missing("token", "with the gas and the eth that the wallet has it does something else")
 
 
@@ -186,7 +187,7 @@ def _cost_wei(case: Case, whole: Whole, ran: Ran) -> int | None:
 
 
 def _worth_wei(case: Case, whole: Whole, one: Moved) -> int | None:
-    """At the pinned block: money at the market's price, a token at what a small buy of it costs."""
+    """At the pinned block: money at the market's price, a token at what a buy of the check's size costs."""
     if is_money(one.asset, case.ctx.contracts):
         return money_wei(abs(one.raw), one.asset, case.ctx.contracts, case.head.market)
     opened = whole.opened.get(one.asset)

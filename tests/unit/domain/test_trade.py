@@ -318,6 +318,17 @@ def test_money_changed_into_money_has_the_same_lines(lost_bps: int, expected: st
     assert judge_trade(ran(), (), Changed(True, True, lost_bps=lost_bps), POLICY).code == expected
 
 
+def test_a_loss_that_nobody_knows_is_said_and_not_passed_over() -> None:
+    """What is sold for money may be worth anything."""
+    unknown = judge_trade(ran(), (), Changed(True, True), POLICY)
+    assert (unknown.code, unknown.unpriced) == ("ok", True)
+    assert "no known price" in sentence(unknown, ran(), None, POLICY)
+    for changed in (Changed(True, True, lost_bps=60), Changed(False, True), Changed(False, False)):
+        known = judge_trade(ran(), (), changed, POLICY)
+        assert (known.code, known.unpriced) == ("ok", False)
+        assert "no known price" not in sentence(known, ran(), None, POLICY)
+
+
 def test_a_trade_with_a_received_token_never_says_that_nothing_came() -> None:
     assert judge_trade(ran(), (of("ok"),), Changed(True, False), POLICY).code == "ok"
 
