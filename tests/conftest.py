@@ -14,7 +14,7 @@ import pytest
 
 from roundtrip.assembly import CHAIN_ID, contracts_from
 from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL
+from roundtrip.chain.dialect import ANVIL, Dialect
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Node
@@ -97,20 +97,23 @@ async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
 
 @contextlib.asynccontextmanager
 async def context_for(
-    node_url: str, built: world.Built, pool: asyncpg.Pool, timeout_s: float = 20.0
+    node_url: str,
+    built: world.Built,
+    pool: asyncpg.Pool,
+    timeout_s: float = 20.0,
+    dialect: Dialect | None = ANVIL,
 ) -> AsyncIterator[Context]:
     """A context over the node at ``node_url``, its head refreshed once and not followed."""
     async with aiohttp.ClientSession() as session:
         node = Node(node_url, session, timeout_s)
         contracts = contracts_from(built.contracts)
-        heads = Heads(node, CHAIN_ID, contracts, market_age_s=0.0, book=Book(contracts))
+        heads = Heads(node, CHAIN_ID, contracts, market_age_s=0.0, book=Book(contracts), dialect=dialect)
         draws = itertools.count()
         yield Context(
             chain_id=CHAIN_ID,
             contracts=contracts,
             node=node,
             heads=heads,
-            dialect=ANVIL,
             policy=POLICY,
             pool=pool,
             rates=Rates(node, contracts),

@@ -24,10 +24,8 @@ from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL, Dialect
 from roundtrip.chain.doctor import Finding, Patient, examine
 from roundtrip.chain.heads import Heads
-from roundtrip.chain.probing import probe
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Budget, Node
 from roundtrip.domain.errors import RoundtripError
@@ -54,10 +52,6 @@ def bound_recursion() -> None:
     """Puts the interpreter's limit back: a library of signatures raises it to 100,000, and then a body of
     nested brackets would end the process instead of raising."""
     sys.setrecursionlimit(_RECURSION_LIMIT)
-
-
-class NodeUnfit(Exception):
-    """The node does not simulate as this service needs it."""
 
 
 class PortTaken(Exception):
@@ -143,7 +137,6 @@ async def context(
             contracts=contracts,
             node=node,
             heads=heads,
-            dialect=await _dialect(node, heads),
             policy=POLICY,
             pool=pool,
             rates=Rates(node, contracts),
@@ -161,26 +154,6 @@ async def examined(settings: Settings, network: Network) -> list[Finding]:
             await heads.refresh()
         now = (time.time(), time.monotonic)
         return await examine(Patient(node, heads, network.contracts, network.chain_id, *now))
-
-
-async def _dialect(node: Node, heads: Heads) -> Dialect:
-    """How the node speaks, by asking it; as the local chain's does where it does not answer now.
-
-    Raises NodeUnfit for nodes in whose simulations numbers do not pass as seconds do: of tokens that count
-    blocks, wrong verdicts would be given there.
-    """
-    try:
-        head = heads.current()
-        probed = await probe(node, head.block, head.base_fee_wei)
-    except RoundtripError as fault:
-        log.warning("the node could not be probed", error=fault.message)
-        return ANVIL
-    if not probed.dialect.lets_numbers_pass():
-        raise NodeUnfit(
-            f"The node speaks as {probed.dialect.name}: in its simulations block numbers do not pass as "
-            "seconds do, and tokens that count blocks cannot be judged there yet."
-        )
-    return probed.dialect
 
 
 def application(settings: Settings, ctx: Context) -> Starlette:

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from roundtrip import assembly, verify
 from roundtrip.api import publish as publishing
-from roundtrip.assembly import NodeUnfit, PortTaken
+from roundtrip.assembly import PortTaken
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
@@ -45,7 +45,6 @@ _MEMORY_LOOK_S = 30
 _INTERRUPTED = 130
 _EXPECTED = (
     PortTaken,
-    NodeUnfit,
     ArtifactError,
     NodeStartError,
     EmbeddedPostgresError,

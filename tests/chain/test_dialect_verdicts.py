@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT, context_for
-from roundtrip.assembly import NodeUnfit, context, contracts_from
+from roundtrip.assembly import context, contracts_from
 from roundtrip.chain.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.probing import probe
 from roundtrip.chain.rpc import Meter
@@ -51,10 +51,10 @@ SLOW = "loops_on_transfer"
 async def speaking(
     node: DialectNode, built: Built, pool: asyncpg.Pool, dialect: Dialect
 ) -> AsyncIterator[Context]:
-    async with context_for(node.url, built, pool) as ctx:
+    async with context_for(node.url, built, pool, dialect=dialect) as ctx:
         await ctx.heads.refresh()
         # The deadline stands in the calldata, whose bytes cost gas.
-        yield replace(ctx, dialect=dialect, now_s=lambda: 2_000_000_000.5)
+        yield replace(ctx, now_s=lambda: 2_000_000_000.5)
 
 
 async def checked(ctx: Context, token: str) -> tuple[tuple[str, str, str], list[Venue]]:
@@ -137,24 +137,59 @@ async def verdict_on(
     return code, level
 
 
-async def test_who_is_blacklisted_from_the_next_number_on_is_seen_on_geth(
+async def test_who_is_blacklisted_from_the_next_number_on_is_no_ok_on_geth(
     rpc: SyncRpc, built: Built, pool: asyncpg.Pool
 ) -> None:
+    """It does not sell in a moment; of an hour and a day, which are cut there, nothing is known."""
     token = built.tokens["blacklist_after_buy"]
-    assert await verdict_on("geth", rpc, built, pool, token) == ("cannot_sell", "danger")
+    assert await verdict_on("geth", rpc, built, pool, token) == ("unproven", "unknown")
 
 
-@pytest.mark.parametrize("kind", ["geth", "nitro"])
-async def test_a_node_on_which_numbers_do_not_pass_is_not_served_from(
+@pytest.mark.parametrize("key", ["blacklist_after_buy", "owner_counts"])
+async def test_where_numbers_stand_still_nothing_is_proven_of_who_counts_them(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, key: str
+) -> None:
+    """Who blacklists from the next number on would be ok there."""
+    token = built.tokens[key] if key in built.tokens else waiting(rpc, built, 10)
+    assert await verdict_on("nitro", rpc, built, pool, token) == ("unproven", "unknown")
+
+
+@pytest.mark.parametrize(("kind", "key"), [("nitro", "blacklist_after_buy"), ("nitro", "plain")])
+async def test_a_trade_of_what_counts_blocks_is_refused_where_they_stand_still(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind, key: str
+) -> None:
+    node = DialectNode(rpc.url, kind)
+    wallet = Signer(rpc, built.contracts, "counts")
+    async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
+        trade = await prepared(ctx, "buy", built.tokens[key], wallet.address, amount="0.1")
+    assert (trade.code, bool(trade.steps)) == (("ok", True) if key == "plain" else ("unproven", False))
+
+
+async def test_of_a_node_that_cannot_be_probed_nothing_is_served(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool
+) -> None:
+    node = DialectNode(rpc.url, "nitro")
+    node.refuses = lambda nth: nth == 0
+    async with node.running(), context_for(node.url, built, pool, dialect=None) as ctx:
+        await ctx.heads.refresh()
+        with pytest.raises(NodeFault, match="how its simulations speak"):
+            await gather(ctx, Address(built.tokens["plain"]), Meter())
+        assert node.simulations == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_service_speaks_as_its_node_does(
     rpc: SyncRpc, built: Built, database_url: str, kind: Kind
 ) -> None:
-    """There who is blacklisted from a later number on would be ok, and who waits for one a trap."""
     node = DialectNode(rpc.url, kind)
     contracts = contracts_from(built.contracts)
-    async with node.running():
-        with pytest.raises(NodeUnfit, match=f"speaks as {kind}"):
-            async with context(Settings(), node.url, contracts, database_url):
-                pass
+    async with node.running(), context(Settings(), node.url, contracts, database_url) as ctx:
+        assert ctx.heads.current().dialect is KINDS[kind]
+        evidence = await gather(ctx, Address(built.tokens["plain"]), Meter())
+    assert judge(evidence, ctx.policy).verdict.code == "ok"
+    assert {env.tip_wei > 0 for env in evidence.environments} == (
+        {False} if kind == "nitro" else {True, False}
+    )
 
 
 def waiting(rpc: SyncRpc, built: Built, numbers: int) -> str:
@@ -177,10 +212,14 @@ async def test_a_wait_in_numbers_is_seen_to_end_on_anvil(
     assert await verdict_on("anvil", rpc, built, pool, token) == ("ok", "warn")
 
 
-async def test_a_wait_of_a_few_numbers_is_no_trap_on_geth(
-    rpc: SyncRpc, built: Built, pool: asyncpg.Pool
+@pytest.mark.parametrize("numbers", [10, 300])
+async def test_a_wait_of_which_geth_cannot_see_the_end_is_unproven(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, numbers: int
 ) -> None:
-    assert await verdict_on("geth", rpc, built, pool, waiting(rpc, built, 10)) == ("ok", "warn")
+    """There a moment passes in numbers, and an hour is cut: that it sells after a part of it proves nothing
+    of the whole."""
+    token = waiting(rpc, built, numbers)
+    assert await verdict_on("geth", rpc, built, pool, token) == ("unproven", "unknown")
 
 
 # --- requests that are refused as a whole ----------------------------------------------------------

@@ -22,6 +22,8 @@ Kind = Literal["geth", "nitro", "anvil"]
 Json = dict[str, Any]
 
 NITRO_GAS_LIMIT = 2**50
+ARBOS_STATE = "0xa4b05" + "f" * 35
+"""Where the parent chain's number stands, among others."""
 FILLER_S = 12
 """How much later than the block before it a filled block stands."""
 
@@ -162,6 +164,9 @@ class DialectNode(FaultyNode):
         spots = chain(options["blockStateCalls"], pinned, self.most_simulated_blocks)
         if options.get("validation"):
             await self._validate(spots, name)
+        if self.dialect == "nitro":
+            for spot in spots:
+                _as_arbos_allows(spot.asked or {})
         inside = parent_number(int(pinned["number"], 16)) if self.dialect == "nitro" else None
         asked = [written_out(spot, inside) for spot in spots if spot.asked is not None]
         limit = NITRO_GAS_LIMIT if self.dialect == "nitro" else int(pinned["gasLimit"], 16)
@@ -226,6 +231,18 @@ class DialectNode(FaultyNode):
                 if sender in nonces:
                     _validate_nonce(call, sender, nonces[sender])
                     nonces[sender] += 1
+
+
+def _as_arbos_allows(block: Json) -> None:
+    """No tips, and nothing that would touch what the parent chain keeps in the state and in headers. Raises
+    Refused."""
+    if ARBOS_STATE in {address.lower() for address in block.get("stateOverrides", {})}:
+        raise Refused(-32000, f"overriding address {ARBOS_STATE} not allowed")
+    if "prevRandao" in block.get("blockOverrides", {}):
+        raise Refused(-32000, "unknown version of the rules in the header's mixHash")
+    for call in block.get("calls", []):
+        if "maxPriorityFeePerGas" in call:
+            call["maxPriorityFeePerGas"] = "0x0"
 
 
 def _validate_fees(call: Json, base_fee_wei: int) -> None:

@@ -30,6 +30,8 @@ class Dialect:
     parent chain's estimate, a block every 12 seconds. ``most_numbers``: so many block numbers one simulation
     may span, filled ones counted; None: any. ``own_numbers``: NUMBER is the one that was asked for; where it
     is not, no simulation makes it pass. ``tells_machine_errors``: what is no revert has a code of its own.
+    ``drops_tips``: whoever offers a tip keeps it, and GASPRICE is the base fee. ``sets_randomness``:
+    PREVRANDAO may be set.
     """
 
     name: str
@@ -37,6 +39,8 @@ class Dialect:
     most_numbers: int | None = None
     own_numbers: bool = True
     tells_machine_errors: bool = False
+    drops_tips: bool = False
+    sets_randomness: bool = True
 
     def number_after(self, delay_s: int) -> int:
         """How many numbers later a block ``delay_s`` seconds later stands: at least one."""
@@ -44,7 +48,10 @@ class Dialect:
 
     def numbers(self, delays_s: tuple[int, ...]) -> tuple[int, ...]:
         """By how many numbers each of a simulation's blocks comes after the one before: within what one
-        simulation may span, all waits are cut alike, and none below one."""
+        simulation may span, all waits are cut alike, and none below one. Where NUMBER does not follow them,
+        each is the next: every number passed over is a block that the node has to make."""
+        if not self.own_numbers:
+            return (1,) * len(delays_s)
         steps = [self.number_after(delay_s) for delay_s in delays_s]
         if self.most_numbers is None or sum(steps) <= max(self.most_numbers, len(steps)):
             return tuple(steps)
@@ -55,6 +62,10 @@ class Dialect:
         """True where a simulation can wait as long in block numbers as in seconds. Elsewhere a token that
         counts blocks shows another face than it does on the chain."""
         return self.own_numbers and self.most_numbers is None
+
+    def waits(self, delays_s: tuple[int, ...]) -> bool:
+        """True where a simulation of blocks so far apart lets as many numbers pass as the chain does."""
+        return self.own_numbers and self.numbers(delays_s) == tuple(map(self.number_after, delays_s))
 
     def revert_data(self, answer: CallAnswer) -> bytes:
         """The bytes a failed call reverted with: geth puts them in error.data, anvil in returnData."""
@@ -68,13 +79,23 @@ class Dialect:
         return not self.revert_data(answer) and answer.gas_used >= gas_limit
 
     def layer_one_gas(self, data: str) -> int:
-        """What the parent chain's fee adds to the gas limit of a transaction with this calldata: nothing on
-        chains that have no parent."""
+        """What the parent chain's fee adds to the gas limit of a transaction with this calldata, beyond what
+        a simulation tells: nothing on chains that have no parent, and nitro's simulations take it too."""
         return 0
 
 
 ANVIL = Dialect("anvil")
 GETH = Dialect("geth", most_numbers=250, tells_machine_errors=True)
 """geth fills the gaps between numbers with empty blocks, 256 in all."""
-NITRO = Dialect("nitro", most_numbers=250, own_numbers=False, tells_machine_errors=True)
-"""NUMBER is what the parent chain's was when the block was made."""
+NITRO = Dialect(
+    "nitro",
+    most_numbers=250,
+    own_numbers=False,
+    tells_machine_errors=True,
+    drops_tips=True,
+    sets_randomness=False,
+)
+"""NUMBER is what the parent chain's was when the block was made, and stands in the state that no override may
+touch. Tips are not taken. A header's mixHash holds the version of the rules, so it must stay what it is;
+PREVRANDAO is 1 in every block (OffchainLabs/nitro: arbos/tx_processor.go; its go-ethereum:
+internal/ethapi/override/override.go)."""

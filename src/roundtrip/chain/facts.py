@@ -9,6 +9,7 @@ from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues import abi, erc20, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
+from .code import may_count_blocks
 from .legs import Place
 from .rpc import REVERTED, RpcCall, RpcError, hex_bytes
 from .simulate import Plan, PlannedBlock, Results, Step, StepResult
@@ -24,6 +25,7 @@ _VIEWS = (
     ("owner", "0x8da5cb5b"),
     ("getOwner", "0x893d20e8"),
 )
+_COUNTS_BLOCKS = "it may count blocks, which no simulation on this chain lets pass"
 _MOST_TEXT_BYTES = 512
 """Names beyond this are cut before they are kept as evidence."""
 
@@ -55,6 +57,15 @@ def code_call(token: Address, pinned: BlockRef) -> RpcCall:
 def admin_call(token: Address, pinned: BlockRef) -> RpcCall:
     """The proxy admin's storage slot at the pinned block."""
     return RpcCall("eth_getStorageAt", [token, PROXY_ADMIN_SLOT, {"blockHash": pinned.hash}])
+
+
+def block_count(code: msgspec.Raw | RpcError) -> Missing | None:
+    """Why nothing is known of what a contract does in later blocks, where no simulation lets their numbers
+    pass: it may count them, or its code was not told. None: it counts none."""
+    found = _bytes(code)
+    if isinstance(found, Missing):
+        return found
+    return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(found) else None
 
 
 SnipeAnswer = msgspec.Raw | RpcError | None

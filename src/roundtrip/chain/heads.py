@@ -17,18 +17,22 @@ from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 
 from .book import Book
+from .dialect import Dialect
+from .probing import probe
 from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
 
 QUOTED_WEI = 10**17
 """An ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
+_PROBE_AGAIN_S, _PROBE_FAILED_S = 600.0, 2.0
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block the node told of, and when it was heard (monotonic seconds)."""
+    """The newest block the node told of, and when it was heard (monotonic seconds). ``dialect``: how the
+    node's simulations speak; None: not known yet."""
 
     block: BlockRef
     base_fee_wei: int
@@ -36,6 +40,13 @@ class Head:
     prev_randao: str
     market: Market
     heard_s: float
+    dialect: Dialect | None = None
+
+    def spoken(self) -> Dialect:
+        """How simulations speak. Raises NodeFault while that is not known: they would be misread."""
+        if self.dialect is None:
+            raise NodeFault("it is not known yet how its simulations speak")
+        return self.dialect
 
 
 _Quantity = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
@@ -52,7 +63,8 @@ class _Header(msgspec.Struct, rename="camel"):
 
 
 class Heads:
-    """Follows the chain's head. ``current`` never waits for the node."""
+    """Follows the chain's head. ``current`` never waits for the node. ``dialect``: how the node's simulations
+    speak, where that is known; else it is asked, and asked again now and then."""
 
     def __init__(
         self,
@@ -64,6 +76,7 @@ class Heads:
         stale_s: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
         book: Book | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         self._node = node
         self._chain_id = chain_id
@@ -73,6 +86,8 @@ class Heads:
         self._stale_s = stale_s
         self._clock = clock
         self.book = book
+        self._given = dialect
+        self._probed: tuple[float, Dialect | None] = (-1e9, None)
         self._head: Head | None = None
         self._last_number = 0
         self._answered_s = -1e9
@@ -144,8 +159,23 @@ class Heads:
             prev_randao=header.mix_hash,
             market=market,
             heard_s=self._clock(),
+            dialect=await self._speech(block, int(header.base_fee_per_gas, 16)),
         )
         return self._head
+
+    async def _speech(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
+        """How simulations speak on this node; what was known before where it does not tell now."""
+        asked_s, known = self._probed
+        wait_s = _PROBE_AGAIN_S if known is not None else _PROBE_FAILED_S
+        if self._given is not None or self._clock() - asked_s < wait_s:
+            return self._given or known
+        try:
+            found = (await probe(self._node, block, base_fee_wei)).dialect
+        except RoundtripError as fault:
+            log.warning("the node could not be probed", error=fault.message)
+            found = None
+        self._probed = (self._clock(), found or known)
+        return found or known
 
     async def _read_book(self, head: int) -> None:
         """Reads what is new since the last head; after a fault it is asked again with the next one. A long

@@ -1,7 +1,8 @@
-"""Which dialect a node speaks, found out by asking it: one trip, once at the start.
+"""Which dialect a node speaks, found out by asking it: one trip, at the start and now and then.
 
 Two contracts that are not there are given code in a simulation of two blocks. One tells NUMBER and TIMESTAMP,
-the other reverts with bytes, and once more with too little gas.
+the other reverts with bytes, and once more with too little gas. A plain call tells what NUMBER is on the
+chain.
 """
 
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ import msgspec
 
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.venues import abi
 
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
-from .rpc import Node, RpcCall, RpcError
+from .rpc import Node, RpcCall, RpcError, hex_bytes
 
 TELLER = Address("0x" + "7e" * 20)
 REVERTER = Address("0x" + "7f" * 20)
@@ -95,8 +97,16 @@ def probe_call(pinned: BlockRef, base_fee_wei: int) -> RpcCall:
     return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
 
 
-def read_probe(answer: msgspec.Raw | RpcError, pinned: BlockRef) -> Probed:
-    """The dialect that an answer shows. Raises NodeFault when the node does not simulate."""
+def number_call(pinned: BlockRef) -> RpcCall:
+    """What NUMBER is in the pinned block itself, outside of simulations."""
+    given = {TELLER: {"code": TELLER_CODE}}
+    return RpcCall("eth_call", [{"to": TELLER, "gas": hex(_GAS)}, {"blockHash": pinned.hash}, given])
+
+
+def read_probe(answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError, pinned: BlockRef) -> Probed:
+    """The dialect that the answers to ``probe_call`` and ``number_call`` show. Raises NodeFault when the node
+    does not simulate, or tells contracts of other block numbers than the chain does: deadlines that stand in
+    them would be missed."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it does not simulate ({answer.message[:60] or answer.code})")
     try:
@@ -107,6 +117,9 @@ def read_probe(answer: msgspec.Raw | RpcError, pinned: BlockRef) -> Probed:
         raise NodeFault("its simulation does not fit the request") from error
     number, time_s = _words(told)
     own_numbers = number == pinned.number + 1 + _NUMBERS_LATER
+    there = abi.uint_at(hex_bytes(on_chain), 0)
+    if own_numbers and there not in (pinned.number, pinned.number + 1):
+        raise NodeFault(f"NUMBER is {there} on its chain and {number} in its simulations")
     shaped = reverted.error is not None and (reverted.error.data or "").lower() == REVERTED_WITH
     starving = starved.error is not None and starved.error.code == OUT_OF_GAS
     if reverted.return_data.lower() == REVERTED_WITH and not shaped:
@@ -127,5 +140,6 @@ def _words(call: _Call) -> tuple[int | None, int | None]:
 
 async def probe(node: Node, pinned: BlockRef, base_fee_wei: int) -> Probed:
     """Asks the node. Raises NodeFault when it does not simulate, or in no way that is known here."""
-    (answer,) = await node.batch([probe_call(pinned, base_fee_wei)], budgeted=False)
-    return read_probe(answer, pinned)
+    asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
+    answer, on_chain = await node.batch(asked, budgeted=False)
+    return read_probe(answer, on_chain, pinned)

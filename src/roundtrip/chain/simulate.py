@@ -73,7 +73,7 @@ Results = dict[str, StepResult]
 def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
     """The request that runs ``plan`` on the state of ``pinned``."""
     clock = _clock(plan, pinned, dialect)
-    blocks = [_block(plan, index, number, time_s) for index, (number, time_s) in enumerate(clock)]
+    blocks = [_block(plan, index, spot, dialect) for index, spot in enumerate(clock)]
     options = {"blockStateCalls": blocks, "validation": True, "traceTransfers": False}
     return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
 
@@ -97,8 +97,8 @@ def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, in
     return times
 
 
-def _block(plan: Plan, index: int, number: int, time_s: int) -> dict[str, object]:
-    block = plan.blocks[index]
+def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> dict[str, object]:
+    block, (number, time_s) = plan.blocks[index], spot
     environment = plan.environment
     fees = {"maxFeePerGas": hex(environment.max_fee_wei), "maxPriorityFeePerGas": hex(environment.tip_wei)}
     overrides: dict[str, dict[str, Any]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
@@ -113,7 +113,7 @@ def _block(plan: Plan, index: int, number: int, time_s: int) -> dict[str, object
             "time": hex(time_s),
             "baseFeePerGas": hex(environment.base_fee_wei),
             "feeRecipient": environment.coinbase,
-            "prevRandao": prev_randao(environment, index),
+            **({"prevRandao": prev_randao(environment, index)} if dialect.sets_randomness else {}),
         },
         "calls": [
             {

@@ -6,7 +6,6 @@ from typing import Generic, TypeVar
 
 import asyncpg
 
-from roundtrip.chain.dialect import Dialect
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Meter, Node
@@ -24,7 +23,6 @@ class Context:
     contracts: Contracts
     node: Node
     heads: Heads
-    dialect: Dialect
     policy: Policy
     pool: asyncpg.Pool
     rates: Rates

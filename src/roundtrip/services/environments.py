@@ -38,9 +38,11 @@ def draw(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
 
     small_wei, large_wei = 5 * 10**16, 10**18
     careful = environment(0, 0, gas_float_wei=number("float 0", small_wei, 2 * small_wei))
+    # Where nobody's tip is taken, a wallet that offers one pays none.
+    dropped = head.dialect is not None and head.dialect.drops_tips
     careless = environment(
         1,
-        number("tip 1", 10**6, 10**8),
+        0 if dropped else number("tip 1", 10**6, 10**8),
         gas_float_wei=number("float 1", large_wei, 20 * large_wei),
         size_bps=number("size 1", 1000, 9900),
         approves_all=True,

@@ -20,8 +20,9 @@ from roundtrip.domain.evidence import (
     Size,
     TokenFacts,
 )
+from roundtrip.domain.types import ZERO_ADDRESS, Address
 
-from .run import Run, Tried
+from .run import Counting, Run, Tried
 
 _BUYS: tuple[tuple[Size, int], ...] = (
     ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
@@ -36,6 +37,7 @@ class First:
     facts: TokenFacts
     launch: Launch | Missing | None
     venues: list[Tried]
+    counting: Counting
 
 
 async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
@@ -52,6 +54,8 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
         run.request(pay_out_plan),
         *([] if curve is None else [facts.snipe_call(curve, reader, block)]),
     ]
+    others = _strange_code(run, places)
+    fixed += [facts.code_call(one, block) for one in others]
     buys = [(place, size, env) for place in places for size, env in _BUYS]
     plans = [_buy_plan(run, *buy) for buy in buys]
     asked = [(buy[0], plan) for buy, plan in zip(buys, plans, strict=True) if not isinstance(plan, Missing)]
@@ -71,7 +75,40 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
         absent = not isinstance(pool, Missing) and not pool.exists
         reason = None if absent else outcomes.read_told(said, f"pay-out-{number}")
         venues.append(Tried(place, pool, () if absent else tuple(made[place]), reason))
-    return First(facts.read_token_facts(told, answers[1], answers[2]), launch, venues)
+    codes = dict(zip(others, answers[len(answers) - len(others) :], strict=True))
+    counting = _counting({run.token: answers[1], **codes}, launch) if _numbers_stand(run) else {}
+    return First(facts.read_token_facts(told, answers[1], answers[2]), launch, venues, counting)
+
+
+def _numbers_stand(run: Run) -> bool:
+    return not run.head.spoken().lets_numbers_pass()
+
+
+def _strange_code(run: Run, places: tuple[Place, ...]) -> tuple[Address, ...]:
+    """Beside the token, whose code takes part in its trades and is nobody's we know: hooks, and money that is
+    not eth, weth or usdg. Only asked where it matters whether they count blocks."""
+    if not _numbers_stand(run):
+        return ()
+    parties = (one for place in places for one in (place.venue.hook, place.venue.quote_address))
+    known = (*run.ctx.contracts.known(), ZERO_ADDRESS, run.token)
+    return tuple(dict.fromkeys(one for one in parties if one is not None and one not in known))
+
+
+def _counting(
+    codes: dict[Address, msgspec.Raw | RpcError], launch: Launch | Missing | None
+) -> dict[Address, Missing]:
+    """Which of these contracts may count blocks. What the launchpad launched is its own code, which counts
+    none, and it says itself what it launches against."""
+    launched = isinstance(launch, Launch)
+    trusted = {launch.quote_address} if isinstance(launch, Launch) else set()
+    found = {}
+    for number, (address, answer) in enumerate(codes.items()):
+        if address in trusted or (launched and number == 0):
+            continue
+        gap = facts.block_count(answer)
+        if gap is not None:
+            found[address] = gap
+    return found
 
 
 async def scouted(run: Run, places: tuple[Place, ...]) -> tuple[tuple[Place, ...], int]:

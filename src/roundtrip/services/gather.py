@@ -74,7 +74,7 @@ async def opened(ctx: Context, head: Head, token: Address, meter: Meter) -> Open
         run = await _with_rates(run, new)
         first = await first_trip(run, (*places, *_places(new)))
     run, first = await _with_given(run, first)
-    return Opened(run, role, known, passed, first)
+    return Opened(replace(run, counting=first.counting), role, known, passed, first)
 
 
 async def closed(token: Opened, meter: Meter) -> Evidence:

@@ -174,7 +174,7 @@ async def _first(case: Case, look: Look, meter: Meter) -> _First:
         RpcCall("eth_chainId", []),
         RpcCall("eth_getBalance", [case.wallet, pinned]),
         _estimate(case),
-        *(build(plan, case.head.block, case.ctx.dialect) for plan in (before, run)),
+        *(build(plan, case.head.block, case.head.spoken()) for plan in (before, run)),
         *(_access_list(case, call, pinned) for call in case.calls),
     ]
     chain, balance, estimate, *told = await case.ctx.node.batch(asked, meter)
@@ -195,7 +195,7 @@ def _plans(case: Case, own: WalletCalls, look: Look) -> tuple[Plan, Plan]:
 
 
 def _results(case: Case, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
-    return read(plan, answer, case.head.block, case.ctx.dialect)
+    return read(plan, answer, case.head.block, case.head.spoken())
 
 
 _MOST_RUNS = 3
@@ -219,7 +219,7 @@ async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Mete
     for _ in range(_MOST_RUNS):
         before, _ = _plans(case, owns[0], look)
         plans = [before, *(_plans(case, one, look)[1] for one in owns)]
-        calls = [build(plan, case.head.block, case.ctx.dialect) for plan in plans]
+        calls = [build(plan, case.head.block, case.head.spoken()) for plan in plans]
         told: list[msgspec.Raw | RpcError] = []
         for answers in await case.ctx.node.batches(_requests(calls, look), meter):
             if isinstance(answers, NodeFault):

@@ -203,11 +203,11 @@ async def _run(
     owns = [desks.wallet_calls_of(desk, final, limits, one.ran) for limits in _limits(desk, one, final)]
     plans = [desks.before_plan(desk, final, owns[0]), *(desks.run_plan(desk, final, own) for own in owns)]
     running, selling = Meter(), Meter()
-    asked = [build(plan, desk.head.block, desk.ctx.dialect) for plan in plans]
+    asked = [build(plan, desk.head.block, desk.head.spoken()) for plan in plans]
     told, sold = await at_once(desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling))
     meter.add(running, selling)
     before, *after = (
-        read(plan, results, desk.head.block, desk.ctx.dialect)
+        read(plan, results, desk.head.block, desk.head.spoken())
         for plan, results in zip(plans, told, strict=True)
     )
     runs = [
@@ -256,7 +256,7 @@ def _limits(desk: Desk, one: Rehearsed, final: Written) -> list[tuple[int, ...]]
     def usual(call: Call) -> int:
         found = [gas for kind, gas in took if kind == desks.kind_of(call)]
         assert found, "every final step was rehearsed"
-        gas = (found[0] + _calldata_gas(call)) * 3 // 2 + desk.ctx.dialect.layer_one_gas(call.data)
+        gas = (found[0] + _calldata_gas(call)) * 3 // 2 + desk.head.spoken().layer_one_gas(call.data)
         return min(most, gas)
 
     least = tuple(usual(call) for call in final.calls)

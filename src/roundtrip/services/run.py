@@ -1,6 +1,7 @@
 """One check under way: what its two trips share."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -26,10 +27,15 @@ from .context import Context
 
 TOO_MUCH = "its answer is too large to read"
 
+Counting = Mapping[Address, Missing]
+"""Contracts that may count blocks, and why nothing is known of them where a simulation cannot let as many
+pass as the chain does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One check."""
+    """One check. ``counting`` is asked for only where no simulation lets block numbers pass as they do on the
+    chain."""
 
     ctx: Context
     head: Head
@@ -37,14 +43,30 @@ class Run:
     setting: Setting
     environments: tuple[Environment, ...]
     meter: Meter
+    counting: Counting = field(default_factory=dict)
 
     def request(self, plan: Plan) -> RpcCall:
         """The plan as a call on the pinned block."""
-        return build(plan, self.head.block, self.ctx.dialect)
+        return build(plan, self.head.block, self.head.spoken())
 
     def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
         """What the node answered to ``request``."""
-        return read(plan, answer, self.head.block, self.ctx.dialect)
+        return read(plan, answer, self.head.block, self.head.spoken())
+
+    async def ask_later(self, plans: list[tuple[Place, Plan]]) -> list[Results | Missing | Refused]:
+        """One trip for plans in which something is done and later sold. What counts blocks, and the node
+        cannot let as many pass, is not asked: it would show another face than it does on the chain. Raises
+        NodeFault."""
+        known = [self._uncounted(place, plan) for place, plan in plans]
+        asked = [one for one, gap in zip(plans, known, strict=True) if gap is None]
+        found = iter((await self.ask([], asked))[1] if asked else [])
+        return [next(found) if gap is None else gap for gap in known]
+
+    def _uncounted(self, place: Place, plan: Plan) -> Missing | None:
+        parties = (self.token, place.venue.hook or self.token, place.venue.quote_address)
+        gap = next((self.counting[one] for one in parties if one in self.counting), None)
+        waits = self.head.spoken().waits(tuple(block.delay_s for block in plan.blocks))
+        return None if waits else gap
 
     async def ask(
         self, first: list[RpcCall], plans: list[tuple[Place, Plan]]

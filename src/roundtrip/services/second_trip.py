@@ -112,12 +112,11 @@ async def _ask(run: Run, venues: list[Tried], asked: list[_Asked]) -> list[Resul
     if not asked:
         return []
     try:
-        _, found = await run.ask([], [(venues[one.number].place, one.plan) for one in asked])
+        return await run.ask_later([(venues[one.number].place, one.plan) for one in asked])
     except NodeAnswerTooLarge as fault:
         return [Missing("token", fault.message)] * len(asked)
     except NodeFault as fault:
         return [Missing("node", fault.message)] * len(asked)
-    return found
 
 
 def _carried(

@@ -201,7 +201,7 @@ async def _sold(
         for one in _asked(own, token, way)
     ]
     try:
-        _, told = await run.ask([], [(one.way.place, one.plan) for one in asked])
+        told = await run.ask_later([(one.way.place, one.plan) for one in asked])
     except NodeFault as fault:
         told = [Missing("node", fault.message)] * len(asked)
     return [

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from eth_abi.abi import encode
 
+from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Head, Heads, market_calls, read_market
 from roundtrip.chain.rpc import Node, RpcCall, RpcError
 from roundtrip.domain.errors import NodeFault
@@ -108,7 +109,9 @@ class Followed:
 
     def __init__(self, **options: Any) -> None:
         self.node, self.clock = FakeNode(), Clock()
-        self.heads = Heads(cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=self.clock, **options)
+        self.heads = Heads(
+            cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=self.clock, dialect=ANVIL, **options
+        )
 
     async def see(self, **changes: Any) -> Head:
         self.node.latest = raw(header(**changes))
@@ -132,6 +135,7 @@ async def test_a_head_is_read_from_the_header(followed: Followed) -> None:
         prev_randao="0x" + "cd" * 32,
         market=head.market,
         heard_s=1_000.0,
+        dialect=ANVIL,
     )
     assert head.coinbase == "0x" + "ab" * 20
     assert followed.heads.current() is head

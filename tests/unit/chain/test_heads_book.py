@@ -10,6 +10,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.book import Book
+from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Head, Heads
 from roundtrip.chain.rpc import Node, RpcCall, RpcError
 from roundtrip.domain.errors import NodeFault
@@ -64,7 +65,9 @@ class Followed:
 
     def __init__(self) -> None:
         self.node, self.now, self.book = FakeNode(), 1_000.0, Book(CONTRACTS)
-        self.heads = Heads(cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=lambda: self.now, book=self.book)
+        self.heads = Heads(
+            cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=lambda: self.now, book=self.book, dialect=ANVIL
+        )
 
     async def see(self, number: int, logs: Answer | NodeFault | None = None) -> Head:
         self.node.number = number

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from roundtrip.chain.dialect import ANVIL, GETH, NITRO
-from roundtrip.chain.probing import REVERTED_WITH, probe_call, read_probe
+from roundtrip.chain.probing import REVERTED_WITH, TELLER, number_call, probe_call, read_probe
 from roundtrip.chain.rpc import RpcError
 from roundtrip.domain.errors import NodeFault
 from unit.chain.samples import PINNED, raw
@@ -49,6 +49,9 @@ NITROS = answer(
 )
 
 
+HERE, ABOVE = raw(words(PINNED.number, TIME_S)), raw(words(PARENT, TIME_S))
+
+
 def test_the_request_is_of_two_blocks_with_a_gap_between() -> None:
     call = probe_call(PINNED, 100)
     assert call.method == "eth_simulateV1"
@@ -64,7 +67,7 @@ def test_the_request_is_of_two_blocks_with_a_gap_between() -> None:
     ids=["anvil", "geth", "nitro"],
 )
 def test_a_dialect_is_known_by_its_answers(sample: Any, dialect: Any, inside: int, fills: bool) -> None:
-    found = read_probe(raw(sample), PINNED)
+    found = read_probe(raw(sample), ABOVE if dialect is NITRO else HERE, PINNED)
     assert (found.dialect, found.number_inside, found.timestamp_inside) == (dialect, inside, TIME_S)
     assert found.fills_gaps is fills
 
@@ -83,10 +86,23 @@ def test_a_dialect_is_known_by_its_answers(sample: Any, dialect: Any, inside: in
 )
 def test_an_answer_of_another_kind_is_no_dialect(odd: Any) -> None:
     with pytest.raises(NodeFault):
-        read_probe(odd, PINNED)
+        read_probe(odd, HERE, PINNED)
 
 
 def test_a_node_that_tells_no_numbers_inside_is_not_taken_to_count_them() -> None:
     silent = failed(3, "execution reverted", "0x")
-    found = read_probe(raw(answer([silent, *GETHS[-1]["calls"][1:]], fillers=True)), PINNED)
+    found = read_probe(raw(answer([silent, *GETHS[-1]["calls"][1:]], fillers=True)), HERE, PINNED)
     assert (found.dialect, found.number_inside) == (NITRO, None)
+
+
+@pytest.mark.parametrize("sample", [ANVILS, GETHS], ids=["anvil", "geth"])
+@pytest.mark.parametrize("on_chain", [ABOVE, raw("0x"), RpcError(-32601, "no such method")])
+def test_simulations_with_other_numbers_than_the_chain_are_not_trusted(sample: Any, on_chain: Any) -> None:
+    with pytest.raises(NodeFault):
+        read_probe(raw(sample), on_chain, PINNED)
+
+
+def test_what_number_is_on_the_chain_is_asked_of_the_pinned_block() -> None:
+    call = number_call(PINNED)
+    assert (call.method, call.params[1]) == ("eth_call", {"blockHash": PINNED.hash})
+    assert call.params[2].keys() == {TELLER}  # type: ignore[attr-defined]
