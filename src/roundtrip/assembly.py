@@ -24,7 +24,7 @@ from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.book import Book
-from roundtrip.chain.doctor import Finding, Patient, examine
+from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Budget, Node
@@ -132,6 +132,11 @@ async def context(
         )
         heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms, book=Book(contracts, look_back_blocks))
         await stack.enter_async_context(heads.following())
+
+        def patient() -> Patient:
+            return Patient(node, heads, contracts, CHAIN_ID, time.time(), time.monotonic, thorough=False)
+
+        rounds = await stack.enter_async_context(Rounds(patient).going())
         yield Context(
             chain_id=CHAIN_ID,
             contracts=contracts,
@@ -142,6 +147,7 @@ async def context(
             rates=Rates(node, contracts),
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
+            lacks=rounds.lacks,
         )
 
 

@@ -1,18 +1,22 @@
 """What the doctor finds of the local chain, and of nodes that lack something."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import asyncpg
 import pytest
 
 from roundtrip.assembly import CHAIN_ID
-from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, examine
+from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, examine
 from roundtrip.chain.rpc import Node
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
+from roundtrip.services.health import HealthParams, health
+from support.dialects import DialectNode, Kind, parent_number
 from support.faulty_node import FaultyNode
 
 
@@ -86,3 +90,67 @@ async def test_what_a_node_lacks_is_told_with_its_cost(
     assert {row.what for row in found.values() if row.state == "missing"} >= missing
     assert missing & NEEDED
     assert all(row.costs for row in found.values() if row.state != "works")
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> None:
+    node = DialectNode(rpc.url, kind)
+    async with node.running():
+        found = by_name(await examine(patient(ctx, node.url)))
+    assert {name for name, row in found.items() if row.state == "missing"} == set()
+    assert f"speaks as {kind}" in found["eth_simulateV1"].seen
+    inside = found["NUMBER inside"]
+    if kind == "nitro":
+        assert (inside.state, str(parent_number(ctx.heads.current().block.number)) in inside.seen) == (
+            "in part",
+            True,
+        )
+        assert "count blocks" in inside.costs
+    else:
+        assert (inside.state, "spans 250 numbers" in inside.costs) == ("in part", True)
+    assert found["websocket"].state == "in part"
+
+
+async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
+    ctx: Context, faulty: FaultyNode
+) -> None:
+    rounds = Rounds(lambda: replace(patient(ctx, faulty.url), thorough=False))
+    ctx = replace(ctx, lacks=rounds.lacks)
+    assert (await health(ctx, HealthParams())).answer.lacks == []
+    faulty.fault = "no eth_simulateV1"
+    await rounds.once()
+    told = (await health(ctx, HealthParams())).answer
+    assert told.ok is False
+    assert "eth_simulateV1" in {lack.what for lack in told.lacks}
+    assert all(lack.costs for lack in told.lacks)
+    faulty.fault = None
+    await rounds.once()
+    told = (await health(ctx, HealthParams())).answer
+    assert (told.ok, {lack.what for lack in told.lacks}) == (True, {"archive"})
+
+
+async def test_what_runs_beside_the_service_asks_nothing_heavy(ctx: Context, faulty: FaultyNode) -> None:
+    light = await examine(replace(patient(ctx, faulty.url), thorough=False))
+    names = {row.what for row in light}
+    assert names == {look.what for look in LOOKS if not look.heavy} | {"NUMBER inside"}
+
+
+async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
+    seen: list[int] = []
+    done = asyncio.Event()
+
+    def counted() -> Patient:
+        seen.append(1)
+        done.set()
+        return replace(patient(ctx), thorough=False)
+
+    async with Rounds(counted).going(), asyncio.timeout(10):
+        await done.wait()
+    assert seen == [1]
+
+
+async def test_a_database_that_is_gone_shows_in_health(ctx: Context, built: Built) -> None:
+    pool = await asyncpg.create_pool("postgresql://nobody@127.0.0.1:1/none", min_size=0)
+    told = (await health(replace(ctx, pool=pool), HealthParams())).answer
+    assert (told.ok, [lack.what for lack in told.lacks]) == (False, ["database"])
+    pool.terminate()

@@ -1,8 +1,14 @@
-"""What works of a node and a network, what is missing, and what that costs. Asked once, by hand."""
+"""What works of a node and a network, what is missing, and what that costs. Asked by hand, and now and then
+while the service runs."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
+
+import aiohttp
+import structlog
 
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import Address, BlockRef
@@ -36,6 +42,8 @@ class Patient:
     chain_id: int
     now_s: float
     clock: Callable[[], float]
+    thorough: bool = True
+    """By hand: what is heavy is asked, too."""
 
     def block(self) -> BlockRef:
         """The newest block."""
@@ -126,9 +134,13 @@ async def _simulation(patient: Patient) -> list[Finding]:
     said = f"speaks as {found.dialect.name}; two blocks, code and balance overrides"
     inside = f"NUMBER {found.number_inside}, TIMESTAMP {found.timestamp_inside} inside the second block"
     rows = [Finding("eth_simulateV1", "works", said)]
-    if found.dialect.own_numbers:
+    if found.dialect.lets_numbers_pass():
         return [*rows, Finding("NUMBER inside", "works", inside)]
-    costs = "tokens that count blocks: no simulation makes NUMBER pass, so their cooldowns never end"
+    if found.dialect.own_numbers:
+        most = f"a simulation spans {found.dialect.most_numbers} numbers, and an hour is 300"
+        costs = f"tokens that may count blocks are unproven beyond a moment: {most}"
+    else:
+        costs = "tokens that may count blocks are unproven: no simulation makes NUMBER pass"
     return [*rows, Finding("NUMBER inside", "in part", inside, costs)]
 
 
@@ -148,12 +160,13 @@ async def _archive(patient: Patient) -> list[Finding]:
 
 
 _RANGES = (1_000, 10_000, 100_000)
+_WORKING_RANGE = 10_000
 
 
 async def _logs(patient: Patient) -> list[Finding]:
     head, served = patient.block().number, 0
     said = "no range is served"
-    for blocks in _RANGES:
+    for blocks in _RANGES if patient.thorough else (_WORKING_RANGE,):
         first = max(0, head - blocks + 1)
         wanted = {"fromBlock": hex(first), "toBlock": hex(head), "address": patient.contracts.v3_factory}
         started = patient.clock()
@@ -191,13 +204,37 @@ async def _batches(patient: Patient) -> list[Finding]:
     ]
 
 
+_POLLED = "nothing is lost: the newest block is polled for"
+_HEARD_WITHIN_S = 5.0
+
+
+async def _websocket(patient: Patient) -> list[Finding]:
+    url = "ws" + patient.node.url.removeprefix("http")
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newHeads"]}
+    timeout = aiohttp.ClientWSTimeout(ws_close=1.0)
+    try:
+        async with (
+            asyncio.timeout(_HEARD_WITHIN_S),
+            patient.node.session.ws_connect(url, timeout=timeout, max_msg_size=2**20) as socket,
+        ):
+            await socket.send_json(ask)
+            told = await socket.receive_json()
+    except (TimeoutError, aiohttp.ClientError, OSError, TypeError, ValueError):
+        return [Finding("websocket", "in part", "none at the same place", _POLLED)]
+    if not isinstance(told, dict) or not isinstance(told.get("result"), str):
+        return [Finding("websocket", "in part", "it tells of no new blocks", _POLLED)]
+    return [Finding("websocket", "works", "it tells of new blocks")]
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One thing that is looked at, and what it costs when nothing of it can be seen."""
+    """One thing that is looked at, and what it costs when nothing of it can be seen. ``heavy``: asked by hand
+    only."""
 
     what: str
     how: Callable[[Patient], Awaitable[list[Finding]]]
     costs: str
+    heavy: bool = False
 
 
 LOOKS = (
@@ -208,7 +245,8 @@ LOOKS = (
     Look("eth_simulateV1", _simulation, "every check: nothing is proven"),
     Look("archive", _archive, "what reads the past"),
     Look("logs", _logs, "pools are looked for by their usual keys only"),
-    Look("batches", _batches, "checks: they ask many things at once"),
+    Look("batches", _batches, "checks: they ask many things at once", heavy=True),
+    Look("websocket", _websocket, _POLLED, heavy=True),
 )
 NEEDED = frozenset({"chain id", "contracts", "links", "eth_simulateV1"})
 """Without these no check can be made."""
@@ -218,8 +256,53 @@ async def examine(patient: Patient) -> list[Finding]:
     """Every finding, in order. What the node refuses is a finding, never an exception."""
     found: list[Finding] = []
     for look in LOOKS:
+        if look.heavy and not patient.thorough:
+            continue
         try:
             found += await look.how(patient)
         except NodeFault as fault:
             found.append(Finding(look.what, "missing", fault.message, look.costs))
     return found
+
+
+_ROUND_S, _ROUND_AGAIN_S = 600.0, 15.0
+log = structlog.get_logger(__name__)
+
+
+class Rounds:
+    """Looks now and then while the service runs, so that nothing is missing silently. ``patient`` as it is
+    when it is called."""
+
+    def __init__(self, patient: Callable[[], Patient]) -> None:
+        self._patient = patient
+        self._found: tuple[Finding, ...] = ()
+
+    def lacks(self) -> tuple[Finding, ...]:
+        """What did not work, or in part, when it was last looked at; empty before that."""
+        return tuple(found for found in self._found if found.state != "works")
+
+    async def once(self) -> None:
+        """Looks at everything that is not heavy."""
+        self._found = tuple(await examine(self._patient()))
+
+    @contextlib.asynccontextmanager
+    async def going(self) -> AsyncIterator["Rounds"]:
+        """Looks in the background while the block of ``async with`` runs; sooner again where something that
+        is needed was missing."""
+        task = asyncio.create_task(self._go(), name="rounds")
+        try:
+            yield self
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _go(self) -> None:
+        while True:
+            try:
+                await self.once()
+            except Exception:
+                # Whatever a node answers, the service goes on.
+                log.exception("the node could not be looked at")
+            ill = any(row.what in NEEDED and row.state == "missing" for row in self._found)
+            await asyncio.sleep(_ROUND_AGAIN_S if ill else _ROUND_S)

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import asyncpg
 
+from roundtrip.chain.doctor import Finding
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Meter, Node
@@ -17,7 +18,8 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee."""
+    """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee. ``lacks``: what of the node
+    and the network did not work when it was last looked at."""
 
     chain_id: int
     contracts: Contracts
@@ -28,6 +30,7 @@ class Context:
     rates: Rates
     now_s: Callable[[], float]
     entropy: Callable[[], bytes]
+    lacks: Callable[[], tuple[Finding, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
