@@ -74,8 +74,8 @@ class Dialect:
     def out_of_gas(self, answer: CallAnswer, gas_limit: int) -> bool:
         """Whether a failed call ran out of gas. Nodes without an error of its own for that show it by the gas
         used, when nothing was said."""
-        if self.tells_machine_errors and answer.error_code == OUT_OF_GAS:
-            return "out of gas" in answer.error_message
+        if self.tells_machine_errors:
+            return answer.error_code == OUT_OF_GAS and "out of gas" in answer.error_message
         return not self.revert_data(answer) and answer.gas_used >= gas_limit
 
     def layer_one_gas(self, data: str) -> int:

@@ -30,6 +30,9 @@ NUMBER, BLOCKHASH, STOP, JUMPDEST, JUMP = "43", "40", "00", "5b", "56"
         ("5f5f5f5f5f" + "f4", True),
         ("5f5f5f5f5f" + "fa", True),
         ("5f5f5f5f5f5f" + "f2", True),
+        ("5f5f5f" + "f0", True),
+        ("5f5f5f5f" + "f5", True),
+        ("ef0100" + "22" * 20, True),
         ("42" + "41" + "44" + "45" + "48" + "3a" + STOP, False),
     ],
 )

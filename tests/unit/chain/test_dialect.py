@@ -87,6 +87,7 @@ def test_every_block_has_a_number_of_its_own(delays_s: list[int], most: int) -> 
         (GETH, Answer(b"", None, 90_000, -32015, "out of gas"), 90_000, True),
         (GETH, Answer(b"", None, 90_000, -32015, "invalid opcode: INVALID"), 90_000, False),
         (GETH, Answer(b"", b"", 1_000, 3, "execution reverted"), 90_000, False),
+        (GETH, Answer(b"", b"", 90_000, 3, "execution reverted"), 90_000, False),
     ],
 )
 def test_running_out_of_gas_is_told_from_a_revert(
