@@ -1,18 +1,15 @@
 """Addresses of real networks, held against each other by what can be computed of them."""
 
-from dataclasses import fields
-
 from roundtrip.domain.types import parse_address
 from roundtrip.networks import ROBINHOOD
 from roundtrip.venues import amm_v3, amm_v4, launchpad_pool
-from roundtrip.venues.base import Contracts
 
 SHARE = parse_address("0xd0601ce157db5bdc3162bbac2a2c8af5320d9eec")
 LAUNCHED = parse_address("0xc9e9ab90654f82893d7fd18b62f694992e8cef29")
 
 
 def test_every_contract_has_an_address_of_its_own() -> None:
-    found = [getattr(ROBINHOOD.contracts, field.name) for field in fields(Contracts)]
+    found = list(ROBINHOOD.contracts.named().values())
     assert all(address == parse_address(address) for address in found)
     assert len(set(found)) == len(found)
 
