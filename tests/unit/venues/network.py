@@ -1,8 +1,6 @@
 """A made-up network that plans are made against."""
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Any
 
 from roundtrip.domain.types import Address
 from roundtrip.venues.base import Contracts
@@ -13,13 +11,8 @@ def address(number: int) -> Address:
     return Address(f"0x{number:040x}")
 
 
-def _of_every_field() -> Iterator[tuple[str, Any]]:
-    for at, field in enumerate(fields(Contracts)):
-        one = address(0x1000 + 16 * at)
-        yield field.name, (one, address(0x1001 + 16 * at)) if field.default == () else one
-
-
-CONTRACTS = Contracts(**dict(_of_every_field()))
+_NAMES = [f.name for f in fields(Contracts) if f.default != ()]
+CONTRACTS = Contracts(**{name: address(0x1000 + 16 * at) for at, name in enumerate(_NAMES)})  # type: ignore[arg-type]
 """Weth lies below usdg."""
 
 SWAPPED = replace(CONTRACTS, weth=CONTRACTS.usdg, usdg=CONTRACTS.weth)
