@@ -4,16 +4,16 @@ from types import MappingProxyType
 
 from roundtrip.domain.evidence import VenueKind
 
-from . import amm_v3, amm_v4, launchpad, launchpad_curve, launchpad_pool
+from . import amm_v3, amm_v4, launchpad, launchpad_curve, launchpad_pool, launchpad_v1
 from .base import LaunchpadFile, ListingFile, VenueFile
 
 VENUES: tuple[VenueFile, ...] = (amm_v3, amm_v4, launchpad_curve, launchpad_pool)
 """Every venue a token is looked for on."""
 
-LISTINGS: tuple[ListingFile, ...] = VENUES
+LISTINGS: tuple[ListingFile, ...] = (*VENUES, launchpad_v1)
 """Whoever's logs tell of new venues."""
 
-LAUNCHPADS: tuple[LaunchpadFile, ...] = (launchpad,)
+LAUNCHPADS: tuple[LaunchpadFile, ...] = (launchpad, launchpad_v1)
 """Every launchpad that is asked whether it launched a token. The first that did is believed."""
 
 BY_KIND: MappingProxyType[VenueKind, VenueFile] = MappingProxyType({file.KIND: file for file in VENUES})

@@ -28,6 +28,7 @@ class Contracts:
     launchpad_factory: Address | None = None
     launchpad_hook: Address | None = None
     launchpad_router: Address | None = None
+    launchpad_v1_factories: tuple[Address, ...] = ()
 
     def named(self) -> dict[str, Address]:
         """Every address by its field's name; of several in one field each with its number."""
