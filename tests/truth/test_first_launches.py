@@ -84,9 +84,9 @@ async def test_every_cell_is_what_a_wallet_meets(
     _, venue = await gathered(ctx, token)
     bought = buy_of(venue, "probe")
     assert isinstance(bought, Bought)
-    wallet, since_s, compared = Wallet(rpc, built.contracts, f"truth {story.key}"), 0, 0
+    wallet = Wallet(rpc, built.contracts, f"truth {story.key}")
     assert wallet.buy(token, "weth", FEE_PIPS, bought.offered_raw) == bought.received_raw
-    since_s = now_s(rpc)
+    since_s, compared = now_s(rpc), 0
     for cell in venue.cells:
         probe = cell.probe
         if (probe.size, probe.seller, probe.environment) != ("probe", "buyer", 0):
