@@ -9,7 +9,8 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
+from typing import Any
 
 import aiohttp
 import asyncpg
@@ -59,11 +60,18 @@ class PortTaken(Exception):
 
 
 def contracts_from(named: Mapping[str, str]) -> Contracts:
-    """The network's contracts from their names in ``devnet.json``. Raises KeyError when one is missing."""
+    """The network's contracts from their names in ``devnet.json``; of several under one name there is a space
+    between each two. Raises KeyError when one is missing."""
     snake = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): value for name, value in named.items()}
-    perhaps = {f.name for f in fields(Contracts) if f.default is None}
-    wanted = [f.name for f in fields(Contracts) if f.name not in perhaps or snake.get(f.name)]
-    return Contracts(**{name: parse_address(snake[name]) for name in wanted})
+    found: dict[str, Any] = {}
+    for field in fields(Contracts):
+        if field.default is not MISSING and not snake.get(field.name):
+            continue
+        if field.default == ():
+            found[field.name] = tuple(parse_address(one) for one in snake[field.name].split())
+        else:
+            found[field.name] = parse_address(snake[field.name])
+    return Contracts(**found)
 
 
 def network_of(settings: Settings) -> Network:

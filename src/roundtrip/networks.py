@@ -45,6 +45,11 @@ ROBINHOOD = Network(
         launchpad_factory=_at("0x7eD598BcEf8bd9Edd8C97A195C6d13f40801EC7e"),
         launchpad_hook=_at("0xE5e702641Ea86F4ae6cC3cDaeD2B886f976Be044"),
         launchpad_router=_at("0xe33E9E479dF8802cb0866d5d05258bEc4cF62948"),
+        launchpad_v1_factories=(
+            _at("0x0c37a24F5D23A486FA692d1500881d698B1F77a4"),
+            _at("0xA5aAb3F0c6EeadF30Ef1D3Eb997108E976351feB"),
+            _at("0xF4fC0CD27fC8EcF17E55eE4c3f7201897dF3eb75"),
+        ),
     ),
     rpc_url="https://rpc.mainnet.chain.robinhood.com",
     # An hour and a half: ten blocks a second, in ranges of ten thousand.

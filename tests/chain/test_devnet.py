@@ -20,7 +20,8 @@ from support.wallet import Wallet, calldata
 NAMES = [
     "weth", "usdg", "multicall3", "permit2", "v3Factory", "v3PositionManager", "swapRouter02", "quoterV2",
     "v4PoolManager", "v4PositionManager", "v4StateView", "v4Quoter", "universalRouter", "launchpadFactory",
-    "launchpadHook", "launchpadRouter", "launchpadLocker", "launchpadEscrow", "share",
+    "launchpadHook", "launchpadRouter", "launchpadLocker", "launchpadEscrow", "share", "launchpadV1Factories",
+    "launchpadV1Locker",
 ]  # fmt: skip
 
 
@@ -55,6 +56,13 @@ def test_every_contract_has_code(rpc: SyncRpc, built: Built) -> None:
         ("launchpadFactory", "launchForwarder()", "launchpadRouter"),
         ("launchpadHook", "ESCROW()", "launchpadEscrow"),
         ("launchpadHook", "MANAGER()", "v4PoolManager"),
+        ("launchpadV1Factories", "locker()", "launchpadV1Locker"),
+        ("launchpadV1Factories", "DEX_FACTORY()", "v3Factory"),
+        ("launchpadV1Factories", "POSITIONS()", "v3PositionManager"),
+        ("launchpadV1Factories", "ROUTER()", "swapRouter02"),
+        ("launchpadV1Factories", "WETH()", "weth"),
+        ("launchpadV1Locker", "FACTORY()", "launchpadV1Factories"),
+        ("launchpadV1Locker", "POSITIONS()", "v3PositionManager"),
     ],
 )
 def test_the_contracts_point_at_each_other(

@@ -67,6 +67,9 @@ async def test_contracts_that_are_not_there_or_belong_to_others(ctx: Context) ->
     found = by_name(await examine(replace(one, contracts=nobody)))
     assert (found["contracts"].state, found["contracts"].seen) == ("missing", "no code at quoter_v2")
     assert "quoter_v2.factory() is not told" in found["links"].seen
+    several = replace(one.contracts, launchpad_v1_factories=(one.contracts.weth, Address("0x" + "99" * 20)))
+    found = by_name(await examine(replace(one, contracts=several)))
+    assert found["contracts"].seen == "no code at launchpad_v1_factories 2"
     mixed = replace(one.contracts, weth=one.contracts.usdg)
     found = by_name(await examine(replace(one, contracts=mixed)))
     assert found["contracts"].state == "works"

@@ -1,7 +1,10 @@
 """Addresses of real networks, held against each other by what can be computed of them."""
 
-from dataclasses import fields
+from dataclasses import MISSING, fields, replace
 
+import pytest
+
+from roundtrip.assembly import contracts_from
 from roundtrip.domain.types import parse_address
 from roundtrip.networks import ROBINHOOD
 from roundtrip.venues import amm_v3, amm_v4, launchpad_pool
@@ -12,9 +15,48 @@ LAUNCHED = parse_address("0xc9e9ab90654f82893d7fd18b62f694992e8cef29")
 
 
 def test_every_contract_has_an_address_of_its_own() -> None:
-    found = [getattr(ROBINHOOD.contracts, field.name) for field in fields(Contracts)]
+    found = list(ROBINHOOD.contracts.named().values())
     assert all(address == parse_address(address) for address in found)
     assert len(set(found)) == len(found)
+
+
+def test_the_launchpads_first_generation_has_three_factories() -> None:
+    assert ROBINHOOD.contracts.launchpad_v1_factories == (
+        "0x0c37a24f5d23a486fa692d1500881d698b1f77a4",
+        "0xa5aab3f0c6eeadf30ef1d3eb997108e976351feb",
+        "0xf4fc0cd27fc8ecf17e55ee4c3f7201897df3eb75",
+    )
+
+
+def test_contracts_are_told_by_name_and_several_under_one() -> None:
+    known = ROBINHOOD.contracts
+    first, second, third = known.launchpad_v1_factories
+    named = known.named()
+    assert (named["launchpad_v1_factories 2"], named["weth"]) == (second, known.weth)
+    assert {first, second, third, known.weth, known.launchpad_hook} <= known.known()
+    assert len(named) == len(known.known()) == len(fields(Contracts)) + 2
+
+
+def test_the_contracts_of_a_description_are_read_by_their_names() -> None:
+    wanted = {field.name for field in fields(Contracts) if field.default is MISSING}
+    named = {_camel(name): address for name, address in ROBINHOOD.contracts.named().items() if name in wanted}
+    plain = contracts_from(named | {"share": SHARE, "launchpadHook": ""})
+    assert plain.launchpad_v1_factories == ()
+    assert plain.launchpad_hook is None
+    assert contracts_from(named | {"launchpadV1Factories": SHARE.upper().replace("X", "x")}) == replace(
+        plain, launchpad_v1_factories=(SHARE,)
+    )
+    several = contracts_from(named | {"launchpadV1Factories": f"{SHARE} {LAUNCHED}"})
+    assert several.launchpad_v1_factories == (SHARE, LAUNCHED)
+    with pytest.raises(KeyError):
+        contracts_from({name: address for name, address in named.items() if name != "weth"})
+    with pytest.raises(ValueError, match="address"):
+        contracts_from(named | {"launchpadV1Factories": f"{SHARE},{LAUNCHED}"})
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def test_factory_weth_and_usdg_belong_together() -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from roundtrip.domain.evidence import Venue
 from roundtrip.domain.types import Address, parse_address
-from roundtrip.venues import VENUES, abi
+from roundtrip.venues import LISTINGS, abi
 from roundtrip.venues.base import Contracts, Log
 
 from .rpc import RpcCall, RpcError
@@ -122,12 +122,12 @@ class Book:
         return min(head, self._next + self._span - READ_AGAIN_BLOCKS - 1)
 
     def _filter(self) -> tuple[set[str], set[str]]:
-        found = [pair for file in VENUES if (pair := file.listing(self._contracts)) is not None]
+        found = [pair for file in LISTINGS for pair in file.listings(self._contracts)]
         return {sender for sender, _ in found}, {topic for _, topic in found}
 
     def _take(self, log: Log) -> None:
-        for file in VENUES:
-            if log.topics and file.listing(self._contracts) == (log.address, log.topics[0]):
+        for file in LISTINGS:
+            if log.topics and (log.address, log.topics[0]) in file.listings(self._contracts):
                 for listed in file.listed(log, self._contracts):
                     self._put(listed.token, listed.venue)
 

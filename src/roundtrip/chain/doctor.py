@@ -73,11 +73,7 @@ _MOST_APART_S = 60
 
 
 async def _code(patient: Patient) -> list[Finding]:
-    named = {
-        name: address
-        for name in patient.contracts.__dataclass_fields__
-        if isinstance(address := getattr(patient.contracts, name), str)
-    }
+    named = patient.contracts.named()
     at = {"blockHash": patient.block().hash}
     answers = await patient.node.batch(
         [RpcCall("eth_getCode", [a, at]) for a in named.values()], budgeted=False

@@ -1,12 +1,22 @@
 """What trip 1 asks of the token and its venues, beside the buys: plans (pure) and readings (pure)."""
 
+from dataclasses import replace
+
 import msgspec
 
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Curve, Environment, Launch, Missing, PoolFacts, TokenFacts
+from roundtrip.domain.evidence import (
+    AnyLaunch,
+    Curve,
+    Environment,
+    Launch,
+    Missing,
+    PoolFacts,
+    TokenFacts,
+)
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.venues import abi, erc20, launchpad, launchpad_curve
+from roundtrip.venues import LAUNCHPADS, abi, erc20, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
 from .code import may_count_blocks
@@ -38,14 +48,13 @@ def facts_plan(
     steps = [Step(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
     balance = Call(token, abi.call(erc20.BALANCE_OF, env.reader))
     steps.append(Step("balanceOf", env.reader, balance, limit))
-    known = launchpad.of_contracts(contracts)
-    if known is not None:
-        factory, hook = known
-        steps.append(Step("launch", env.reader, launchpad.record_call(token, factory), limit))
-        steps.append(Step("hook-fee", env.reader, launchpad.hook_fee_call(hook), limit))
+    asked = {
+        f"launch-{number}": file.launch_calls(token, contracts) for number, file in enumerate(LAUNCHPADS)
+    }
     for number, place in enumerate(places):
-        calls = place.file.fact_calls(place.venue, contracts)
-        steps += [Step(f"venue-{number}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
+        asked[f"venue-{number}"] = place.file.fact_calls(place.venue, contracts)
+    for label, calls in asked.items():
+        steps += [Step(f"{label}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
     return Plan(env, (PlannedBlock(1, tuple(steps), ((env.reader, WEI_PER_ETH),)),))
 
 
@@ -84,45 +93,35 @@ def read_launch(
     places: tuple[Place, ...],
     snipe: SnipeAnswer,
     contracts: Contracts,
-) -> Launch | Missing | None:
-    """What the launchpad says of the token, and its curve's state where that is among the places. None:
-    it was not launched there."""
-    if launchpad.of_contracts(contracts) is None:
-        return None
+) -> AnyLaunch | Missing | None:
+    """What a launchpad says of the token, and its curve's state where that is among the places. None:
+    it was launched on none."""
+    counts = [len(file.launch_calls(token, contracts)) for file in LAUNCHPADS]
     if isinstance(results, Missing):
-        return results
-    told = results["launch"]
-    record = launchpad.read_record(token, told.data if told.ok else None)
-    if record is None:
-        return None
-    return Launch(
-        phase=record.phase,
-        curve=record.curve,
-        deployer=record.deployer,
-        quote_address=record.quote_address,
-        threshold_raw=record.threshold_raw,
-        pool_fee_pips=record.pool_fee_pips,
-        tick_spacing=record.tick_spacing,
-        creator_tax_bps=record.creator_tax_bps,
-        swept_at_s=record.swept_at_s,
-        hook_fee_bps=_uint(results["hook-fee"]),
-        curve_state=_curve(results, record, places, snipe, contracts) if record.phase == "curve" else None,
-    )
+        return results if any(counts) else None
+    for number, file in enumerate(LAUNCHPADS):
+        told = file.read_launch(token, _answers(results, f"launch-{number}", counts[number]), contracts)
+        if isinstance(told, Launch) and told.phase == "curve":
+            return replace(told, curve_state=_curve(results, told, places, snipe, contracts))
+        if told is not None:
+            return told
+    return None
 
 
 def _curve(
     results: Results,
-    record: launchpad.Record,
+    launch: Launch,
     places: tuple[Place, ...],
     snipe: SnipeAnswer,
     contracts: Contracts,
 ) -> Curve | Missing | None:
-    number = next((n for n, place in enumerate(places) if place.venue.pool == record.curve), None)
+    number = next((n for n, place in enumerate(places) if place.venue.pool == launch.curve), None)
     if number is None:
         return None
-    answers = _answers(results, number, len(places[number].file.fact_calls(places[number].venue, contracts)))
     if snipe is None:
         return None
+    count = len(places[number].file.fact_calls(places[number].venue, contracts))
+    answers = _answers(results, f"venue-{number}", count)
     # A curve of another make, which knows no such tax, reverts.
     told = b"" if isinstance(snipe, RpcError) and snipe.code == REVERTED else _bytes(snipe)
     if isinstance(told, Missing):
@@ -130,8 +129,8 @@ def _curve(
     return launchpad_curve.read_curve(answers, abi.uint_at(told, 0) or 0)
 
 
-def _answers(results: Results, number: int, count: int) -> tuple[bytes | None, ...]:
-    found = (results[f"venue-{number}-{n}"] for n in range(count))
+def _answers(results: Results, label: str, count: int) -> tuple[bytes | None, ...]:
+    found = (results[f"{label}-{n}"] for n in range(count))
     return tuple(r.data if r.ok else None for r in found)
 
 
@@ -174,7 +173,7 @@ def read_pool_facts(
     if isinstance(results, Missing):
         return results
     count = len(place.file.fact_calls(place.venue, contracts))
-    return place.file.read_facts(place.venue, token, _answers(results, number, count))
+    return place.file.read_facts(place.venue, token, _answers(results, f"venue-{number}", count))
 
 
 def _bytes(answer: msgspec.Raw | RpcError) -> bytes | Missing:

@@ -87,7 +87,7 @@ def deploy_launchpad(deployer: Deployer, contracts: dict[str, str], sources: Pat
     with without_collector():
         code = {path.stem: compile_contract(path) for path in sorted((sources / "launchpad").glob("*.vy"))}
     create, manager = deployer.create, contracts["v4PoolManager"]
-    blueprints = [create(_blueprint(code[name])) for name in ("token", "curve")]
+    blueprints = [create(blueprint(code[name])) for name in ("token", "curve")]
     escrow = create(code["escrow"])
     factory = create(code["factory"], ["address"] * 4, [*blueprints, manager, escrow])
     owners = [factory, contracts["v4PositionManager"], contracts["permit2"]]
@@ -116,7 +116,7 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _blueprint(code: str) -> str:
+def blueprint(code: str) -> str:
     """Creation code of a blueprint (ERC-5202): it stores ``code`` instead of running it."""
     stored = "fe7100" + code[2:]
     return f"0x61{len(stored) // 2:04x}3d81600a3d39f3{stored}"

@@ -9,12 +9,13 @@ from .actors import Market
 from .compile import compile_contract
 from .deploy import COINBASE, Deployer, exchange, price_of_eth, put_token
 from .hooked import HOOKED, deploy_hooks
-from .launches import deploy_share, put_launches
+from .launches import LAUNCHER, deploy_share, put_launches
 from .launchpad import deploy_launchpad, without_collector
+from .launchpad_v1 import deploy_first, put_first
 from .stories import STORIES
 from .wire import SyncRpc
 
-FOLDERS = ("tokens", "hostile", "launchpad", "zoo/hooks")
+FOLDERS = ("tokens", "hostile", "launchpad", "launchpad_v1", "zoo/hooks")
 SOURCES = frozenset(story.source for story in (*STORIES, *HOOKED))
 """What of our contracts stands on the chain: whole folders, and single files of others."""
 
@@ -37,7 +38,11 @@ def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callabl
     deployer = Deployer(chain, base.accounts[0])
     tokens = _put_stories(deployer, base, sources, say)
     say("launching sample tokens")
-    return replace(base, tokens=tokens | put_launches(deployer, base.contracts, base.accounts))
+    tokens |= put_launches(deployer, base.contracts, base.accounts)
+    # Last, and by another account: nothing else lies elsewhere because of it.
+    launcher = Deployer(chain, base.accounts[LAUNCHER])
+    contracts = base.contracts | deploy_first(launcher, base.contracts, sources)
+    return replace(base, contracts=contracts, tokens=tokens | put_first(launcher, contracts, base.accounts))
 
 
 def set_up(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callable[[str], None]) -> Deployed:

@@ -201,6 +201,31 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolLaunch:
+    """What a launchpad's factory knows of a token that was in its pool from the first block: it has no curve
+    that could close, and nothing moves when it graduates. ``principal_raw`` of the quote, out of
+    ``threshold_raw``, lies in the pool; None: the factory does not tell."""
+
+    deployer: Address
+    quote_address: Address
+    pool_fee_pips: int
+    principal_raw: int | None
+    threshold_raw: int | None
+    graduated: bool
+
+    def fill_bps(self) -> int | None:
+        """How far it is from graduating; all of it once it has. None: not known."""
+        if self.graduated:
+            return BPS
+        if self.principal_raw is None or self.threshold_raw is None:
+            return None
+        return min(BPS, self.principal_raw * BPS // self.threshold_raw) if self.threshold_raw > 0 else BPS
+
+
+AnyLaunch = Launch | PoolLaunch
+
+
+@dataclass(frozen=True, slots=True)
 class Deployer:
     """A launch's deployer: launches so far, how many of them graduated and of how many it sold its own
     tokens; what it got of this token, and what it sold of it."""
@@ -348,8 +373,8 @@ class Evidence:
     pools_found: int = 0
     left_out: int = 0
     """Pools that are known and were not even looked at, because there are too many."""
-    launch: Launch | Missing | None = None
-    """None: not launched on the launchpad, or there is none here."""
+    launch: AnyLaunch | Missing | None = None
+    """None: launched on no launchpad, or there is none here."""
     given: tuple[Address, ...] = ()
     """Money that the wallets were given, because no swap brought it."""
     deployer: Deployer | None = None

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .evidence import (
+    AnyLaunch,
     Bought,
     BuyOutcome,
     Carried,
     CellOutcome,
     Curve,
-    Launch,
     Missing,
+    PoolLaunch,
     Refused,
     Size,
     Sold,
@@ -100,7 +101,9 @@ def pool_keep_bps(fee_pips: int) -> int:
     return -(-kept * BPS // (PIPS * PIPS))
 
 
-def read_venue(venue: VenueEvidence, policy: Policy, launch: Launch | Missing | None = None) -> VenueReading:
+def read_venue(
+    venue: VenueEvidence, policy: Policy, launch: AnyLaunch | Missing | None = None
+) -> VenueReading:
     """The figures of one venue. Pieces that could not be found out, or were not asked, stay Missing.
 
     In a launch's first seconds the curve's snipe tax counts where it is more than what was measured.
@@ -190,8 +193,8 @@ def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) ->
     return max(0, BPS - (BPS - lost) * moved * moved // through)
 
 
-def _first_tax(venue: Venue, launch: Launch | Missing | None) -> int | Missing:
-    if venue.kind != "launchpad_curve" or launch is None:
+def _first_tax(venue: Venue, launch: AnyLaunch | Missing | None) -> int | Missing:
+    if venue.kind != "launchpad_curve" or launch is None or isinstance(launch, PoolLaunch):
         return 0
     if isinstance(launch, Missing):
         return launch

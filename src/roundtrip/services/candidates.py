@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.evidence import Launch, Missing, Venue
+from roundtrip.domain.evidence import AnyLaunch, Launch, Missing, PoolLaunch, Venue
 from roundtrip.domain.types import Address
-from roundtrip.venues import VENUES, launchpad_curve, launchpad_pool
+from roundtrip.venues import VENUES, amm_v3, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 
 
@@ -36,16 +36,21 @@ def candidates(book: Book | None, contracts: Contracts, token: Address, most: in
 
 
 def unseen(
-    contracts: Contracts, token: Address, launch: Launch | Missing | None, known: tuple[Venue, ...]
+    contracts: Contracts, token: Address, launch: AnyLaunch | Missing | None, known: tuple[Venue, ...]
 ) -> tuple[Venue, ...]:
     """Where the launchpad says that the token trades, unless that is among the candidates."""
+    found = _of_launch(contracts, token, launch)
+    return () if found is None or found in known else (found,)
+
+
+def _of_launch(contracts: Contracts, token: Address, launch: AnyLaunch | Missing | None) -> Venue | None:
+    if isinstance(launch, PoolLaunch):
+        return amm_v3.pool(token, launch.quote_address, launch.pool_fee_pips, contracts)
     if not isinstance(launch, Launch):
-        return ()
+        return None
     if launch.phase == "curve":
-        found = launchpad_curve.curve(launch.quote_address, launch.curve, contracts)
-        return () if found in known else (found,)
+        return launchpad_curve.curve(launch.quote_address, launch.curve, contracts)
     if launch.phase == "pooled":
         fee, spacing = launch.pool_fee_pips, launch.tick_spacing
-        pool = launchpad_pool.pool(token, launch.quote_address, fee, spacing, contracts)
-        return () if pool is None or pool in known else (pool,)
-    return ()
+        return launchpad_pool.pool(token, launch.quote_address, fee, spacing, contracts)
+    return None

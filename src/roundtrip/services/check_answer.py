@@ -10,12 +10,14 @@ from roundtrip.domain import names
 from roundtrip.domain.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.evidence import (
+    AnyLaunch,
     Curve,
     Deployer,
     Evidence,
     Launch,
     Market,
     Missing,
+    PoolLaunch,
     VenueEvidence,
     VenueKind,
 )
@@ -210,7 +212,7 @@ def _venue(venue: VenueEvidence, evidence: Evidence) -> VenueAnswer:
     )
 
 
-def _pool_fee_bps(venue: VenueEvidence, launch: Launch | Missing | None) -> Fraction | None:
+def _pool_fee_bps(venue: VenueEvidence, launch: AnyLaunch | Missing | None) -> Fraction | None:
     """What the pool keeps of every swap; None where a hook sets that swap by swap, or it was not told."""
     if venue.venue.dynamic_fee():
         return None
@@ -232,6 +234,8 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     """Taxes are all that is taken of a buy and of a sell where the token trades now: the launchpad's fee,
     the creator's tax, and of buys the first seconds' tax. The deployer's record takes an index."""
     launch = evidence.launch
+    if isinstance(launch, PoolLaunch):
+        return _pool_launch(launch, evidence.deployer)
     if not isinstance(launch, Launch):
         return None
     state = launch.curve_state
@@ -249,7 +253,20 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     )
 
 
-def _deployer(launch: Launch, known: Deployer | None) -> DeployerAnswer | None:
+def _pool_launch(launch: PoolLaunch, known: Deployer | None) -> LaunchpadAnswer:
+    """A launch into a pool takes nothing but the pool's own fee, and stays there when it graduates."""
+    fill = launch.fill_bps()
+    return LaunchpadAnswer(
+        phase="graduated" if fill == BPS else "curve",
+        curve_fill_bps=None if fill == BPS else fill,
+        buy_tax_bps=0,
+        sell_tax_bps=0,
+        creator_tax_bps=0,
+        deployer=_deployer(launch, known),
+    )
+
+
+def _deployer(launch: AnyLaunch, known: Deployer | None) -> DeployerAnswer | None:
     if known is None:
         return None
     return DeployerAnswer(launch.deployer, known.launches, known.graduated, known.sold_own)

@@ -10,6 +10,7 @@ from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import (
+    AnyLaunch,
     Bought,
     Buy,
     BuyOutcome,
@@ -35,7 +36,7 @@ class First:
     """What trip 1 told."""
 
     facts: TokenFacts
-    launch: Launch | Missing | None
+    launch: AnyLaunch | Missing | None
     venues: list[Tried]
     counting: Counting
 
@@ -164,7 +165,7 @@ def _read_buy(
     size: Size,
     env: int,
     results: Results | Missing | Refused,
-    launch: Launch | Missing | None,
+    launch: AnyLaunch | Missing | None,
 ) -> BuyOutcome:
     if isinstance(results, Missing | Refused):
         return results

@@ -22,7 +22,7 @@ from .first_trip import First, first_trip, scouted
 from .run import Run, Tried
 from .second_trip import best, second_trip
 
-EVIDENCE_SCHEMA = 2
+EVIDENCE_SCHEMA = 3
 
 Role = Literal["token", "weth", "usdg"]
 

@@ -1,13 +1,19 @@
-"""One file a venue, pure: how to find it, buy on it, sell on it. Found by listing VENUES."""
+"""One file a venue, pure: how to find it, buy on it, sell on it. Found by listing it here."""
 
 from types import MappingProxyType
 
 from roundtrip.domain.evidence import VenueKind
 
-from . import amm_v3, amm_v4, launchpad_curve, launchpad_pool
-from .base import VenueFile
+from . import amm_v3, amm_v4, launchpad, launchpad_curve, launchpad_pool, launchpad_v1
+from .base import LaunchpadFile, ListingFile, VenueFile
 
 VENUES: tuple[VenueFile, ...] = (amm_v3, amm_v4, launchpad_curve, launchpad_pool)
 """Every venue a token is looked for on."""
+
+LISTINGS: tuple[ListingFile, ...] = (*VENUES, launchpad_v1)
+"""Whoever's logs tell of new venues."""
+
+LAUNCHPADS: tuple[LaunchpadFile, ...] = (launchpad, launchpad_v1)
+"""Every launchpad that is asked whether it launched a token. The first that did is believed."""
 
 BY_KIND: MappingProxyType[VenueKind, VenueFile] = MappingProxyType({file.KIND: file for file in VENUES})

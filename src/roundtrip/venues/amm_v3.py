@@ -1,6 +1,6 @@
 """Uniswap v3 pools, traded through SwapRouter02."""
 
-from roundtrip.domain.evidence import Hop, PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.evidence import Hop, PoolFacts, Venue, VenueKind
 from roundtrip.domain.types import Address
 
 from . import abi, erc20
@@ -41,20 +41,25 @@ def pool_address(factory: Address, token: Address, quote: Address, fee_pips: int
     return Address("0x" + abi.keccak(packed)[12:].hex())
 
 
+def pool(token: Address, quote: Address, fee_pips: int, contracts: Contracts) -> Venue:
+    """The pool of ``token`` against ``quote``, whether it is there or not."""
+    at = pool_address(contracts.v3_factory, token, quote, fee_pips)
+    return Venue(KIND, quote_name(quote, contracts), quote, at, fee_pips)
+
+
 def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     """Every fee tier against weth and usdg."""
-    quotes: tuple[tuple[Quote, Address], ...] = (("weth", contracts.weth), ("usdg", contracts.usdg))
     return tuple(
-        Venue(KIND, quote, address, pool_address(contracts.v3_factory, token, address, fee), fee)
-        for quote, address in quotes
+        pool(token, quote, fee, contracts)
+        for quote in (contracts.weth, contracts.usdg)
         for fee in FEE_TIERS_PIPS
-        if address != token
+        if quote != token
     )
 
 
-def listing(contracts: Contracts) -> tuple[Address, str]:
+def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     """The factory's PoolCreated. Other factories make pools too; only this one's code is known."""
-    return contracts.v3_factory, POOL_CREATED
+    return ((contracts.v3_factory, POOL_CREATED),)
 
 
 def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
@@ -67,11 +72,8 @@ def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     )
     if low is None or high is None or fee is None or fee >= 2**24:
         return ()
-    pool = pool_address(contracts.v3_factory, low, high, fee)
-    return tuple(
-        Listed(token, Venue(KIND, quote_name(quote, contracts), quote, pool, fee))
-        for token, quote in ((low, high), (high, low))
-    )
+    sides = ((low, high), (high, low))
+    return tuple(Listed(token, pool(token, quote, fee, contracts)) for token, quote in sides)
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:

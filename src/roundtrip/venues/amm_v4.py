@@ -86,9 +86,9 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     )
 
 
-def listing(contracts: Contracts) -> tuple[Address, str]:
+def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     """The pool manager's Initialize."""
-    return contracts.v4_pool_manager, INITIALIZE
+    return ((contracts.v4_pool_manager, INITIALIZE),)
 
 
 def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Protocol
 
-from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.evidence import AnyLaunch, PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 
@@ -28,10 +28,22 @@ class Contracts:
     launchpad_factory: Address | None = None
     launchpad_hook: Address | None = None
     launchpad_router: Address | None = None
+    launchpad_v1_factories: tuple[Address, ...] = ()
+
+    def named(self) -> dict[str, Address]:
+        """Every address by its field's name; of several in one field each with its number."""
+        found: dict[str, Address] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                found |= {f"{field.name} {number}": address for number, address in enumerate(value, 1)}
+            elif value is not None:
+                found[field.name] = value
+        return found
 
     def known(self) -> frozenset[Address]:
         """Every address of the network's own machinery."""
-        return frozenset(getattr(self, f.name) for f in fields(self)) - {None}
+        return frozenset(self.named().values())
 
 
 def quote_name(address: Address, contracts: Contracts) -> Quote:
@@ -79,21 +91,40 @@ class Listed:
     venue: Venue
 
 
-class VenueFile(Protocol):
-    """The shape of a module in this package. All of it is pure."""
+class ListingFile(Protocol):
+    """A module of this package that knows logs of new venues. All of it is pure."""
+
+    def listings(self, contracts: Contracts) -> tuple[tuple[Address, str], ...]:
+        """Who tells of new venues, each with the topic it does so under. Empty: nobody does here."""
+        ...
+
+    def listed(self, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+        """The venues that a log of ``listings`` tells of: one for each side that may be the token."""
+        ...
+
+
+class LaunchpadFile(Protocol):
+    """A module of this package that knows a launchpad. All of it is pure."""
+
+    def launch_calls(self, token: Address, contracts: Contracts) -> tuple[Call, ...]:
+        """What to ask about the launch of ``token``. Empty: the network has no such launchpad."""
+        ...
+
+    def read_launch(
+        self, token: Address, answers: tuple[bytes | None, ...], contracts: Contracts
+    ) -> AnyLaunch | None:
+        """The launch from the answers to ``launch_calls``, in their order, None where a call reverted; a
+        curve's own state is not among them. None: the token was not launched there."""
+        ...
+
+
+class VenueFile(ListingFile, Protocol):
+    """A module of this package that knows how to trade at one kind of venue. All of it is pure."""
 
     KIND: VenueKind
 
     def candidates(self, token: Address, contracts: Contracts) -> tuple[Venue, ...]:
         """The standard places of this kind where ``token`` may trade, when no index knows better."""
-        ...
-
-    def listing(self, contracts: Contracts) -> tuple[Address, str] | None:
-        """Who tells of new venues of this kind, and under which topic. None: nobody does here."""
-        ...
-
-    def listed(self, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
-        """The venues that a log of ``listing`` tells of: one for each side that may be the token."""
         ...
 
     def fact_calls(self, venue: Venue, contracts: Contracts) -> tuple[Call, ...]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from roundtrip.domain.evidence import LaunchPhase
+from roundtrip.domain.evidence import Launch, LaunchPhase
 from roundtrip.domain.types import Address
 
 from . import abi
@@ -32,14 +32,34 @@ class Record:
     swept_at_s: int
 
 
-def record_call(token: Address, factory: Address) -> Call:
-    """Asks the factory for its record of ``token``."""
-    return Call(factory, abi.call(GET_LAUNCHED_TOKEN, token))
+def launch_calls(token: Address, contracts: Contracts) -> tuple[Call, ...]:
+    """Asks the factory for its record of ``token``, and the hook for its own fee."""
+    known = of_contracts(contracts)
+    if known is None:
+        return ()
+    factory, hook = known
+    return Call(factory, abi.call(GET_LAUNCHED_TOKEN, token)), Call(hook, HOOK_FEE_BPS)
 
 
-def hook_fee_call(hook: Address) -> Call:
-    """Asks the hook for its own fee."""
-    return Call(hook, HOOK_FEE_BPS)
+def read_launch(token: Address, answers: tuple[bytes | None, ...], contracts: Contracts) -> Launch | None:
+    """The launch without its curve's state, which the curve tells itself."""
+    told, fee = answers if answers else (None, None)
+    record = read_record(token, told)
+    if record is None:
+        return None
+    return Launch(
+        phase=record.phase,
+        curve=record.curve,
+        deployer=record.deployer,
+        quote_address=record.quote_address,
+        threshold_raw=record.threshold_raw,
+        pool_fee_pips=record.pool_fee_pips,
+        tick_spacing=record.tick_spacing,
+        creator_tax_bps=record.creator_tax_bps,
+        swept_at_s=record.swept_at_s,
+        hook_fee_bps=abi.uint_at(fee or b"", 0),
+        curve_state=None,
+    )
 
 
 def opening_calls(token: Address, factory: Address) -> tuple[Call, Call]:

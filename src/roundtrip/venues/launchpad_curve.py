@@ -45,9 +45,10 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     return ()
 
 
-def listing(contracts: Contracts) -> tuple[Address, str] | None:
+def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     """The factory's TokenLaunched, where there is a launchpad."""
-    return (contracts.launchpad_factory, TOKEN_LAUNCHED) if contracts.launchpad_factory is not None else None
+    factory = contracts.launchpad_factory
+    return () if factory is None else ((factory, TOKEN_LAUNCHED),)
 
 
 def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:

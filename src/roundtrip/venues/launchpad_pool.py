@@ -17,7 +17,7 @@ from .amm_v4 import (
 from .base import Contracts, Listed, Log, quote_name
 
 __all__ = [
-    "KIND", "candidates", "fact_calls", "listed", "listing", "plan_buy", "plan_output", "plan_pay_out",
+    "KIND", "candidates", "fact_calls", "listed", "listings", "plan_buy", "plan_output", "plan_pay_out",
     "plan_pull", "plan_sell", "plan_sweep", "read_facts",
 ]  # fmt: skip
 
@@ -44,9 +44,9 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     return tuple(venue for venue in found if venue is not None)
 
 
-def listing(contracts: Contracts) -> tuple[Address, str] | None:
+def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     """The pool manager's Initialize, where there is a launchpad."""
-    return amm_v4.listing(contracts) if contracts.launchpad_hook is not None else None
+    return () if contracts.launchpad_hook is None else amm_v4.listings(contracts)
 
 
 def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:

@@ -70,8 +70,9 @@ def test_one_block_of_reads_asks_the_token_and_every_place() -> None:
     plan = facts_plan(TOKEN, PLACES, CONTRACTS, ENVIRONMENT, POLICY)
     (block,) = plan.blocks
     assert [step.label for step in block.steps] == [
-        "name", "symbol", "decimals", "totalSupply", "owner", "getOwner", "balanceOf", "launch", "hook-fee",
-        "venue-0-0", "venue-0-1", "venue-0-2", "venue-1-0", "venue-1-1", "venue-1-2",
+        "name", "symbol", "decimals", "totalSupply", "owner", "getOwner", "balanceOf",
+        "launch-0-0", "launch-0-1", "venue-0-0", "venue-0-1", "venue-0-2",
+        "venue-1-0", "venue-1-1", "venue-1-2",
     ]  # fmt: skip
     assert {(step.sender, step.gas_limit, step.call.value_wei) for step in block.steps} == {
         (ENVIRONMENT.reader, POLICY.read_gas_limit, 0)

@@ -6,11 +6,12 @@ import pytest
 
 from roundtrip.devnet.hooked import FLAGS, HOOKED, ODD_TIER
 from roundtrip.devnet.launches import LAUNCHES, LaunchStory
+from roundtrip.devnet.launchpad_v1 import FIRST, FirstStory
 from roundtrip.devnet.stories import STORIES, Story
 
 CONTRACTS = Path(__file__).resolve().parents[3] / "contracts"
 ALL = (*STORIES, *HOOKED)
-TOLD: tuple[Story | LaunchStory, ...] = (*ALL, *LAUNCHES)
+TOLD: tuple[Story | LaunchStory | FirstStory, ...] = (*ALL, *LAUNCHES, *FIRST)
 EACH = pytest.mark.parametrize("story", ALL, ids=lambda story: story.key)
 EVERY_LINE = pytest.mark.parametrize("story", TOLD, ids=lambda story: story.key)
 
@@ -28,7 +29,7 @@ def test_five_samples_are_offered_and_the_first_is_honest() -> None:
 
 
 @EVERY_LINE
-def test_a_storys_line_is_one_short_sentence(story: Story | LaunchStory) -> None:
+def test_a_storys_line_is_one_short_sentence(story: Story | LaunchStory | FirstStory) -> None:
     assert story.line[0].isupper()
     assert story.line.endswith(".")
     assert not any(end in story.line[:-1] for end in (". ", "! ", "? ", "\n"))

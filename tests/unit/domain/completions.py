@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from roundtrip.domain.evidence import (
+    AnyLaunch,
     Bought,
     Buy,
     BuyOutcome,
@@ -263,7 +264,7 @@ def filled(rng: Random, gappy: Evidence, world: World) -> Evidence:
     )
 
 
-def _filled_launch(rng: Random, known: Launch | Missing | None) -> Launch | Missing | None:
+def _filled_launch(rng: Random, known: AnyLaunch | Missing | None) -> AnyLaunch | Missing | None:
     if not isinstance(known, Launch) or not isinstance(known.curve_state, Missing):
         return known
     return replace(known, curve_state=state(snipe_bps=rng.choice(_SNIPES)))

@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 from roundtrip.domain.evidence import (
+    AnyLaunch,
     Curve,
     Evidence,
     Launch,
     Missing,
+    PoolLaunch,
     Venue,
     VenueEvidence,
     VenueKind,
@@ -55,6 +57,16 @@ LAUNCH = Launch(
     curve_state=STATE,
 )
 
+POOL_LAUNCH = PoolLaunch(
+    deployer=OWNER,
+    quote_address=venue().venue.quote_address,
+    pool_fee_pips=10_000,
+    principal_raw=THRESHOLD_RAW // 4,
+    threshold_raw=THRESHOLD_RAW,
+    graduated=False,
+)
+"""A launch straight into a pool, a quarter of the way."""
+
 CURVE = Venue("launchpad_curve", "eth", ZERO_ADDRESS, CURVE_ADDRESS, 0)
 LAUNCHPAD_POOL = Venue("launchpad_pool", "eth", ZERO_ADDRESS, None, 0, 200, SWAPPING, POOL_ID)
 
@@ -84,6 +96,6 @@ def at(where: Venue, found: VenueEvidence | None = None, **changes: object) -> V
     return replace(venue() if found is None else found, venue=where, **changes)  # type: ignore[arg-type]
 
 
-def launched(known: Launch | Missing | None, *venues: VenueEvidence) -> Evidence:
+def launched(known: AnyLaunch | Missing | None, *venues: VenueEvidence) -> Evidence:
     """A check of a launched token."""
     return replace(evidence(*venues), launch=known)

@@ -24,6 +24,7 @@ from roundtrip.domain.evidence import (
     Market,
     Missing,
     PoolFacts,
+    PoolLaunch,
     Probe,
     QuoteRate,
     Refused,
@@ -34,7 +35,7 @@ from roundtrip.domain.evidence import (
 )
 from roundtrip.domain.types import Address, BlockRef
 from unit.domain.builders import MARKET, NODE, evidence, sold, venue
-from unit.domain.launches import LAUNCH, at, v4
+from unit.domain.launches import LAUNCH, POOL_LAUNCH, at, v4
 
 QUICK = settings(max_examples=60, deadline=None)
 
@@ -115,6 +116,9 @@ Launches = st.builds(
     st.none() | Number,
     st.one_of(st.none(), Curves, Gap),
 )
+PoolLaunches = st.builds(
+    PoolLaunch, Addresses, Addresses, Number, st.none() | Number, st.none() | Number, st.booleans()
+)
 Whole = st.builds(
     Evidence,
     Number,
@@ -138,7 +142,7 @@ Whole = st.builds(
     st.booleans(),
     Number,
     Number,
-    st.one_of(st.none(), Launches, Gap),
+    st.one_of(st.none(), Launches, PoolLaunches, Gap),
     st.lists(Addresses, max_size=2).map(tuple),
     st.none() | st.builds(Deployer, *[Number] * 5),
 )
@@ -170,7 +174,8 @@ EXAMPLE = dataclasses.replace(
     given=(OTHER,),
     deployer=Deployer(5, 1, 2, 3, 4),
 )
-"""Every kind of piece there is, and every field told in one of them at least."""
+OTHER_EXAMPLE = dataclasses.replace(EXAMPLE, launch=POOL_LAUNCH)
+"""Every kind of piece there is, and every field told in one of the two at least."""
 
 
 def pieces(kind: Any) -> set[type]:
@@ -208,10 +213,12 @@ def test_evidence_comes_back_as_it_was(found: Evidence) -> None:
 
 def test_the_example_has_every_field_of_every_kind_of_piece() -> None:
     every = {(kind, f.name) for kind in pieces(Evidence) for f in dataclasses.fields(kind)}
-    assert every - told(EXAMPLE) == set()
+    assert every - told(EXAMPLE) - told(OTHER_EXAMPLE) == set()
 
 
-@pytest.mark.parametrize("whole", [EXAMPLE, dataclasses.replace(EXAMPLE, launch=NODE, deployer=None)])
+@pytest.mark.parametrize(
+    "whole", [EXAMPLE, OTHER_EXAMPLE, dataclasses.replace(EXAMPLE, launch=NODE, deployer=None)]
+)
 def test_evidence_of_a_launch_comes_back_as_it_was(whole: Evidence) -> None:
     assert canonical.load(Evidence, canonical.dump(whole)) == whole
 

@@ -13,7 +13,7 @@ from roundtrip.services.candidates import Candidates, unseen
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
-from unit.domain.launches import CURVE_ADDRESS, launch
+from unit.domain.launches import CURVE_ADDRESS, POOL_LAUNCH, launch
 from unit.venues.network import BELOW, CONTRACTS, address
 
 TOKEN = BELOW
@@ -163,6 +163,16 @@ def test_a_closed_launch_trades_nowhere(phase: str) -> None:
 @pytest.mark.parametrize("known", [None, NODE])
 def test_without_a_launch_there_is_nothing_more(known: Missing | None) -> None:
     assert unseen(CONTRACTS, TOKEN, known, ()) == ()
+
+
+def test_a_launch_into_a_pool_trades_in_that() -> None:
+    usual = replace(POOL_LAUNCH, quote_address=CONTRACTS.weth)
+    assert unseen(CONTRACTS, TOKEN, usual, STANDARD) == ()
+    pool = amm_v3.pool_address(CONTRACTS.v3_factory, TOKEN, CONTRACTS.weth, 10_000)
+    assert unseen(CONTRACTS, TOKEN, usual, ()) == (Venue("amm_v3", "weth", CONTRACTS.weth, pool, 10_000),)
+    assert unseen(CONTRACTS, TOKEN, replace(usual, quote_address=ODD, pool_fee_pips=3000), STANDARD) == (
+        odd(),
+    )
 
 
 def test_without_a_launchpad_there_is_no_pool_of_one() -> None:

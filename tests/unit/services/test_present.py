@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -44,6 +45,7 @@ from unit.domain.launches import (
     IDLE,
     LAUNCHPAD_POOL,
     POOL_ID,
+    POOL_LAUNCH,
     SWAPPING,
     THRESHOLD_RAW,
     at,
@@ -119,6 +121,23 @@ HALF_TOLD = (
 @pytest.mark.parametrize("known", HALF_TOLD)
 def test_a_tax_is_never_told_as_less_than_what_is_known_of_it(known: Launch) -> None:
     assert launchpad(known).sell_tax_bps >= 500
+
+
+@pytest.mark.parametrize(
+    ("changes", "phase", "fill"),
+    [
+        ({}, "curve", 2500), ({"principal_raw": THRESHOLD_RAW - 1}, "curve", 9999),
+        ({"principal_raw": THRESHOLD_RAW}, "graduated", None), ({"graduated": True}, "graduated", None),
+        ({"principal_raw": None, "threshold_raw": None}, "curve", None),
+    ],
+)  # fmt: skip
+def test_a_launch_into_a_pool_takes_nothing_and_tells_how_full_it_is(
+    changes: dict[str, object], phase: Any, fill: int | None
+) -> None:
+    known = replace(POOL_LAUNCH, **changes)  # type: ignore[arg-type]
+    found = answer(launched(known, venue()))
+    assert found.launchpad == LaunchpadAnswer(phase, fill, 0, 0, 0, None)
+    assert (found.venue, found.trade) == (answer(evidence(venue())).venue, answer(evidence(venue())).trade)
 
 
 @pytest.mark.parametrize("known", [None, NODE])

@@ -11,8 +11,8 @@ def address(number: int) -> Address:
     return Address(f"0x{number:040x}")
 
 
-_NAMES = [f.name for f in fields(Contracts)]
-CONTRACTS = Contracts(**{name: address(0x1000 + 16 * at) for at, name in enumerate(_NAMES)})
+_NAMES = [f.name for f in fields(Contracts) if f.default != ()]
+CONTRACTS = Contracts(**{name: address(0x1000 + 16 * at) for at, name in enumerate(_NAMES)})  # type: ignore[arg-type]
 """Weth lies below usdg."""
 
 SWAPPED = replace(CONTRACTS, weth=CONTRACTS.usdg, usdg=CONTRACTS.weth)

@@ -65,10 +65,14 @@ def with_word(index: int, value: int) -> bytes:
 
 
 def test_factory_and_hook_are_asked_by_the_hash_of_what_they_are_asked() -> None:
-    asked = launchpad.record_call(TOKEN, CURVE)
+    factory, hook = CONTRACTS.launchpad_factory, CONTRACTS.launchpad_hook
+    assert factory is not None
+    assert hook is not None
     data = keccak(text="getLaunchedToken(address)")[:4] + encode(["address"], [TOKEN])
-    assert asked == Call(CURVE, "0x" + data.hex())
-    assert launchpad.hook_fee_call(CURVE) == Call(CURVE, "0x" + keccak(text="hookFeeBps()")[:4].hex())
+    assert launchpad.launch_calls(TOKEN, CONTRACTS) == (
+        Call(factory, "0x" + data.hex()),
+        Call(hook, "0x" + keccak(text="hookFeeBps()")[:4].hex()),
+    )
 
 
 def test_a_record_is_read_field_by_field() -> None:
@@ -128,4 +132,7 @@ def test_whatever_stands_between_the_token_and_its_existence_never_raises(words:
 @pytest.mark.parametrize("gone", ["launchpad_factory", "launchpad_hook"])
 def test_a_launchpad_is_its_factory_and_its_hook(gone: str) -> None:
     assert launchpad.of_contracts(CONTRACTS) == (CONTRACTS.launchpad_factory, CONTRACTS.launchpad_hook)
-    assert launchpad.of_contracts(replace(CONTRACTS, **{gone: None})) is None  # type: ignore[arg-type]
+    bare = replace(CONTRACTS, **{gone: None})  # type: ignore[arg-type]
+    assert launchpad.of_contracts(bare) is None
+    assert launchpad.launch_calls(TOKEN, bare) == ()
+    assert launchpad.read_launch(TOKEN, (), bare) is None

@@ -153,7 +153,7 @@ def test_a_pool_with_the_launchpads_hook_is_the_launchpads_and_no_other() -> Non
 )
 def test_a_pool_that_is_not_the_launchpads_is_listed_once(contracts: Contracts, hook: Address) -> None:
     log = initialized(BELOW, ABOVE, hook=hook)
-    found = [one for file in VENUES if file.listing(contracts) for one in file.listed(log, contracts)]
+    found = [one for file in VENUES if file.listings(contracts) for one in file.listed(log, contracts)]
     assert [(one.token, one.venue.kind) for one in found if one.venue.pool_id] == [
         (BELOW, "amm_v4"),
         (ABOVE, "amm_v4"),
@@ -181,8 +181,8 @@ def test_the_usual_launchpad_pools_are_listed_as_the_candidates_they_are() -> No
 
 
 def test_where_there_is_no_launchpad_nobody_tells_of_launches() -> None:
-    assert launchpad_pool.listing(NO_LAUNCHPAD) is None
-    assert launchpad_curve.listing(NO_LAUNCHPAD) is None
+    assert launchpad_pool.listings(NO_LAUNCHPAD) == ()
+    assert launchpad_curve.listings(NO_LAUNCHPAD) == ()
     assert launchpad_pool.candidates(ABOVE, NO_LAUNCHPAD) == ()
     assert launchpad_curve.candidates(ABOVE, CONTRACTS) == ()
 

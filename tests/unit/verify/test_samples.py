@@ -67,8 +67,9 @@ def test_what_was_asked_for_is_found_in_the_answer(case: Case) -> None:
 _MODULES: dict[str, VenueFile] = {
     "launchpad_curve": launchpad_curve, "amm_v3": amm_v3, "amm_v4": amm_v4, "launchpad_pool": amm_v4,
 }  # fmt: skip
+_SINGLE = [field.name for field in fields(Contracts) if field.default != ()]
 _CONTRACTS = Contracts(
-    **{field.name: Address(getattr(NETWORK, field.name, address(field.name))) for field in fields(Contracts)}
+    **{name: Address(getattr(NETWORK, name, address(name))) for name in _SINGLE}  # type: ignore[arg-type]
 )
 
 
