@@ -17,6 +17,7 @@ from roundtrip.domain.evidence import (
     Curve,
     Launch,
     Missing,
+    PoolLaunch,
     Refused,
     Size,
     TokenFacts,
@@ -96,20 +97,15 @@ def _strange_code(run: Run, places: tuple[Place, ...]) -> tuple[Address, ...]:
 
 
 def _counting(
-    codes: dict[Address, msgspec.Raw | RpcError], launch: Launch | Missing | None
+    codes: dict[Address, msgspec.Raw | RpcError], launch: AnyLaunch | Missing | None
 ) -> dict[Address, Missing]:
-    """Which of these contracts may count blocks. What the launchpad launched is its own code, which counts
-    none, and it says itself what it launches against."""
-    launched = isinstance(launch, Launch)
-    trusted = {launch.quote_address} if isinstance(launch, Launch) else set()
-    found = {}
-    for number, (address, answer) in enumerate(codes.items()):
-        if address in trusted or (launched and number == 0):
-            continue
-        gap = facts.block_count(answer)
-        if gap is not None:
-            found[address] = gap
-    return found
+    """Which of these contracts may count blocks. What a launchpad launched is its own code, which counts none
+    before a sell, and it says itself what it launches against."""
+    trusted: set[Address] = set()
+    if isinstance(launch, Launch | PoolLaunch):
+        trusted = {next(iter(codes)), launch.quote_address}
+    gaps = {one: facts.block_count(answer) for one, answer in codes.items() if one not in trusted}
+    return {one: gap for one, gap in gaps.items() if gap is not None}
 
 
 async def scouted(run: Run, places: tuple[Place, ...]) -> tuple[tuple[Place, ...], int]:
