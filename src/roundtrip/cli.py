@@ -211,7 +211,7 @@ def serve() -> None:
 
 
 async def _serve(settings: Settings, network: Network, listening: Any) -> None:
-    given = (settings, network.rpc_url, network.contracts)
+    given = (settings, assembly.node_urls(settings, network), network.contracts)
     async with (
         assembly.database(settings) as database_url,
         assembly.context(*given, database_url, network.look_back_blocks) as ctx,

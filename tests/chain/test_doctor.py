@@ -14,6 +14,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from support.faulty_node import FaultyNode
+from support.nodes import node_of
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ async def faulty(rpc: SyncRpc, built: Built) -> AsyncIterator[FaultyNode]:
 
 
 def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> Patient:
-    node = ctx.node if url is None else Node(url, ctx.node.session, 2.0)
+    node = ctx.node if url is None else Node(url, node_of(ctx).session, 2.0)
     head_s = ctx.heads.current().block.timestamp_s
     clock = head_s + 3 if now_s is None else now_s
     return Patient(node, ctx.heads, ctx.contracts, CHAIN_ID, clock, time.monotonic)

@@ -11,7 +11,7 @@ from roundtrip.venues.base import Contracts
 
 from .heads import Heads
 from .probing import probe
-from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
+from .rpc import Asks, RpcCall, RpcError, hex_bytes, quantity
 
 State = Literal["works", "in part", "missing"]
 
@@ -30,7 +30,7 @@ class Finding:
 class Patient:
     """What is looked at. ``now_s``: our clock, in seconds since 1970; ``clock``: counts seconds."""
 
-    node: Node
+    node: Asks
     heads: Heads
     contracts: Contracts
     chain_id: int

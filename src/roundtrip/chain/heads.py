@@ -17,7 +17,7 @@ from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 
 from .book import Book
-from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
+from .rpc import Asks, RpcCall, RpcError, hex_bytes, quantity
 
 QUOTED_WEI = 10**17
 """An ordinary trade."""
@@ -52,11 +52,15 @@ class _Header(msgspec.Struct, rename="camel"):
 
 
 class Heads:
-    """Follows the chain's head. ``current`` never waits for the node."""
+    """Follows the chain's head. ``current`` never waits for the node.
+
+    ``patience_s``: for so long after the head was last heard of a lower one is not taken. Of several nodes
+    one may be behind; what stays lower for longer was a reorganisation, or is all that is left.
+    """
 
     def __init__(
         self,
-        node: Node,
+        node: Asks,
         chain_id: int,
         contracts: Contracts,
         poll_ms: int = 200,
@@ -64,6 +68,7 @@ class Heads:
         stale_s: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
         book: Book | None = None,
+        patience_s: float = 0.0,
     ) -> None:
         self._node = node
         self._chain_id = chain_id
@@ -72,6 +77,7 @@ class Heads:
         self._market_age_s = market_age_s
         self._stale_s = stale_s
         self._clock = clock
+        self._patience_s = patience_s
         self.book = book
         self._head: Head | None = None
         self._last_number = 0
@@ -133,6 +139,8 @@ class Heads:
         if self._head is not None and self._head.block.hash == block.hash:
             self._answered_s = answered_s
             return self._head
+        if self._head is not None and block.number < self._head.block.number and self._is_patient():
+            return self._head
         market = await self._market_at(block)
         await self._read_book(block.number)
         self._answered_s = answered_s
@@ -146,6 +154,9 @@ class Heads:
             heard_s=self._clock(),
         )
         return self._head
+
+    def _is_patient(self) -> bool:
+        return self._clock() - self._answered_s < self._patience_s
 
     async def _read_book(self, head: int) -> None:
         """Reads what is new since the last head; after a fault it is asked again with the next one. A long
