@@ -25,6 +25,7 @@ _SAID: tuple[tuple[Concern, tuple[str, ...]], ...] = (
         "behind",
         (
             "header not found",
+            "header for hash not found",
             "unknown block",
             "block not found",
             "blocknotfound",

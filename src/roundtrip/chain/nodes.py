@@ -253,8 +253,10 @@ class Nodes:
         cuts = [calls[at : at + size] for at in range(0, len(calls), size)]
         own = [Meter() for _ in cuts]
         asked = (self._post(number, cut, deadline_s, one) for cut, one in zip(cuts, own, strict=True))
-        found = await asyncio.gather(*asked, return_exceptions=True)
-        meter.add(*own)
+        try:
+            found = await asyncio.gather(*asked, return_exceptions=True)
+        finally:
+            meter.add(*own)
         answers: list[Answer] = []
         for one in found:
             if isinstance(one, BaseException):
