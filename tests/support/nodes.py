@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,8 +14,11 @@ from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc import Meter, Node
+from roundtrip.domain.types import Address
+from roundtrip.domain.verdict import judge
 from roundtrip.services.context import Context
+from roundtrip.services.gather import gather
 from support.faulty_node import ANSWER_FAULTS, Batch, FaultyNode
 
 MOST_CALLS = 20
@@ -100,13 +103,18 @@ class QuirkyNode(FaultyNode):
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
-        async with self._session.post(self._upstream, json=body) as answer:
-            answers = await answer.json(content_type=None)
+        answers: Any = await self.answered(body)
         if quirk in _TWISTS:
             answers = _TWISTS[quirk](body, answers)
         elif quirk in ANSWER_FAULTS:
             answers = ANSWER_FAULTS[quirk](body, answers)
         return web.json_response(answers)
+
+    async def answered(self, body: Batch) -> Batch:
+        """What the real node says."""
+        async with self._session.post(self._upstream, json=body) as answer:
+            found: Batch = await answer.json(content_type=None)
+            return found
 
     def _refused(self, quirk: Quirk | None, body: Batch) -> web.Response | None:
         error = {"code": -32600, "message": "batch too large"}
@@ -126,3 +134,19 @@ class QuirkyNode(FaultyNode):
         if quirk == "one answer to a large batch":
             return web.json_response([{"jsonrpc": "2.0", "id": body[0]["id"], "error": error}])
         return None
+
+
+@contextlib.asynccontextmanager
+async def pair(url: str) -> AsyncIterator[tuple[QuirkyNode, QuirkyNode]]:
+    """Two in front of the same node."""
+    async with QuirkyNode(url).running() as one, QuirkyNode(url).running() as other:
+        assert isinstance(one, QuirkyNode)
+        assert isinstance(other, QuirkyNode)
+        yield one, other
+
+
+async def said(ctx: Context, token: str, meter: Meter | None = None) -> tuple[str, str, str]:
+    """What a check comes to: code, level and text."""
+    evidence = await gather(ctx, Address(token), meter or Meter())
+    verdict = judge(evidence, ctx.policy).verdict
+    return verdict.code, verdict.level, verdict.text

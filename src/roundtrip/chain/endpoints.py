@@ -87,6 +87,7 @@ class Endpoint:
     _batch_refused_s: float = -math.inf
     _waits: int = 0
     _silent: int = 0
+    _fails_heavy: bool = False
     _chain_told_s: float = -math.inf
     _lacks: dict[str, float] = field(default_factory=dict)
     _latencies: dict[bool, deque[float]] = field(default_factory=dict)
@@ -158,14 +159,18 @@ class Endpoint:
             self._left_at_s = now.steady_s
 
     def answered(self, took_s: float, heavy: bool) -> None:
-        """It gave answers."""
-        self.faults = self._waits = self._silent = 0
-        self.rests_until_s = -math.inf
-        self.why = ""
+        """It gave answers. Plain reads do not show that it simulates again."""
         self._latencies.setdefault(heavy, deque(maxlen=_LATENCIES)).append(took_s)
+        self._waits = 0
+        if heavy or not self._fails_heavy:
+            self.faults = self._silent = 0
+            self.rests_until_s = -math.inf
+            self.why = ""
+            self._fails_heavy = False
 
-    def failed(self, why: str, now: Moment, chance: float) -> None:
+    def failed(self, why: str, now: Moment, chance: float, heavy: bool = False) -> None:
         """It gave none. ``chance``, from 0 to 1, spreads the rests of many services."""
+        self._fails_heavy = self._fails_heavy or heavy
         rest_s = min(_LONGEST_REST_S, _FIRST_REST_S * 2.0 ** min(self.faults, 10))
         self.faults += 1
         self._silent = 0
@@ -174,11 +179,12 @@ class Endpoint:
         # Who answers after this may be somebody else.
         self._chain_told_s, self.speaks = -math.inf, None
 
-    def was_late(self, why: str, now: Moment, chance: float) -> None:
+    def was_late(self, why: str, now: Moment, chance: float, heavy: bool = False) -> None:
         """Another answered before it. Once is chance; again and again is a fault."""
         self._silent += 1
+        self._fails_heavy = self._fails_heavy or heavy
         if self.on_trial() or self._silent >= _MOST_SILENT:
-            self.failed(why, now, chance)
+            self.failed(why, now, chance, heavy)
 
     def told_to_wait(self, why: str, now: Moment, retry_after_s: int | None = None) -> None:
         """It will not be asked so much."""

@@ -144,7 +144,7 @@ class Nodes:
         asking.next_s = math.inf
         if choice is None:
             if not asking.running and asking.fault is None and not asking.asked:
-                self._nobody(len(left), now)
+                self._nobody(_most_sent(asking, left), now)
             return
         if choice.wait_s > 0:
             asking.next_s = now.steady_s + choice.wait_s
@@ -168,11 +168,8 @@ class Nodes:
         return choice.well and (on_trial or self.hedging.take())
 
     def _choice(self, asking: Asking, left: list[int], now: Moment) -> Choice | None:
-        within_s = asking.deadline_s - now.steady_s
-        # One more: a call beside them asks for the chain id.
-        return choose(
-            self.endpoints, asking.methods(left), len(left) + 1, now, within_s, frozenset(asking.asked)
-        )
+        within_s, calls = asking.deadline_s - now.steady_s, _most_sent(asking, left)
+        return choose(self.endpoints, asking.methods(left), calls, now, within_s, frozenset(asking.asked))
 
     def _start(self, asking: Asking, number: int, left: list[int], now: Moment) -> None:
         endpoint = self.endpoints[number]
@@ -185,15 +182,17 @@ class Nodes:
         asking.early = after_s is not None and now.steady_s + after_s < late_s
         asking.next_s = now.steady_s + after_s if asking.early and after_s is not None else late_s
         asking.asked.add(number)
+        # Counted before anybody else chooses.
+        endpoint.take(len(calls) + len(runner.guards), now)
         endpoint.under_way += 1
         asking.running[asyncio.create_task(self._run(asking, runner))] = runner
 
     def _nobody(self, calls: int, now: Moment) -> None:
         """Says why nobody may be asked."""
-        if not any(endpoint.affords(calls + 1, now) for endpoint in self.endpoints):
+        if not any(endpoint.affords(calls, now) for endpoint in self.endpoints):
             fullest = max(self.endpoints, key=lambda e: e.budget.calls_per_day - e.budget.spent)
-            fullest.budget.spend(calls + 1, now.wall_s)
-        able = [endpoint for endpoint in self.endpoints if endpoint.affords(calls + 1, now)]
+            fullest.budget.spend(calls, now.wall_s)
+        able = [endpoint for endpoint in self.endpoints if endpoint.affords(calls, now)]
         waiting = [endpoint for endpoint in able if now.steady_s < endpoint.waits_until_s]
         if len(waiting) == len(able):
             raise NodeFault(waiting[0].why)
@@ -212,9 +211,9 @@ class Nodes:
             if asking.left() or runner.started_s >= won_s:
                 continue
             if now.steady_s >= runner.late_s:
-                endpoint.failed(_TOO_LATE, now, self._chance())
+                endpoint.failed(_TOO_LATE, now, self._chance(), runner.heavy())
             else:
-                endpoint.was_late(_TOO_LATE, now, self._chance())
+                endpoint.was_late(_TOO_LATE, now, self._chance(), runner.heavy())
         await asyncio.gather(*asking.running, return_exceptions=True)
 
     # --- one node -------------------------------------------------------------------------------------
@@ -247,9 +246,7 @@ class Nodes:
         self, number: int, calls: Sequence[RpcCall], deadline_s: float, meter: Meter
     ) -> list[Answer]:
         """The calls, in as many requests at once as the node needs them cut into."""
-        now = self._now()
-        size = self.endpoints[number].calls_a_request(now)
-        self.endpoints[number].take(len(calls), now)
+        size = self.endpoints[number].calls_a_request(self._now())
         cuts = [calls[at : at + size] for at in range(0, len(calls), size)]
         own = [Meter() for _ in cuts]
         asked = (self._post(number, cut, deadline_s, one) for cut, one in zip(cuts, own, strict=True))
@@ -279,6 +276,7 @@ class Nodes:
             if len(calls) == 1 or not any(concern(error) == "batch" for error in errors):
                 return answers
         self.endpoints[number].refused_batch(len(calls), self._now())
+        self.endpoints[number].take(len(calls), self._now())
         return await self._send(number, calls, deadline_s, meter)
 
     # --- what came of it ------------------------------------------------------------------------------
@@ -299,17 +297,18 @@ class Nodes:
             asking.failed(NodeFault("it does not simulate"))
         except NodeAnswerTooLarge as fault:
             # Most likely the token's doing: the next node says whether it is.
-            endpoint.was_late("its answers are too large", now, self._chance())
+            endpoint.was_late("its answers are too large", now, self._chance(), runner.heavy())
             asking.failed(fault)
         except NodeRefused as fault:
             if limits(fault):
                 endpoint.told_to_wait(said_in_our_words(fault), now, fault.node_retry_after_s)
             else:
-                endpoint.failed(said_in_our_words(fault), now, self._chance())
+                endpoint.failed(said_in_our_words(fault), now, self._chance(), runner.heavy())
+            asking.failed(fault)
+        except _OtherChain as fault:
             asking.failed(fault)
         except NodeFault as fault:
-            if not endpoint.other_chain:
-                endpoint.failed(fault.message, now, self._chance())
+            endpoint.failed(fault.message, now, self._chance(), runner.heavy())
             asking.failed(fault)
         except ServiceFull:
             # Its day ended between the choice and the sending.
@@ -331,7 +330,7 @@ class Nodes:
                 asking.said.setdefault(index, said)
         abouts = {about for about, _ in told}
         if abouts == {"node"}:
-            endpoint.failed("it answers none of its calls", now, self._chance())
+            endpoint.failed("it answers none of its calls", now, self._chance(), runner.heavy())
         elif not abouts <= {"node", "limited"}:
             endpoint.answered(runner.took_s, runner.heavy())
         _note(endpoint, told, now)
@@ -344,7 +343,7 @@ class Nodes:
                 if chain_id != self.chain_id:
                     why = f"it is of chain {chain_id}, not {self.chain_id}"
                     endpoint.told_other_chain(why, now)
-                    raise NodeFault(why)
+                    raise _OtherChain(why)
                 told = True
         if told:
             endpoint.told_chain(now)
@@ -362,6 +361,15 @@ def _note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> No
     for about, method in told:
         if about == "method":
             endpoint.does_not_serve(method, now)
+
+
+def _most_sent(asking: Asking, left: list[int]) -> int:
+    """How many calls it takes at most to ask for these."""
+    return len(left) + len(guards([asking.calls[index] for index in left], True))
+
+
+class _OtherChain(NodeFault):
+    """It is of another chain."""
 
 
 class _CannotSimulate(Exception):

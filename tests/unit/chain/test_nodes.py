@@ -18,7 +18,6 @@ from roundtrip.chain.endpoints import (
     NodeUrl,
     choose,
 )
-from roundtrip.chain.node_errors import Concern, concern
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.errors import NodeFault
 from unit.chain.samples import raw
@@ -46,55 +45,6 @@ def chosen(
     return None if choice is None else (choice.number, choice.wait_s)
 
 
-# --- what errors speak of ---------------------------------------------------------------------------
-
-SPOKEN: list[tuple[Concern, int, str]] = [
-    ("call", 3, "execution reverted: header not found"),
-    ("call", 3, "rate limit"),
-    ("call", -32000, "execution reverted"),
-    ("call", -32000, "execution reverted: too many requests"),
-    ("call", -32603, "VM Exception while processing transaction: revert method not found"),
-    ("call", -32602, "invalid argument 0: hex string has length 3"),
-    ("call", -32015, "out of gas"),
-    ("call", -38014, "err: insufficient funds for gas * price + value: address 0x1"),
-    ("call", -38026, "too many blocks"),
-    ("call", -32603, "Out of gas: gas required exceeds allowance: 21005"),
-    ("call", -32000, "insufficient funds for transfer"),
-    ("call", -32000, "something nobody knows"),
-    ("behind", -32000, "header not found"),
-    ("behind", -32000, "Unknown block"),
-    ("behind", -32001, "resource not found"),
-    ("behind", -32602, "block range extends beyond current head block"),
-    ("behind", -32000, "header for hash not found"),
-    ("pruned", -32000, "missing trie node 12ab (path ) state 0x1 is not available, not found"),
-    ("pruned", -32000, "required historical state unavailable (reexec=128)"),
-    ("method", -32601, "the method eth_simulateV1 does not exist/is not available"),
-    ("method", -32601, ""),
-    ("method", -32004, "not here"),
-    ("method", -32000, "Method not supported"),
-    ("limited", -32005, "daily request count exceeded"),
-    ("limited", 429, "slow down"),
-    ("limited", -32000, "your app has exceeded its compute units per second capacity"),
-    ("limited", -32603, "Too Many Requests"),
-    ("batch", -32600, "batch too large"),
-    ("batch", 31, "Batch of more than 3 requests are not allowed on free tier"),
-    ("range", -32005, "block range exceeds the limit of 10000"),
-    ("range", -32003, "response too large"),
-    ("node", -32603, "method handler crashed"),
-    ("node", 0, "the node gave no answer to this call"),
-]
-
-
-@pytest.mark.parametrize(("about", "code", "message"), SPOKEN)
-def test_what_an_error_speaks_of(about: Concern, code: int, message: str) -> None:
-    assert concern(RpcError(code, message)) == about
-
-
-@given(st.text(max_size=100), st.sampled_from([3, -32000, -32603]))
-def test_what_a_contract_says_is_never_read_as_the_nodes_word(said: str, code: int) -> None:
-    assert concern(RpcError(code, f"execution reverted: {said}")) == "call"
-
-
 # --- whom to ask -----------------------------------------------------------------------------------
 
 
@@ -118,7 +68,8 @@ def test_a_resting_node_is_asked_last_and_the_one_whose_rest_ends_first_before_t
 
 
 def test_rests_double_up_to_a_minute_and_chance_shortens_them_by_half_at_most() -> None:
-    one, now_s, rests = endpoints({})[0], 0.0, []
+    one, now_s = endpoints({})[0], 0.0
+    rests: list[float] = []
     for _ in range(9):
         one.failed("why", at(now_s), 0)
         rests.append(one.rests_until_s - now_s)
@@ -154,7 +105,7 @@ def test_retry_after_is_honoured_within_a_bound(told_s: int | None, waits_s: flo
 
 def test_being_told_to_wait_again_and_again_waits_longer() -> None:
     (one,) = endpoints({})
-    waits = []
+    waits: list[float] = []
     for _ in range(8):
         one.told_to_wait("why", at(one.waits_until_s if waits else 0), None)
         waits.append(one.waits_until_s)
@@ -278,6 +229,15 @@ def test_late_once_is_chance_and_three_times_a_fault() -> None:
     assert not one.rests(at(0))
     one.was_late("late", at(0), 0)
     assert one.rests(at(0))
+
+
+def test_plain_answers_do_not_clear_a_node_that_hangs_on_simulations() -> None:
+    (one,) = endpoints({})
+    one.failed("why", at(0), 0, heavy=True)
+    one.answered(0.1, False)
+    assert (one.faults, one.rests(at(0.5))) == (1, True)
+    one.answered(0.1, True)
+    assert (one.faults, one.rests(at(0.5))) == (0, False)
 
 
 @given(st.lists(st.integers(0, 3), max_size=300))
