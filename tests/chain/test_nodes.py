@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import get_args
 
 import asyncpg
@@ -13,6 +14,8 @@ from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rpc import Meter, Node, RpcCall, RpcError, quantity
+from roundtrip.devnet import world
+from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, RoundtripError
@@ -65,6 +68,19 @@ async def test_answers_under_each_others_ids_are_never_believed(
     two[0].quirk = "swapped answers"
     right = (await said(ctx, built.tokens[story]))[0]
     assert await code_of(several, built.tokens[story]) in (right, "unproven", "upstream")
+
+
+@pytest.mark.parametrize("story", STORIES)
+async def test_a_real_node_that_does_not_know_the_block_yet(
+    ctx: Context, rpc: SyncRpc, places: world.Places, built: Built, story: str
+) -> None:
+    rpc.call("evm_mine")
+    await ctx.heads.refresh()
+    right = await said(ctx, built.tokens[story])
+    with world.started(places, built, NodeOptions(state=built.state)) as behind:
+        several = replace(over(ctx, behind.url, rpc.url), heads=ctx.heads)
+        assert await said(several, built.tokens[story]) == right
+        assert nodes_of(several).state()[0].why == "it is behind the others"
 
 
 @pytest.mark.parametrize("quirk", QUIRKS)

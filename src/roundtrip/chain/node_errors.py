@@ -32,6 +32,7 @@ _SAID: tuple[tuple[Concern, tuple[str, ...]], ...] = (
             "could not find block",
             "hash is not currently canonical",
             "beyond current head",
+            "blockoutofrange",
             "after last accepted block",
         ),
     ),

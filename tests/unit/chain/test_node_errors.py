@@ -22,6 +22,7 @@ SPOKEN: list[tuple[Concern, int, str]] = [
     ("call", -32000, "something nobody knows"),
     ("behind", -32000, "header not found"),
     ("behind", -32000, "Unknown block"),
+    ("behind", -32602, "BlockOutOfRangeError: block height is 1279 but requested was 16777215"),
     ("behind", -32001, "resource not found"),
     ("behind", -32602, "block range extends beyond current head block"),
     ("behind", -32000, "header for hash not found"),
