@@ -41,6 +41,29 @@ async def test_retry_after_is_waited_out(ctx: Context, two: tuple[QuirkyNode, Qu
     assert nodes.state()[0].condition == "ok"
 
 
+async def test_an_error_that_speaks_of_a_limit_is_waited_out(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, clock=lambda: 100.0))
+    two[0].quirk = "limited"
+    for _ in range(3):
+        assert quantity((await nodes.batch(CHAIN))[0]) == 4663
+    assert len(two[0].sent) == 1
+    state, _ = nodes.state()
+    assert (state.condition, state.why) == ("told to wait", "it limits its calls")
+
+
+async def test_a_node_that_tells_no_chain_is_not_believed(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url))
+    two[0].quirk = "tells no chain"
+    await nodes.batch([RpcCall("eth_gasPrice", [])])
+    assert two[0].sent == two[1].sent == [["eth_gasPrice", "eth_chainId"]]
+    await nodes.batch([RpcCall("eth_gasPrice", [])])
+    assert two[1].sent[1:] == [["eth_gasPrice"]], "it has told, and is asked again only after a while"
+
+
 async def test_all_told_to_wait_is_upstream_and_nobody_is_asked(
     ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
 ) -> None:
@@ -147,6 +170,18 @@ async def test_a_late_answer_is_asked_of_the_next_and_the_first_one_counts(
     assert (meter.trips, meter.calls, len(two[1].sent)) == (1, 2, 1)
 
 
+async def test_without_an_allowance_a_late_answer_is_waited_for(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=60.0))
+    for _ in range(10):
+        await nodes.batch(CHAIN)
+    nodes.hedging.tenths = 0
+    two[0].stalls = lambda _: 0.3
+    await nodes.batch(CHAIN)
+    assert two[1].sent == []
+
+
 async def test_a_node_that_hangs_is_found_out(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
     nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=60.0))
     for _ in range(30):
@@ -164,12 +199,13 @@ async def test_a_node_that_hangs_is_found_out(ctx: Context, two: tuple[QuirkyNod
 async def test_a_caller_who_goes_away_blames_nobody(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
     nodes = nodes_of(over(ctx, two[0].url, two[1].url))
     two[0].quirk = two[1].quirk = "hangs"
-    task = asyncio.create_task(nodes.batch(CHAIN))
-    while not two[0].sent:  # noqa: ASYNC110
-        await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    for turn in range(1, 5):
+        task = asyncio.create_task(nodes.batch(CHAIN))
+        while len(two[0].sent) < turn:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
     assert [state.condition for state in nodes.state()] == ["ok", "ok"]
     assert [endpoint.under_way for endpoint in nodes.endpoints] == [0, 0]
 

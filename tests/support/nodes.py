@@ -48,7 +48,7 @@ def nodes_of(ctx: Context) -> Nodes:
 Quirk = Literal[
     "403", "429", "hangs", "html", "cut off", "413", "one error for a large batch",
     "one answer to a large batch", "no eth_simulateV1", "wrong chain id", "behind", "pruned", "limited",
-    "half an answer", "swapped answers", "dead",
+    "half an answer", "swapped answers", "tells no chain", "dead",
 ]  # fmt: skip
 
 
@@ -68,6 +68,7 @@ def _errors(code: int, message: str, of: Callable[[dict[str, Any]], bool]) -> Ca
 _TWISTS: dict[str, Callable[[Batch, Batch], Any]] = {
     "behind": _errors(-32000, "header not found", _pinned),
     "pruned": _errors(-32000, "missing trie node 1f2e (path ) state 0x3d is not available", _pinned),
+    "tells no chain": _errors(-32000, "not today", lambda call: call["method"] == "eth_chainId"),
     "limited": _errors(-32005, "daily request count exceeded, request rate limited", lambda _: True),
 }
 

@@ -317,25 +317,28 @@ class Nodes:
     def _settle(self, asking: Asking, runner: Runner, answers: list[Answer], now: Moment) -> None:
         """Raises NodeFault when the node is of another chain or says nothing usable."""
         endpoint = self.endpoints[runner.number]
-        self._check_chain(endpoint, runner, answers, now)
+        believed = self._believed(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
         told: set[tuple[Concern, str]] = set()
         for index, call, answer in zip(runner.indexes, runner.calls, answers, strict=False):
             said = BLIND if blind and call.method == "eth_getLogs" else answer
             about = concern(said) if isinstance(said, RpcError) else "call"
             told.add((about, call.method))
-            if about == "call":
+            if about == "call" and believed:
                 asking.settled.setdefault(index, said)
-            elif isinstance(said, RpcError):
+            elif about != "call" and isinstance(said, RpcError):
                 asking.said.setdefault(index, said)
         abouts = {about for about, _ in told}
+        if not believed and "limited" not in abouts:
+            raise NodeFault("it does not tell of which chain it is")
         if abouts == {"node"}:
             endpoint.failed("it answers none of its calls", now, self._chance(), runner.heavy())
         elif not abouts <= {"node", "limited"}:
             endpoint.answered(runner.took_s, runner.heavy())
         _note(endpoint, told, now)
 
-    def _check_chain(self, endpoint: Endpoint, runner: Runner, answers: list[Answer], now: Moment) -> None:
+    def _believed(self, endpoint: Endpoint, runner: Runner, answers: list[Answer], now: Moment) -> bool:
+        """Whether it has told, now or lately, that it is of this chain. Raises NodeFault when of another."""
         told = False
         for call, answer in zip([*runner.calls, *runner.guards], answers, strict=True):
             if call.method == "eth_chainId" and not isinstance(answer, RpcError):
@@ -347,8 +350,7 @@ class Nodes:
                 told = True
         if told:
             endpoint.told_chain(now)
-        elif runner.chain_due:
-            raise NodeFault("it does not tell of which chain it is")
+        return told or not runner.chain_due
 
 
 def _note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> None:
