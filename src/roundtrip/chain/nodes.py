@@ -322,7 +322,7 @@ class Nodes:
         told: set[tuple[Concern, str]] = set()
         for index, call, answer in zip(runner.indexes, runner.calls, answers, strict=False):
             said = BLIND if blind and call.method == "eth_getLogs" else answer
-            about = concern(said) if isinstance(said, RpcError) else "call"
+            about = _about(call, said)
             told.add((about, call.method))
             if about == "call" and believed:
                 asking.settled.setdefault(index, said)
@@ -351,6 +351,14 @@ class Nodes:
         if told:
             endpoint.told_chain(now)
         return told or not runner.chain_due
+
+
+def _about(call: RpcCall, said: Answer) -> Concern:
+    """What an answer speaks of; a chain id that is not told is no fault of the call's, which says nothing."""
+    about = concern(said) if isinstance(said, RpcError) else "call"
+    return (
+        "node" if isinstance(said, RpcError) and call.method == "eth_chainId" and about == "call" else about
+    )
 
 
 def _note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> None:
