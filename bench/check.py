@@ -85,6 +85,7 @@ def bare_ms(url: str, bodies: list[bytes]) -> float:
 
 async def cold(ctx: Context, tokens: list[str], count: int) -> None:
     """Checks that share nothing, one after another, each followed by its own requests sent bare."""
+    assert isinstance(ctx.node, Node)
     node = RecordingNode(ctx.node.url, ctx.node.session)
     recording = replace(ctx, node=node)
     whole, waiting, bare = [], [], []

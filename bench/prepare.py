@@ -169,6 +169,7 @@ _HEAD = f"{'':<24}trips  calls  median ms    p95 ms    node  alone ms   ratio"
 
 async def measured(ctx: Context, name: str, use: UseCase, allowed: int, code: str, times: int) -> Row:
     """``times`` runs after two to warm up, each followed by its own requests to the node alone."""
+    assert isinstance(ctx.node, Node)
     node = TimingNode(ctx.node.url, ctx.node.session)
     recording = replace(ctx, node=node)
     row = Row(name, 0, allowed, [], [], [], [])

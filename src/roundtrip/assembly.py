@@ -8,7 +8,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
@@ -26,9 +26,12 @@ from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.book import Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
-from roundtrip.chain.heads import Heads
+from roundtrip.chain.endpoints import Endpoint, NodeUrl
+from roundtrip.chain.heads import Heads, newest
+from roundtrip.chain.nodes import Nodes
+from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Budget, Node
+from roundtrip.chain.rpc import Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import parse_address
@@ -41,6 +44,8 @@ from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
 _POOL_CONNECTIONS = 10
+_PATIENCE_S = 2.0
+"""Of several nodes one may be behind: some twenty blocks."""
 _STATEMENT_S = 5.0
 _RECURSION_LIMIT = 1000
 log = structlog.get_logger(__name__)
@@ -85,6 +90,19 @@ def network_of(settings: Settings) -> Network:
     return known if settings.rpc_url is None else replace(known, rpc_url=settings.rpc_url)
 
 
+def node_urls(settings: Settings, network: Network) -> tuple[NodeUrl, ...]:
+    """The nodes to ask, the one that is preferred first."""
+    if settings.rpc_urls:
+        return tuple(
+            NodeUrl(one.url, one.calls_per_second, one.calls_per_day, one.calls_a_request)
+            for one in settings.rpc_urls
+        )
+    if settings.rpc_url is not None:
+        return (NodeUrl(settings.rpc_url),)
+    urls = (network.rpc_url, *network.more_rpc_urls)
+    return tuple(NodeUrl(url, network.calls_per_second) for url in urls)
+
+
 def listen(host: str, port: int, setting: str) -> socket.socket:
     """A listening socket. Raises PortTaken, naming the setting that moves the port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -115,12 +133,12 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 @contextlib.asynccontextmanager
 async def context(
     settings: Settings,
-    rpc_url: str,
+    nodes: str | tuple[NodeUrl, ...],
     contracts: Contracts,
     database_url: str,
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
-    """Everything a use case is given, opened and closed."""
+    """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits."""
     async with contextlib.AsyncExitStack() as stack:
         pool = await stack.enter_async_context(
             asyncpg.create_pool(
@@ -132,13 +150,12 @@ async def context(
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
-        node = Node(
-            url=rpc_url,
-            session=session,
-            timeout_s=settings.node_timeout_ms / 1000,
-            budget=Budget(settings.node_calls_per_day),
-        )
-        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms, book=Book(contracts, look_back_blocks))
+        node = _node(settings, (NodeUrl(nodes),) if isinstance(nodes, str) else nodes, session)
+        patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
+        book = Book(contracts, look_back_blocks)
+        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms, book=book, patience_s=patience_s)
+        if isinstance(node, Nodes):
+            node.speaks = _speaks(heads)
         await stack.enter_async_context(heads.following())
 
         def patient() -> Patient:
@@ -159,10 +176,33 @@ async def context(
         )
 
 
-async def examined(settings: Settings, network: Network) -> list[Finding]:
-    """What the doctor finds of a node and the network's contracts."""
+def _node(settings: Settings, urls: tuple[NodeUrl, ...], session: aiohttp.ClientSession) -> Node | Nodes:
+    """One without limits is asked plainly."""
+    timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
+    if len(urls) == 1 and not urls[0].limited():
+        return Node(urls[0].url, session, timeout_s, budget)
+    return Nodes(urls, session, CHAIN_ID, timeout_s, budget, chance=secrets.SystemRandom().random)
+
+
+def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
+    """Asks a node whether it simulates in the dialect that answers are read in; while none is known, whether
+    it does in any that is."""
+
+    async def speaks(node: Node) -> bool | RpcError:
+        return await speaks_as(heads.dialect(), node, *(await newest(node)))
+
+    return speaks
+
+
+async def examined(settings: Settings, network: Network) -> list[tuple[str, list[Finding]]]:
+    """What the doctor finds of each node, with its host, and of the contracts as that node tells them."""
+    urls = node_urls(settings, network)
+    return [(Endpoint.of(one).host, await _examined(settings, network, one)) for one in urls]
+
+
+async def _examined(settings: Settings, network: Network, one: NodeUrl) -> list[Finding]:
     async with aiohttp.ClientSession() as session:
-        node = Node(network.rpc_url, session, settings.node_timeout_ms / 1000)
+        node = Node(one.url, session, settings.node_timeout_ms / 1000)
         heads = Heads(node, network.chain_id, network.contracts)
         with contextlib.suppress(RoundtripError):
             await heads.refresh()

@@ -17,6 +17,7 @@ import uvloop
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from roundtrip import assembly, verify
@@ -210,7 +211,7 @@ def serve() -> None:
 
 
 async def _serve(settings: Settings, network: Network, listening: Any) -> None:
-    given = (settings, network.rpc_url, network.contracts)
+    given = (settings, assembly.node_urls(settings, network), network.contracts)
     async with (
         assembly.database(settings) as database_url,
         assembly.context(*given, database_url, network.look_back_blocks) as ctx,
@@ -238,14 +239,17 @@ async def _migrate(settings: Settings) -> None:
 
 @app.command()
 def doctor() -> None:
-    """What works of node and network, what is missing and what that costs; exit 1: no check can be made."""
+    """What works of each node and the network, what is missing and what that costs; exit 1: no check can be
+    made."""
     settings = Settings()
     found = asyncio.run(assembly.examined(settings, assembly.network_of(settings)))
-    table = Table("", "state", "seen", "what that costs")
-    for row in found:
-        table.add_row(row.what, row.state, row.seen, row.costs)
-    console.print(table)
-    raise SystemExit(1 if any(row.state == "missing" and row.what in NEEDED for row in found) else 0)
+    for host, rows in found:
+        table = Table("", "state", "seen", "what that costs", title=escape(host), title_justify="left")
+        for row in rows:
+            table.add_row(row.what, row.state, escape(row.seen), row.costs)
+        console.print(table)
+    fit = (not any(row.state == "missing" and row.what in NEEDED for row in rows) for _, rows in found)
+    raise SystemExit(0 if any(fit) else 1)
 
 
 @app.command("verify-trade")

@@ -11,13 +11,16 @@ from roundtrip.venues.base import Contracts
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """``rpc_url``: a node to ask where no other is set. ``look_back_blocks``: so far back logs of pools and
-    launches are read at the start; None: from the chain's beginning."""
+    """``rpc_url``: a node to ask where no other is set, ``more_rpc_urls``: others for when it fails, and
+    ``calls_per_second``: what each of them is asked at most; 0 is no limit. ``look_back_blocks``: so far back
+    logs of pools and launches are read at the start; None: from the chain's beginning."""
 
     chain_id: int
     contracts: Contracts
     rpc_url: str
     look_back_blocks: int | None
+    more_rpc_urls: tuple[str, ...] = ()
+    calls_per_second: int = 0
 
 
 def _at(text: str) -> Address:
@@ -54,5 +57,8 @@ ROBINHOOD = Network(
     rpc_url="https://rpc.mainnet.chain.robinhood.com",
     # An hour and a half: ten blocks a second, in ranges of ten thousand.
     look_back_blocks=50_000,
+    more_rpc_urls=("https://robinhood-rpc.publicnode.com", "https://robinhood.drpc.org"),
+    # They are public: modest. A check of one pool is 50 calls, following the head 10 a second.
+    calls_per_second=50,
 )
 """Robinhood Chain, mainnet. Exchange contracts as Uniswap publishes them, the launchpad's as it does."""

@@ -2,22 +2,38 @@
 
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class NodeSetting(BaseModel):
+    """One node of ``ROUNDTRIP_RPC_URLS``; 0 is no limit."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, frozen=True, extra="forbid", hide_input_in_errors=True
+    )
+
+    url: str = Field(pattern="^https?://")
+    calls_per_second: float = Field(0, ge=0)
+    calls_per_day: int = Field(0, ge=0)
+    calls_a_request: int = Field(0, ge=0)
 
 
 class Settings(BaseSettings):
     """Every setting is an environment variable: ``ROUNDTRIP_`` and the name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix="ROUNDTRIP_", frozen=True)
+    # A node's url may hold a key: what is wrong with a setting is told without the setting.
+    model_config = SettingsConfigDict(env_prefix="ROUNDTRIP_", frozen=True, hide_input_in_errors=True)
 
     host: str = "127.0.0.1"
     port: int = Field(8463, ge=0, le=65_535)
     network: Literal["devnet", "robinhood"] = "devnet"
     rpc_port: int = Field(8545, ge=0, le=65_535)
     rpc_url: str | None = None
+    rpc_urls: tuple[NodeSetting, ...] = ()
     database_url: str | None = None
     var: Path = Path("var")
     anon_per_minute: int = Field(10, ge=1)
@@ -26,3 +42,17 @@ class Settings(BaseSettings):
     node_timeout_ms: int = Field(5000, ge=1)
     poll_ms: int = Field(200, ge=10)
     most_checks_at_once: int = Field(128, ge=1)
+
+    @field_validator("rpc_urls", mode="before")
+    @classmethod
+    def _plain_urls(cls, given: Any) -> Any:
+        """A plain url stands for a node without limits."""
+        if not isinstance(given, list | tuple):
+            return given
+        return tuple({"url": one} if isinstance(one, str) else one for one in given)
+
+    @model_validator(mode="after")
+    def _one_way_to_say_it(self) -> "Settings":
+        if self.rpc_url is not None and self.rpc_urls:
+            raise ValueError("set ROUNDTRIP_RPC_URL or ROUNDTRIP_RPC_URLS, not both")
+        return self

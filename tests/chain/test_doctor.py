@@ -5,11 +5,14 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import aiohttp
 import asyncpg
 import pytest
 
 from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, examine
+from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.rpc import Node
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -18,6 +21,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.health import HealthParams, health
 from support.dialects import DialectNode, Kind, parent_number
 from support.faulty_node import FaultyNode
+from support.nodes import node_of, pair
 
 
 @pytest.fixture
@@ -27,7 +31,7 @@ async def faulty(rpc: SyncRpc, built: Built) -> AsyncIterator[FaultyNode]:
 
 
 def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> Patient:
-    node = ctx.node if url is None else Node(url, ctx.node.session, 2.0)
+    node = ctx.node if url is None else Node(url, node_of(ctx).session, 2.0)
     head_s = ctx.heads.current().block.timestamp_s
     clock = head_s + 3 if now_s is None else now_s
     return Patient(node, ctx.heads, ctx.contracts, CHAIN_ID, clock, time.monotonic)
@@ -40,7 +44,7 @@ def by_name(found: list[Finding]) -> dict[str, Finding]:
 
 async def test_everything_works_on_the_local_chain(ctx: Context) -> None:
     found = by_name(await examine(patient(ctx)))
-    assert {look.what for look in LOOKS} | {"NUMBER inside"} == found.keys()
+    assert {look.what for look in LOOKS if look.what != "nodes"} | {"NUMBER inside"} == found.keys()
     # What was before the state that the chain was started with is not told.
     assert found.pop("archive").state == "in part"
     assert {row.state for row in found.values()} == {"works"}
@@ -135,7 +139,9 @@ async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
 async def test_what_runs_beside_the_service_asks_nothing_heavy(ctx: Context, faulty: FaultyNode) -> None:
     light = await examine(replace(patient(ctx, faulty.url), thorough=False))
     names = {row.what for row in light}
-    assert names == {look.what for look in LOOKS if not look.heavy} | {"NUMBER inside"}
+    assert names == {look.what for look in LOOKS if not look.heavy and look.what != "nodes"} | {
+        "NUMBER inside"
+    }
 
 
 async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
@@ -157,3 +163,15 @@ async def test_a_database_that_is_gone_shows_in_health(ctx: Context, built: Buil
     told = (await health(replace(ctx, pool=pool), HealthParams())).answer
     assert (told.ok, [lack.what for lack in told.lacks]) == (False, ["database"])
     pool.terminate()
+
+
+async def test_of_several_nodes_it_is_told_how_many_are_left(ctx: Context, rpc: SyncRpc) -> None:
+    async with pair(rpc.url) as (first, second), aiohttp.ClientSession() as session:
+        nodes = Nodes([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
+        one = replace(patient(ctx), node=nodes, thorough=False)
+        assert by_name(await examine(one))["nodes"].state == "works"
+        first.quirk = "403"
+        await examine(one)
+        told = by_name(await examine(one))["nodes"]
+    assert (told.state, told.costs) == ("in part", "1 of 2 nodes are left to be asked")
+    assert "told to wait" in told.seen

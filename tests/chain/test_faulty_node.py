@@ -16,6 +16,7 @@ from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
+from support.nodes import node_of
 
 FAULTS = (*ANSWER_FAULTS, *WIRE_FAULTS)
 
@@ -71,7 +72,7 @@ async def test_a_node_that_fails_on_the_second_trip(
 
 
 async def test_a_node_that_is_gone(shaky: Context, built: Built) -> None:
-    shaky.node.url = "http://127.0.0.1:1"
+    node_of(shaky).url = "http://127.0.0.1:1"
     assert await outcome(shaky, built.tokens["plain"]) == "upstream"
 
 
@@ -95,11 +96,11 @@ async def test_a_head_that_is_too_old_is_no_head(shaky: Context, built: Built) -
 
 
 async def test_a_spent_budget_is_told(shaky: Context, built: Built) -> None:
-    shaky.node.budget = Budget(calls_per_day=10_000)
+    node_of(shaky).budget = Budget(calls_per_day=10_000)
     first = await check(shaky, CheckParams(built.tokens["plain"]))
     assert first.answer.verdict.code == "ok"
     # One call is short of as much again.
-    shaky.node.budget.calls_per_day = 2 * shaky.node.budget.spent - 1
+    node_of(shaky).budget.calls_per_day = 2 * node_of(shaky).budget.spent - 1
     with pytest.raises(ServiceFull) as refused:
         await check(shaky, CheckParams(built.tokens["plain"]))
     assert refused.value.code == "budget_spent"

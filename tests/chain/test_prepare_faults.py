@@ -14,6 +14,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, RoundtripError, ServiceFull
 from roundtrip.services.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
+from support.nodes import node_of
 from support.signing import Prepared, Signer, prepared
 from support.wallet import calldata
 
@@ -154,7 +155,7 @@ async def test_a_sell_is_written_though_the_check_is_not_known(
 
 
 async def test_a_node_that_is_gone(shaky: Context, built: Built, holder: Signer) -> None:
-    shaky.node.url = "http://127.0.0.1:1"
+    node_of(shaky).url = "http://127.0.0.1:1"
     for side in ("buy", "sell"):
         with pytest.raises(NodeFault):
             await prepared(shaky, side, built.tokens["plain"], holder.address, amount="1")
@@ -162,8 +163,8 @@ async def test_a_node_that_is_gone(shaky: Context, built: Built, holder: Signer)
 
 async def test_a_spent_budget_is_told(shaky: Context, built: Built, holder: Signer) -> None:
     token = built.tokens["plain"]
-    shaky.node.budget = Budget(calls_per_day=10_000)
+    node_of(shaky).budget = Budget(calls_per_day=10_000)
     await prepared(shaky, "buy", token, holder.address, amount="0.1")
-    shaky.node.budget.calls_per_day = 2 * shaky.node.budget.spent - 5
+    node_of(shaky).budget.calls_per_day = 2 * node_of(shaky).budget.spent - 5
     with pytest.raises(ServiceFull):
         await prepared(shaky, "buy", token, holder.address, amount="0.1")

@@ -14,6 +14,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.services.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
+from support.nodes import node_of
 from support.simulated import Strangers, approve, pay, simulated
 from support.wallet import Place, Step, Wallet, calldata
 
@@ -81,7 +82,7 @@ async def test_a_node_that_fails_later(
 
 async def test_a_node_that_is_gone(shaky: Context, rpc: SyncRpc, built: Built) -> None:
     sender, steps = buy(rpc, built, "plain")
-    shaky.node.url = "http://127.0.0.1:1"
+    node_of(shaky).url = "http://127.0.0.1:1"
     said = await simulated(shaky, sender, *steps)
     assert (said.code, said.counted, said.answer["calls"]) == ("unproven", False, [])
 
@@ -95,7 +96,7 @@ async def test_without_a_head_nothing_is_proven(shaky: Context, faulty: FaultyNo
 
 async def test_a_spent_budget_is_told(shaky: Context, rpc: SyncRpc, built: Built) -> None:
     sender, steps = buy(rpc, built, "plain")
-    shaky.node.budget = Budget(calls_per_day=1)
+    node_of(shaky).budget = Budget(calls_per_day=1)
     with pytest.raises(ServiceFull) as refused:
         await simulated(shaky, sender, *steps)
     assert refused.value.code == "budget_spent"
@@ -130,7 +131,7 @@ class Plainer(Node):
 @pytest.fixture
 def plainer(ctx: Context) -> Context:
     """Over the real node, without access lists."""
-    return replace(ctx, node=Plainer(ctx.node.url, ctx.node.session, 20.0))
+    return replace(ctx, node=Plainer(node_of(ctx).url, node_of(ctx).session, 20.0))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
+from support.nodes import node_of
 from support.serving import service
 
 JSON = {"content-type": "application/json"}
@@ -95,13 +96,13 @@ async def test_a_call_that_the_node_spoiled_is_not_counted(
     ctx: Context, built: Built, session: aiohttp.ClientSession
 ) -> None:
     async with service(ctx, Settings()) as base_url:
-        good = ctx.node.url
-        ctx.node.url = "http://127.0.0.1:1"
+        good = node_of(ctx).url
+        node_of(ctx).url = "http://127.0.0.1:1"
         for _ in range(12):
             async with session.get(f"{base_url}/v1/check/{built.tokens['plain']}") as response:
                 assert response.status == 502
                 assert await error_of(response) == "upstream"
-        ctx.node.url = good
+        node_of(ctx).url = good
         async with session.get(f"{base_url}/v1/check/{built.tokens['plain']}") as response:
             assert response.headers["x-ratelimit-remaining"] == "9"
 

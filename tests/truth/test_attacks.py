@@ -31,6 +31,7 @@ from support.attacks import (
     pass_time,
     real_trade,
 )
+from support.nodes import node_of
 from support.trader import Market, Trader
 from support.wallet import Wallet
 
@@ -255,7 +256,7 @@ async def test_a_past_with_more_pools_than_an_answer_holds_is_read_in_smaller_pi
     """After a restart the whole past is asked for anew: asking for the same range again would never end."""
     parties = Parties(rpc, built)
     token = parties.honest(PoolPlan("eth", 2500, version=4, tick_spacing=25))
-    ctx.node.most_answer_bytes = 60_000
+    node_of(ctx).most_answer_bytes = 60_000
     ctx.heads.book = Book(ctx.contracts)
     for _ in range(40):
         rpc.call("evm_mine")
@@ -263,7 +264,7 @@ async def test_a_past_with_more_pools_than_an_answer_holds_is_read_in_smaller_pi
         if ctx.heads.book.complete(Address(token)):
             break
     assert ctx.heads.book.complete(Address(token))
-    ctx.node.most_answer_bytes = 16 * 2**20
+    node_of(ctx).most_answer_bytes = 16 * 2**20
     seen = await look(ctx, token)
     assert seen.said() == ("ok", "ok"), seen.judgement.verdict.text
     assert_told(rpc, built, token, seen)

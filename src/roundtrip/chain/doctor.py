@@ -16,8 +16,9 @@ from roundtrip.venues import abi
 from roundtrip.venues.base import Contracts
 
 from .heads import Heads
+from .nodes import Nodes
 from .probing import probe
-from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
+from .rpc import Asks, Node, RpcCall, RpcError, hex_bytes, quantity
 
 State = Literal["works", "in part", "missing"]
 
@@ -36,7 +37,7 @@ class Finding:
 class Patient:
     """What is looked at. ``now_s``: our clock, in seconds since 1970; ``clock``: counts seconds."""
 
-    node: Node
+    node: Asks
     heads: Heads
     contracts: Contracts
     chain_id: int
@@ -204,7 +205,21 @@ _POLLED = "nothing is lost: the newest block is polled for"
 _HEARD_WITHIN_S = 5.0
 
 
+async def _nodes(patient: Patient) -> list[Finding]:
+    if not isinstance(patient.node, Nodes):
+        return []
+    states = patient.node.state()
+    ill = [f"{state.host} {state.condition}" for state in states if state.condition != "ok"]
+    if not ill:
+        return [Finding("nodes", "works", f"all {len(states)}")]
+    left = len(states) - len(ill)
+    costs = f"{left} of {len(states)} nodes are left to be asked"
+    return [Finding("nodes", "in part" if left else "missing", "; ".join(ill), costs)]
+
+
 async def _websocket(patient: Patient) -> list[Finding]:
+    if not isinstance(patient.node, Node):
+        return []
     url = "ws" + patient.node.url.removeprefix("http")
     ask = {"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newHeads"]}
     timeout = aiohttp.ClientWSTimeout(ws_close=1.0)
@@ -234,6 +249,7 @@ class Look:
 
 
 LOOKS = (
+    Look("nodes", _nodes, "it is not known which nodes are left"),
     Look("chain id", _chain, "everything"),
     Look("clock", _clock, "everything: no block is heard of"),
     Look("contracts", _code, "what trades through them"),

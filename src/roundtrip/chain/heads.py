@@ -19,13 +19,13 @@ from roundtrip.venues.base import Contracts
 from .book import Book
 from .dialect import Dialect
 from .probing import probe
-from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
+from .rpc import Asks, RpcCall, RpcError, hex_bytes, quantity
 
 QUOTED_WEI = 10**17
 """An ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
-_PROBE_AGAIN_S, _PROBE_FAILED_S = 600.0, 2.0
+_PROBE_AGAIN_S = 2.0
 log = structlog.get_logger(__name__)
 
 
@@ -63,12 +63,16 @@ class _Header(msgspec.Struct, rename="camel"):
 
 
 class Heads:
-    """Follows the chain's head. ``current`` never waits for the node. ``dialect``: how the node's simulations
-    speak, where that is known; else it is asked, and asked again now and then."""
+    """Follows the chain's head. ``current`` never waits for the node.
+
+    ``patience_s``: for so long after the head was last heard of a lower one is not taken. Of several nodes
+    one may be behind; what stays lower for longer was a reorganisation, or is all that is left.
+    ``dialect``: how the node's simulations speak, where that is known; else it is asked until it says so.
+    """
 
     def __init__(
         self,
-        node: Node,
+        node: Asks,
         chain_id: int,
         contracts: Contracts,
         poll_ms: int = 200,
@@ -76,6 +80,7 @@ class Heads:
         stale_s: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
         book: Book | None = None,
+        patience_s: float = 0.0,
         dialect: Dialect | None = None,
     ) -> None:
         self._node = node
@@ -85,9 +90,10 @@ class Heads:
         self._market_age_s = market_age_s
         self._stale_s = stale_s
         self._clock = clock
+        self._patience_s = patience_s
         self.book = book
-        self._given = dialect
-        self._probed: tuple[float, Dialect | None] = (-1e9, None)
+        self._dialect = dialect
+        self._probed_s = -1e9
         self._head: Head | None = None
         self._last_number = 0
         self._answered_s = -1e9
@@ -99,6 +105,10 @@ class Heads:
         if self._head is None or self._clock() - self._answered_s > self._stale_s:
             raise self._fault
         return self._head
+
+    def dialect(self) -> Dialect | None:
+        """How simulations speak; None while that is not known."""
+        return self._dialect
 
     def last_number(self) -> int:
         """The newest block ever heard of; 0 before the first."""
@@ -148,6 +158,8 @@ class Heads:
         if self._head is not None and self._head.block.hash == block.hash:
             self._answered_s = answered_s
             return self._head
+        if self._head is not None and block.number < self._head.block.number and self._is_patient():
+            return self._head
         market = await self._market_at(block)
         await self._read_book(block.number)
         self._answered_s = answered_s
@@ -159,23 +171,22 @@ class Heads:
             prev_randao=header.mix_hash,
             market=market,
             heard_s=self._clock(),
-            dialect=await self._speech(block, int(header.base_fee_per_gas, 16)),
+            dialect=await self._learned(block, int(header.base_fee_per_gas, 16)),
         )
         return self._head
 
-    async def _speech(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
-        """How simulations speak on this node; what was known before where it does not tell now."""
-        asked_s, known = self._probed
-        wait_s = _PROBE_AGAIN_S if known is not None else _PROBE_FAILED_S
-        if self._given is not None or self._clock() - asked_s < wait_s:
-            return self._given or known
-        try:
-            found = (await probe(self._node, block, base_fee_wei)).dialect
-        except RoundtripError as fault:
-            log.warning("the node could not be probed", error=fault.message)
-            found = None
-        self._probed = (self._clock(), found or known)
-        return found or known
+    async def _learned(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
+        """How simulations speak on this node; None while it does not tell."""
+        if self._dialect is None and self._clock() - self._probed_s >= _PROBE_AGAIN_S:
+            self._probed_s = self._clock()
+            try:
+                self._dialect = (await probe(self._node, block, base_fee_wei)).dialect
+            except RoundtripError as fault:
+                log.warning("the node could not be probed", error=fault.message)
+        return self._dialect
+
+    def _is_patient(self) -> bool:
+        return self._clock() - self._answered_s < self._patience_s
 
     async def _read_book(self, head: int) -> None:
         """Reads what is new since the last head; after a fault it is asked again with the next one. A long
@@ -205,6 +216,14 @@ class Heads:
             market = Market(block.number, Missing("node", fault.message), None, None)
         self._market = (now, market)
         return market
+
+
+async def newest(node: Asks) -> tuple[BlockRef, int]:
+    """A node's newest block and its base fee in wei. Raises NodeFault."""
+    (latest,) = await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])], budgeted=False)
+    header = _header(latest)
+    block = BlockRef(int(header.number, 16), header.hash, int(header.timestamp, 16))
+    return block, int(header.base_fee_per_gas, 16)
 
 
 def _header(answer: msgspec.Raw | RpcError) -> _Header:

@@ -14,7 +14,7 @@ from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.venues import abi
 
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
-from .rpc import Node, RpcCall, RpcError, hex_bytes
+from .rpc import Asks, RpcCall, RpcError, hex_bytes
 
 TELLER = Address("0x" + "7e" * 20)
 REVERTER = Address("0x" + "7f" * 20)
@@ -138,8 +138,24 @@ def _words(call: _Call) -> tuple[int | None, int | None]:
     return int.from_bytes(body[:32], "big"), int.from_bytes(body[32:], "big")
 
 
-async def probe(node: Node, pinned: BlockRef, base_fee_wei: int) -> Probed:
+async def probe(node: Asks, pinned: BlockRef, base_fee_wei: int) -> Probed:
     """Asks the node. Raises NodeFault when it does not simulate, or in no way that is known here."""
     asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
     answer, on_chain = await node.batch(asked, budgeted=False)
     return read_probe(answer, on_chain, pinned)
+
+
+async def speaks_as(
+    dialect: Dialect | None, node: Asks, pinned: BlockRef, base_fee_wei: int
+) -> bool | RpcError:
+    """Whether the node speaks this dialect, or any that is known here; its own error where it did not
+    simulate. Raises NodeFault when it gave no answer."""
+    asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
+    answer, on_chain = await node.batch(asked, budgeted=False)
+    if isinstance(answer, RpcError):
+        return answer
+    try:
+        found = read_probe(answer, on_chain, pinned).dialect
+    except NodeFault:
+        return False
+    return dialect is None or found == dialect

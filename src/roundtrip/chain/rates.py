@@ -17,7 +17,7 @@ from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
 from .heads import QUOTED_WEI
-from .rpc import REVERTED, Meter, Node, RpcCall, RpcError, hex_bytes
+from .rpc import REVERTED, Asks, Meter, RpcCall, RpcError, hex_bytes
 
 _KEPT_S = 30.0
 _MOST_DECIMALS = 36
@@ -27,7 +27,7 @@ _MOST_DECIMALS = 36
 class Rates:
     """Rates by asset, found when first asked for. ``clock`` counts seconds."""
 
-    node: Node
+    node: Asks
     contracts: Contracts
     clock: Callable[[], float] = time.monotonic
     _known: dict[Address, tuple[float, QuoteRate | None]] = field(default_factory=dict)

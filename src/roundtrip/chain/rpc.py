@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import aiohttp
 import msgspec
@@ -31,6 +32,7 @@ READ_METHODS = frozenset(
         "eth_getTransactionCount",
         "eth_getTransactionReceipt",
         "eth_simulateV1",
+        "eth_subscribe",
         "web3_clientVersion",
     }
 )
@@ -72,6 +74,19 @@ class NodeAnswerTooLarge(NodeFault):
     """The answer passed the size this service reads: some contract answers with very much."""
 
 
+class NodeRefused(NodeFault):
+    """It did not take the request as a whole: an HTTP ``status`` other than 200, or one ``error`` in place of
+    a batch's answers. ``retry_after_s``: how long it asks to be left alone, where it says so in seconds."""
+
+    def __init__(
+        self, why: str, status: int, error: RpcError | None = None, retry_after_s: int | None = None
+    ) -> None:
+        super().__init__(why)
+        self.http_status = status
+        self.error = error
+        self.node_retry_after_s = retry_after_s
+
+
 @dataclass(slots=True)
 class Meter:
     """What one use of the node cost: trips (HTTP requests), calls in them, and the time they took."""
@@ -95,17 +110,40 @@ class Budget:
     spent: int = 0
     day: int = -1
 
+    def affords(self, calls: int, now_s: float) -> bool:
+        """Whether the day has room for so many more."""
+        spent = self.spent if int(now_s // 86_400) == self.day else 0
+        return not self.calls_per_day or spent + calls <= self.calls_per_day
+
     def spend(self, calls: int, now_s: float) -> None:
         """Counts ``calls``. Raises ServiceFull (budget_spent) when the day has no more."""
         if not self.calls_per_day:
             return
         today = int(now_s // 86_400)
-        if today != self.day:
-            self.day, self.spent = today, 0
-        if self.spent + calls > self.calls_per_day:
+        if not self.affords(calls, now_s):
             wait_s = int((today + 1) * 86_400 - now_s) + 1
             raise ServiceFull("budget_spent", "Today's budget of chain calls is used up.", wait_s)
+        if today != self.day:
+            self.day, self.spent = today, 0
         self.spent += calls
+
+
+class Asks(Protocol):
+    """Whoever may be asked: one node (``Node``), or several as one (``nodes.Nodes``)."""
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]: ...
+
+    async def batches(
+        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
+    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]: ...
+
+    async def one(self, method: str, *params: object) -> msgspec.Raw | RpcError: ...
 
 
 @dataclass(slots=True)
@@ -187,8 +225,8 @@ class Node:
                     if len(received) > self.most_answer_bytes:
                         response.close()
                         raise NodeAnswerTooLarge("its answer is too large to read")
-                if response.status != 200 and not received.lstrip().startswith((b"[", b"{")):
-                    raise NodeFault(f"it answered with HTTP status {response.status}")
+                if response.status != 200 and not received.lstrip().startswith(b"["):
+                    raise _refused(bytes(received), response.status, response.headers.get("retry-after"))
                 return bytes(received)
         except TimeoutError as error:
             raise NodeFault("it took too long") from error
@@ -198,29 +236,45 @@ class Node:
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
-_NO_ANSWER = RpcError(message="the node gave no answer to this call")
+NO_ANSWER = RpcError(message="the node gave no answer to this call")
+_NO_BATCH = "it answered with something that is no batch of answers"
+
+
+def _refused(raw: bytes, status: int, retry_after: str | None = None) -> NodeRefused:
+    """What an answer says that is no list."""
+    told = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
+    wait_s = int(retry_after[:9]) if told and retry_after is not None else None
+    if not raw.lstrip().startswith(b"{"):
+        return NodeRefused(f"it answered with HTTP status {status}", status, None, wait_s)
+    try:
+        error = msgspec.json.decode(raw, type=_Answer).error
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        error = None
+    return NodeRefused(_NO_BATCH, status, error, wait_s)
 
 
 def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
     try:
         answers = msgspec.json.decode(raw, type=list[_Answer])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault("it answered with something that is no batch of answers") from error
-    sorted_answers: list[msgspec.Raw | RpcError] = [_NO_ANSWER] * len(calls)
+        if raw.lstrip().startswith(b"{"):
+            raise _refused(raw, 200) from error
+        raise NodeFault(_NO_BATCH) from error
+    sorted_answers: list[msgspec.Raw | RpcError] = [NO_ANSWER] * len(calls)
     seen: set[int] = set()
     for answer in answers:
         if not isinstance(answer.id, int) or not 0 <= answer.id < len(calls):
             continue
         if answer.id in seen:
             # Two answers to one call: neither is believed.
-            sorted_answers[answer.id] = _NO_ANSWER
+            sorted_answers[answer.id] = NO_ANSWER
             continue
         seen.add(answer.id)
         if answer.error is not None:
             sorted_answers[answer.id] = answer.error
         elif bytes(answer.result) not in (b"", b"null"):
             sorted_answers[answer.id] = answer.result
-    if all(answer is _NO_ANSWER for answer in sorted_answers):
+    if all(answer is NO_ANSWER for answer in sorted_answers):
         raise NodeFault("it answered none of the calls")
     return sorted_answers
 

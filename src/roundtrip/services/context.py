@@ -9,7 +9,7 @@ import asyncpg
 from roundtrip.chain.doctor import Finding
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Meter, Node
+from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
 
@@ -23,7 +23,7 @@ class Context:
 
     chain_id: int
     contracts: Contracts
-    node: Node
+    node: Asks
     heads: Heads
     policy: Policy
     pool: asyncpg.Pool

@@ -353,3 +353,46 @@ async def test_a_market_is_asked_anew_once_it_is_old(followed: Followed) -> None
     third = await followed.see(at=3)
     assert third.market.block_number == 3
     assert sum(asked[0] == "eth_call" for asked in followed.node.asked) == 2
+
+
+# --- several nodes at different heights --------------------------------------------------------------
+
+
+async def test_a_lower_head_is_not_taken_for_a_while_and_then_it_is() -> None:
+    followed = Followed(patience_s=2.0)
+    high = await followed.see(at=1_000)
+    followed.clock.now += 1.9
+    assert await followed.see(at=990) is high
+    followed.clock.now += 0.2
+    assert (await followed.see(at=995)).block.number == 995
+    assert followed.heads.last_number() == 1_000
+
+
+async def test_a_head_that_is_heard_of_again_is_kept_for_as_long_again() -> None:
+    followed = Followed(patience_s=2.0)
+    high = await followed.see(at=1_000)
+    for _ in range(5):
+        followed.clock.now += 1.5
+        assert await followed.see(at=1_000) is high
+        followed.clock.now += 1.5
+        assert await followed.see(at=999) is high
+
+
+async def test_a_lower_head_does_not_make_the_last_one_fresh() -> None:
+    followed = Followed(patience_s=60.0, stale_s=15.0)
+    await followed.see(at=1_000)
+    followed.clock.now += 15.1
+    await followed.see(at=999)
+    with pytest.raises(NodeFault):
+        followed.heads.current()
+
+
+async def test_another_block_of_the_same_number_is_taken_at_once() -> None:
+    followed = Followed(patience_s=2.0)
+    await followed.see(at=1_000)
+    assert (await followed.see(at=1_000, hash="0x" + "ee" * 32)).block.hash == "0x" + "ee" * 32
+
+
+async def test_with_one_node_a_lower_head_is_taken_at_once(followed: Followed) -> None:
+    await followed.see(at=1_000)
+    assert (await followed.see(at=999)).block.number == 999

@@ -20,6 +20,7 @@ from roundtrip.chain.rpc import (
     Meter,
     Node,
     NodeAnswerTooLarge,
+    NodeRefused,
     RpcCall,
     RpcError,
     hex_bytes,
@@ -36,8 +37,9 @@ CALLS = [RpcCall("eth_chainId", []), RpcCall("eth_call", [{"to": "0x1"}]), RpcCa
 class Response:
     """One answer, in pieces."""
 
-    def __init__(self, body: bytes, status: int) -> None:
+    def __init__(self, body: bytes, status: int, headers: dict[str, str]) -> None:
         self.status = status
+        self.headers = headers
         self.content = self
         self.closed = False
         self._body = body
@@ -61,8 +63,11 @@ class Response:
 class Session:
     """Answers every post with ``body``, or fails with ``fault``; keeps what was asked."""
 
-    def __init__(self, body: Any, status: int = 200, fault: Exception | None = None) -> None:
-        self.response = Response(body if isinstance(body, bytes) else msgspec.json.encode(body), status)
+    def __init__(self, body: Any, status: int = 200, fault: Exception | None = None, **headers: str) -> None:
+        encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        self.response = Response(
+            encoded, status, {name.replace("_", "-"): told for name, told in headers.items()}
+        )
         self.fault = fault
         self.asked: list[Any] = []
         self.options: dict[str, Any] = {}
@@ -180,6 +185,31 @@ async def test_an_answer_that_is_nested_without_end_is_the_nodes_fault() -> None
 async def test_a_status_of_failure_without_json_is_the_nodes_fault(status: int) -> None:
     with pytest.raises(NodeFault, match=str(status)):
         await answers_to(b"too many requests", status)
+
+
+@pytest.mark.parametrize(
+    ("told", "wait_s"),
+    [("7", 7), ("0", 0), ("9" * 40, 999_999_999), ("-1", None), ("1.5", None), ("soon", None), ("²", None)],
+)
+async def test_how_long_it_asks_to_be_left_alone_is_read(told: str, wait_s: int | None) -> None:
+    with pytest.raises(NodeRefused) as caught:
+        await node(Session(b"no", 429, retry_after=told)).batch(CALLS)
+    assert (caught.value.http_status, caught.value.node_retry_after_s) == (429, wait_s)
+    assert (caught.value.code, caught.value.status) == ("upstream", 502)
+
+
+@pytest.mark.parametrize("status", [200, 403, 413, 429, 500])
+async def test_one_error_for_all_of_a_batch_is_told(status: int) -> None:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch too large"}}
+    with pytest.raises(NodeRefused, match="no batch of answers") as caught:
+        await answers_to(body, status)
+    assert (caught.value.http_status, caught.value.error) == (status, RpcError(-32600, "batch too large"))
+
+
+async def test_an_object_that_is_no_error_refuses_all_the_same() -> None:
+    with pytest.raises(NodeRefused, match="no batch of answers") as caught:
+        await answers_to(b'{"error": 7', 500)
+    assert caught.value.error is None
 
 
 async def test_a_status_of_failure_with_answers_is_read() -> None:

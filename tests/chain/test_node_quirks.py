@@ -1,0 +1,262 @@
+"""What public nodes do, one by one: refusals, limits, lateness, and what is remembered of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.chain.rpc import Budget, Meter, RpcCall, RpcError, quantity
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.services.context import Context
+from support.nodes import MOST_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, said
+
+CHAIN = [RpcCall("eth_chainId", [])]
+
+
+@pytest.fixture
+async def two(rpc: SyncRpc) -> AsyncIterator[tuple[QuirkyNode, QuirkyNode]]:
+    async with pair(rpc.url) as found:
+        yield found
+
+
+async def test_retry_after_is_waited_out(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
+    now = [100.0]
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, clock=lambda: now[0]))
+    two[0].quirk = "429"
+    for _ in range(3):
+        await nodes.batch(CHAIN)
+    assert (len(two[0].sent), len(two[1].sent)) == (1, 3)
+    (state, _) = nodes.state()
+    assert (state.condition, state.why) == ("told to wait", "it answered with HTTP status 429")
+    now[0] += 29.9
+    await nodes.batch(CHAIN)
+    assert len(two[0].sent) == 1
+    two[0].quirk = None
+    now[0] += 0.2
+    await nodes.batch(CHAIN)
+    assert len(two[0].sent) == 2
+    assert nodes.state()[0].condition == "ok"
+
+
+async def test_an_error_that_speaks_of_a_limit_is_waited_out(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, clock=lambda: 100.0))
+    two[0].quirk = "limited"
+    for _ in range(3):
+        assert quantity((await nodes.batch(CHAIN))[0]) == 4663
+    assert len(two[0].sent) == 1
+    state, _ = nodes.state()
+    assert (state.condition, state.why) == ("told to wait", "it limits its calls")
+
+
+async def test_a_node_that_tells_no_chain_is_not_believed(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url))
+    two[0].quirk = "tells no chain"
+    await nodes.batch([RpcCall("eth_gasPrice", [])])
+    assert two[0].sent == two[1].sent == [["eth_gasPrice", "eth_chainId"]]
+    await nodes.batch([RpcCall("eth_gasPrice", [])])
+    assert two[1].sent[1:] == [["eth_gasPrice"]], "it has told, and is asked again only after a while"
+
+
+async def test_all_told_to_wait_is_upstream_and_nobody_is_asked(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=0.5))
+    two[0].quirk = two[1].quirk = "429"
+    for _ in range(3):
+        with pytest.raises(NodeFault, match="429"):
+            await nodes.batch(CHAIN)
+    assert (len(two[0].sent), len(two[1].sent)) == (1, 1)
+
+
+@pytest.mark.parametrize("quirk", ["413", "one error for a large batch", "one answer to a large batch"])
+async def test_a_large_batch_is_cut_and_the_size_remembered(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode], quirk: Quirk
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url))
+    two[0].quirk = quirk
+    answers = await nodes.batch(CHAIN * 70)
+    assert [quantity(answer) for answer in answers] == [4663] * 70
+    two[0].sent.clear()
+    meter = Meter()
+    await nodes.batch(CHAIN * 70, meter)
+    assert [len(one) for one in two[0].sent] == [17, 17, 17, 17, 2]
+    assert (meter.trips, meter.calls) == (1, 70)
+    assert nodes.state()[0].calls_a_request == 17 <= MOST_CALLS
+
+
+async def test_what_a_node_lacks_is_remembered_and_the_rest_still_asked_of_it(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built
+) -> None:
+    several = over(ctx, two[0].url, two[1].url)
+    two[0].quirk = "no eth_simulateV1"
+    await several.heads.refresh()
+    await said(several, built.tokens["plain"])
+    two[0].sent.clear()
+    await said(several, built.tokens["plain"])
+    assert not any("eth_simulateV1" in methods for methods in two[0].sent)
+    assert nodes_of(several).state()[0].lacks == ("eth_simulateV1",)
+    await nodes_of(several).batch(CHAIN)
+    assert two[0].sent == [["eth_chainId"]]
+
+
+async def test_a_node_of_another_chain_is_out(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built
+) -> None:
+    several = over(ctx, two[0].url, two[1].url)
+    two[0].quirk = "wrong chain id"
+    await several.heads.refresh()
+    await said(several, built.tokens["plain"])
+    assert len(two[0].sent) == 1
+    state, _ = nodes_of(several).state()
+    assert (state.condition, state.why) == ("another chain", "it is of chain 1, not 4663")
+
+
+async def test_alone_a_node_of_another_chain_is_upstream(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    several = over(ctx, two[0].url, timeout_s=0.5)
+    two[0].quirk = "wrong chain id"
+    for _ in range(2):
+        with pytest.raises(NodeFault, match="of chain 1, not 4663"):
+            await several.heads.refresh()
+
+
+async def test_logs_of_a_node_that_is_behind_are_not_taken_for_all(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode], rpc: SyncRpc
+) -> None:
+    """It answers with what it has, and does not say that there is more."""
+    head = int(rpc.call("eth_blockNumber"), 16)
+    wanted = {"fromBlock": hex(head), "toBlock": hex(head + 1)}
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url))
+    (answer,) = await nodes.batch([RpcCall("eth_getLogs", [wanted])])
+    assert isinstance(answer, RpcError)
+    rpc.call("evm_mine")
+    (answer,) = await nodes.batch([RpcCall("eth_getLogs", [wanted])])
+    assert not isinstance(answer, RpcError)
+
+
+async def test_a_revert_is_asked_of_nobody_else(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url))
+    quoter = {"to": built.contracts["swapRouter02"], "data": "0xdeadbeef"}
+    (answer,) = await nodes.batch([RpcCall("eth_call", [quoter, "latest"])])
+    assert isinstance(answer, RpcError)
+    assert two[1].sent == []
+
+
+# --- hedging ---------------------------------------------------------------------------------------
+
+
+async def test_a_late_answer_is_asked_of_the_next_and_the_first_one_counts(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=60.0))
+    for _ in range(10):
+        await nodes.batch(CHAIN)
+    two[0].quirk = "hangs"
+    meter = Meter()
+    # Without a hedge it would wait for half a minute, and this test would be ended.
+    async with asyncio.timeout(20):
+        (answer,) = await nodes.batch(CHAIN, meter)
+    assert quantity(answer) == 4663
+    assert (meter.trips, meter.calls, len(two[1].sent)) == (1, 2, 1)
+
+
+async def test_without_an_allowance_a_late_answer_is_waited_for(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=60.0))
+    for _ in range(10):
+        await nodes.batch(CHAIN)
+    nodes.hedging.tenths = 0
+    two[0].stalls = lambda _: 0.3
+    await nodes.batch(CHAIN)
+    assert two[1].sent == []
+
+
+async def test_a_node_that_hangs_is_found_out(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=8.0))
+    for _ in range(30):
+        await nodes.batch(CHAIN)
+    two[0].quirk = "hangs"
+    async with asyncio.timeout(30):
+        for _ in range(3):
+            await nodes.batch(CHAIN)
+    assert nodes.state()[0].condition == "resting"
+    two[0].sent.clear()
+    await nodes.batch(CHAIN)
+    assert two[0].sent == []
+
+
+async def test_a_caller_who_goes_away_blames_nobody(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url))
+    two[0].quirk = two[1].quirk = "hangs"
+    for turn in range(1, 5):
+        task = asyncio.create_task(nodes.batch(CHAIN))
+        while len(two[0].sent) < turn:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert [state.condition for state in nodes.state()] == ["ok", "ok"]
+    assert [endpoint.under_way for endpoint in nodes.endpoints] == [0, 0]
+
+
+# --- limits ----------------------------------------------------------------------------------------
+
+
+async def test_what_one_has_no_room_for_goes_to_the_next(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode], built: Built
+) -> None:
+    several = over(ctx, NodeUrl(two[0].url, calls_per_day=20), two[1].url)
+    await several.heads.refresh()
+    assert (await said(several, built.tokens["plain"]))[0] == "ok"
+    assert sum(len(one) for one in two[0].sent) <= 20
+    assert nodes_of(several).endpoints[0].budget.spent <= 20
+
+
+async def test_budget_spent_only_when_all_are(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
+    limited = [NodeUrl(one.url, calls_per_day=3) for one in two]
+    nodes = nodes_of(over(ctx, *limited))
+    for _ in range(6):
+        await nodes.batch(CHAIN)
+    with pytest.raises(ServiceFull) as caught:
+        await nodes.batch(CHAIN)
+    assert caught.value.code == "budget_spent"
+    assert [state.condition for state in nodes.state()] == ["budget spent"] * 2
+    assert [len(one.sent) for one in two] == [3, 3]
+
+
+async def test_the_shared_budget_is_of_all(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, budget=Budget(2)))
+    await nodes.batch(CHAIN * 2)
+    with pytest.raises(ServiceFull):
+        await nodes.batch(CHAIN)
+    await nodes.batch(CHAIN, budgeted=False)
+
+
+async def test_a_limit_of_calls_a_second_is_waited_for(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, NodeUrl(two[0].url, calls_per_second=200)))
+    loop = asyncio.get_running_loop()
+    started_s = loop.time()
+    for _ in range(2):
+        await nodes.batch(CHAIN * 220)
+    # 400 at once, and the other 40 at 200 a second.
+    assert loop.time() - started_s >= 0.19
+
+
+async def test_requests_at_once_share_the_limit(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:
+    limited = NodeUrl(two[0].url, calls_per_second=10)
+    nodes = nodes_of(over(ctx, limited, two[1].url, clock=lambda: 5.0))
+    await nodes.batches([CHAIN * 8] * 4, Meter())
+    assert (len(two[0].sent), len(two[1].sent)) == (2, 2)

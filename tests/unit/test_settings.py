@@ -1,0 +1,63 @@
+"""Nodes as they are set: one url, several, limits; and that nothing of a url is told."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from roundtrip.assembly import node_urls
+from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.networks import ROBINHOOD
+from roundtrip.settings import Settings
+
+SECRET = "s3cr3t"
+ONE, OTHER = f"https://one.test/{SECRET}", f"https://other.test/{SECRET}"
+
+
+def read(monkeypatch: pytest.MonkeyPatch, **given: Any) -> Settings:
+    for name, value in given.items():
+        told = value if isinstance(value, str) else json.dumps(value)
+        monkeypatch.setenv(f"ROUNDTRIP_{name.upper()}", told)
+    return Settings()
+
+
+def test_urls_may_stand_plainly_or_with_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = {"url": OTHER, "callsPerSecond": 2.5, "callsPerDay": 1000, "callsARequest": 20}
+    settings = read(monkeypatch, rpc_urls=[ONE, limited])
+    assert node_urls(settings, ROBINHOOD) == (NodeUrl(ONE), NodeUrl(OTHER, 2.5, 1000, 20))
+
+
+def test_one_url_is_one_node_without_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    (one,) = node_urls(read(monkeypatch, rpc_url=ONE), ROBINHOOD)
+    assert (one.url, one.limited()) == (ONE, False)
+
+
+def test_where_none_is_set_the_networks_own_are_asked_modestly() -> None:
+    found = node_urls(Settings(), ROBINHOOD)
+    assert [one.url for one in found] == [ROBINHOOD.rpc_url, *ROBINHOOD.more_rpc_urls]
+    assert all(0 < one.calls_per_second <= 50 for one in found)
+    assert len({one.url for one in found}) == len(found) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rpc_url": ONE, "rpc_urls": [OTHER]},
+        {"rpc_urls": [{"url": ONE, "callsPerSecond": -1}]},
+        {"rpc_urls": [{"url": ONE, "callsPerMinute": 1}]},
+        {"rpc_urls": [{"callsPerDay": 1, "key": SECRET}]},
+        {"rpc_urls": [f"ws://one.test/{SECRET}"]},
+        {"rpc_urls": [7, SECRET]},
+        {"rpc_urls": {"url": ONE}},
+        {"rpc_urls": ONE},
+        {"rpc_urls": f"{ONE},{OTHER}"},
+    ],
+)
+def test_what_is_wrong_is_refused_and_no_url_is_told(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises((ValidationError, SettingsError)) as caught:
+        read(monkeypatch, **wrong)
+    assert SECRET not in str(caught.value)
