@@ -139,9 +139,8 @@ async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
 async def test_what_runs_beside_the_service_asks_nothing_heavy(ctx: Context, faulty: FaultyNode) -> None:
     light = await examine(replace(patient(ctx, faulty.url), thorough=False))
     names = {row.what for row in light}
-    assert names == {look.what for look in LOOKS if not look.heavy and look.what != "nodes"} | {
-        "NUMBER inside"
-    }
+    looked_at = {look.what for look in LOOKS if not look.heavy and look.what != "nodes"}
+    assert names == looked_at | {"NUMBER inside"}
 
 
 async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
