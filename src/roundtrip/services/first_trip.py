@@ -20,6 +20,7 @@ from roundtrip.domain.evidence import (
     Size,
     TokenFacts,
 )
+from roundtrip.domain.types import Address
 
 from .run import Run, Tried
 
@@ -31,11 +32,13 @@ _BUYS: tuple[tuple[Size, int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """What trip 1 told."""
+    """What trip 1 told. ``implementation`` is asked for deep checks only: whose code runs behind ``code``."""
 
     facts: TokenFacts
     launch: Launch | Missing | None
     venues: list[Tried]
+    code: bytes | Missing = b""
+    implementation: Address | Missing | None = None
 
 
 async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
@@ -51,6 +54,7 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
         run.request(facts_plan),
         run.request(pay_out_plan),
         *([] if curve is None else [facts.snipe_call(curve, reader, block)]),
+        *([facts.implementation_call(run.token, block)] if run.deep else []),
     ]
     buys = [(place, size, env) for place in places for size, env in _BUYS]
     plans = [_buy_plan(run, *buy) for buy in buys]
@@ -71,7 +75,9 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
         absent = not isinstance(pool, Missing) and not pool.exists
         reason = None if absent else outcomes.read_told(said, f"pay-out-{number}")
         venues.append(Tried(place, pool, () if absent else tuple(made[place]), reason))
-    return First(facts.read_token_facts(told, answers[1], answers[2]), launch, venues)
+    code = facts.read_code(answers[1])
+    behind = facts.read_implementation(code, answers[-1]) if run.deep else None
+    return First(facts.read_token_facts(told, answers[1], answers[2]), launch, venues, code, behind)
 
 
 async def scouted(run: Run, places: tuple[Place, ...]) -> tuple[tuple[Place, ...], int]:

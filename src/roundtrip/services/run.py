@@ -29,7 +29,7 @@ TOO_MUCH = "its answer is too large to read"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One check."""
+    """One check. ``deep``: it is also asked what could change it."""
 
     ctx: Context
     head: Head
@@ -37,6 +37,7 @@ class Run:
     setting: Setting
     environments: tuple[Environment, ...]
     meter: Meter
+    deep: bool = False
 
     def request(self, plan: Plan) -> RpcCall:
         """The plan as a call on the pinned block."""
