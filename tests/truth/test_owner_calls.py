@@ -1,44 +1,271 @@
-"""What an owner could change, against owners who really do it and wallets who really sell then."""
+"""What a deep check says an owner could change, against owners who really do it and wallets who really sell
+then."""
+
+from dataclasses import dataclass, replace
 
 import pytest
 
 from conftest import PROJECT
+from roundtrip.chain.owner_plans import STAND_IN_CODE
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata, put_token
+from roundtrip.devnet.deploy import Deployer, calldata, put_token, v3_pool
+from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.evidence import Evidence, OwnerCall, OwnerCalls, Refused
+from roundtrip.domain.flags import Judged, raised
+from roundtrip.domain.owner_calls import change, lost_bps
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.third_trip import gather_deep
+from support.wallet import Fill, Place, Wallet
 from truth.test_zoo import V4, Animal
 
-CASES = (
-    Animal("pausable_owner"), Animal("blacklist_admin"), Animal("fee_admin"), Animal("fee_admin", pools=V4),
-    Animal("pull_owner"), Animal("mintable"), Animal("../tokens/paused"), Animal("max_wallet", (100,)),
-    Animal("owner_max_tx"), Animal("owner_sell_tax"), Animal("owner_sell_tax", pools=V4), Animal("owner_cooldown"),
-    Animal("owner_close"), Animal("owner_close", calls=(("renounceOwnership()", ()),)), Animal("owner_unguessable"),
-    Animal("owner_password"), Animal("owner_harmless"), Animal("owner_harmless", pools=V4), Animal("../tokens/plain"), Animal("whitelist_sell"),
-)
+PROBE_WEI = 10**17
+RENOUNCED = (("renounceOwnership()", ()),)
 
-@pytest.mark.parametrize("animal", CASES, ids=lambda a: f"{a.source}{a.pools[0].version}")
-async def test_it(ctx: Context, rpc: SyncRpc, built: Built, animal: Animal) -> None:
-    import time
+
+@dataclass(frozen=True)
+class Case:
+    """A token, what one may read of it, and the end of the text of its deep check."""
+
+    line: str
+    animal: Animal
+    says: str
+
+    def row(self) -> str:
+        """As the published table has it."""
+        pool = "v4" if self.animal.pools == V4 else "v3"
+        return f"| {self.line} | {pool} | {self.says or 'nothing more'} |"
+
+
+CASES = (
+    Case(
+        "a switch for sales", Animal("pausable_owner"),
+        "Its owner could stop selling with setSelling(bool).",
+    ),
+    Case("a pause of everything", Animal("../tokens/paused"), "Its owner could stop selling with pause()."),
+    Case(
+        "an end of trading, for ever", Animal("owner_close"),
+        "Its owner could stop selling with closeTrading().",
+    ),
+    Case(
+        "a list of wallets that cannot sell", Animal("blacklist_admin"),
+        "Its owner could stop selling with setBlacklist(address,bool).",
+    ),
+    Case(
+        "a fee without a bound", Animal("fee_admin"),
+        "Its owner could stop selling with setFee(uint256).",
+    ),
+    Case(
+        "a fee without a bound", Animal("fee_admin", pools=V4),
+        "Its owner could stop selling with setFee(uint256).",
+    ),
+    Case(
+        "a tax on sales, at most 99 %", Animal("owner_sell_tax"),
+        "Its owner could stop selling with setSellTax(uint256).",
+    ),
+    Case(
+        "a tax on sales, at most 99 %", Animal("owner_sell_tax", pools=V4),
+        "Its owner could raise the loss to 99.01 % with setSellTax(uint256).",
+    ),
+    Case(
+        "a ceiling on what sells at once", Animal("owner_max_tx"),
+        "Its owner could stop selling with setMaxTx(uint256).",
+    ),
+    Case(
+        "a wait before the sale", Animal("owner_cooldown"),
+        "Its owner could stop selling with setCooldown(uint256).",
+    ),
+    Case(
+        "taking anybody's tokens", Animal("pull_owner"),
+        "Its owner could stop selling with seize(address,uint256).",
+    ),
+    Case(
+        "a function whose name says nothing", Animal("owner_unguessable"),
+        "Its owner could stop selling with 0xd7b492fb(uint256).",
+    ),
+    Case(
+        "a stop that takes a secret number", Animal("owner_password"),
+        "1 function took none of the values tried.",
+    ),
+    Case(
+        "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless"),
+        "None of 5 functions called as its owner stopped the sell.",
+    ),
+    Case(
+        "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless", pools=V4),
+        "None of 5 functions called as its owner stopped the sell.",
+    ),
+    Case(
+        "no harm: makes tokens", Animal("mintable"),
+        "None of 1 function called as its owner stopped the sell.",
+    ),
+    Case(
+        "an owner without functions", Animal("max_wallet", (100,)),
+        "No function was found by which its owner could change anything.",
+    ),
+    Case("an end of trading, and the owner has renounced", Animal("owner_close", calls=RENOUNCED), ""),
+    Case("no owner", Animal("../tokens/plain"), ""),
+    Case("no owner", Animal("../tokens/plain", pools=V4), ""),
+    Case("cannot be sold as it is", Animal("whitelist_sell"), ""),
+)  # fmt: skip
+
+
+def test_the_published_table_is_this_one() -> None:
+    page = (PROJECT / "docs" / "verdicts.md").read_text()
+    missing = [case.row() for case in CASES if case.row() not in page]
+    assert missing == []
+
+
+def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:
+    named = [case for case in CASES if case.says.startswith("Its owner could")]
+    assert len(named) == 12
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.animal.source}v{c.animal.pools[0].version}")
+async def test_what_is_named_really_happens_and_what_is_not_does_not(
+    ctx: Context, rpc: SyncRpc, built: Built, case: Case
+) -> None:
+    animal, deployer = case.animal, Deployer(rpc, rpc.call("eth_accounts")[0])
     story = animal.story()
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
-    token = put_token(deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source))
+    code = compile_contract(PROJECT / "contracts" / story.source)
+    token = put_token(deployer, built.contracts, story, code)
     for signature, values in animal.calls:
         deployer.send(token, calldata(signature, *values))
     deployer.settle()
     await ctx.heads.refresh()
     meter = Meter()
-    t = time.perf_counter()
     evidence = await gather_deep(ctx, Address(token), meter)
-    t = time.perf_counter() - t
-    print(story.source, f"{t*1000:.0f} ms", meter, judge(evidence, POLICY).verdict)
-    k = evidence.owner_calls
-    if hasattr(k, "tried"):
-        for c in k.tried: print("    ", c.function, "|", c.passed, "|", len(c.calls), str(c.outcome)[:100])
-    else: print(k)
+    plain = replace(evidence, owner_calls=None)
+    before, after = judge(plain, POLICY).verdict, judge(evidence, POLICY).verdict
+    assert (after.code, after.level) == (before.code, before.level)
+    assert after.text == f"{before.text} {case.says}".rstrip()
+    assert (evidence.owner_calls is None) == (case.says == "")
+    assert meter.trips == (2 if case.says in ("", _NO_FUNCTION) else 3)
+    if isinstance(evidence.owner_calls, OwnerCalls):
+        assert "owner_active" in raised(Judged(evidence, judge(evidence, POLICY), POLICY))
+        for call in evidence.owner_calls.tried:
+            _as_it_really_is(rpc, built, deployer, token, animal.pools[0], call)
+
+
+_NO_FUNCTION = "No function was found by which its owner could change anything."
+
+
+def _as_it_really_is(
+    rpc: SyncRpc, built: Built, deployer: Deployer, token: str, pool: PoolPlan, call: OwnerCall
+) -> None:
+    """The same buy, the owner's calls, and the sell, each a real transaction."""
+    assert call.sender == deployer.account.lower()
+    if call.outcome is None:
+        return
+    snapshot = rpc.call("evm_snapshot")
+    fill = _sold_after(rpc, built, deployer, token, pool, call)
+    assert rpc.call("evm_revert", snapshot)
+    said = lost_bps(call.outcome)
+    if said is None:
+        refused = isinstance(call.outcome, Refused)
+        assert fill.ok is not refused or fill.back_raw == 0, call
+        return
+    assert isinstance(said, int)
+    assert fill.ok, call
+    met = round(10_000 * (PROBE_WEI - fill.back_raw) / PROBE_WEI)
+    assert abs(met - said) <= 1, (call, met, said)
+
+
+def _sold_after(
+    rpc: SyncRpc, built: Built, deployer: Deployer, token: str, pool: PoolPlan, call: OwnerCall
+) -> Fill:
+    """What a real wallet's sell comes to when the owner has made the calls that were taken."""
+    wallet = Wallet(rpc, built.contracts, f"owned {token}")
+    bought = wallet.buy(token, pool.quote, pool.fee_pips, PROBE_WEI, pool.version)
+    assert bought
+    meant = {call.buyer: wallet.address}
+    if call.stand_in is not None:
+        meant[call.stand_in] = deployer.create(_creation(STAND_IN_CODE[2:]))
+    for data in call.calls:
+        for simulated, real in meant.items():
+            data = data.replace(simulated[2:], real[2:].lower())
+        deployer.receipt(deployer.send(token, data))
+    now_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    rpc.call("evm_setNextBlockTimestamp", now_s + 13)
+    rpc.call("evm_mine")
+    place = Place(pool.quote, pool.fee_pips, pool.version)
+    *approvals, swap = wallet.sell_steps(token, place, bought)
+    for step in approvals:
+        wallet.send(step.to, step.data)
+    before_wei = wallet.eth()
+    done = wallet.send(swap.to, swap.data)
+    return Fill(done.ok, back_raw=wallet.eth() - before_wei + done.gas_wei)
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """A token whose functions lie in another contract."""
+
+    token: str
+    evidence: Evidence
+
+
+async def _behind(ctx: Context, rpc: SyncRpc, built: Built, admin: bool) -> _Behind:
+    """Behind an EIP-1967 proxy with an admin, or in an EIP-1167 clone."""
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    zoo, supply = PROJECT / "contracts" / "zoo", SUPPLY_TOKENS * 10**18
+    logic = deployer.create(compile_contract(zoo / "owned_implementation.vy"))
+    if admin:
+        story = Animal("proxy", (int(logic, 16),)).story()
+        token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
+    else:
+        runtime = f"363d3d373d3d3d363d73{logic[2:]}5af43d82803e903d91602b57fd5bf3"
+        token = deployer.create(_creation(runtime))
+        fill = "initialize(string,string,uint256,address)"
+        deployer.send(token, calldata(fill, "Clone", "CLN", supply, deployer.account))
+        manager = built.contracts["v3PositionManager"]
+        deployer.send(token, calldata("approve(address,uint256)", manager, 2**256 - 1))
+        amounts = {token.lower(): supply // 2, built.contracts["weth"]: 20 * 10**18}
+        v3_pool(deployer, built.contracts, amounts, 3000, fill=True)
+    deployer.settle()
+    await ctx.heads.refresh()
+    return _Behind(token.lower(), await gather_deep(ctx, Address(token.lower()), Meter()))
+
+
+def _creation(runtime: str) -> str:
+    """Code that returns the runtime code behind it."""
+    size = f"{len(runtime) // 2:02x}"
+    return f"0x60{size}600c60003960{size}6000f3{runtime}"
+
+
+@pytest.mark.parametrize("admin", [True, False], ids=["proxy", "clone"])
+async def test_functions_behind_a_proxy_are_called_through_it(
+    ctx: Context, rpc: SyncRpc, built: Built, admin: bool
+) -> None:
+    made = await _behind(ctx, rpc, built, admin)
+    known, deployer = made.evidence.owner_calls, Deployer(rpc, rpc.call("eth_accounts")[0])
+    assert isinstance(known, OwnerCalls)
+    found = change(known, POLICY)
+    assert found is not None
+    assert (found.call.function, found.call.by, found.loss_bps) == ("setPaused(bool)", "owner", None)
+    upgrades = [call for call in known.tried if call.function == "upgradeTo(address)"]
+    assert [call.by for call in upgrades] == (["proxy admin"] if admin else [])
+    assert all(lost_bps(call.outcome) is None for call in upgrades if call.outcome is not None)
+    for call in known.tried:
+        _as_it_really_is(rpc, built, deployer, made.token, PoolPlan(), call)
+
+
+async def test_a_proxy_without_an_owner_is_its_admins(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    zoo = PROJECT / "contracts" / "zoo"
+    honest = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
+    story = Animal("proxy", (int(honest, 16),)).story()
+    token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
+    deployer.settle()
+    await ctx.heads.refresh()
+    evidence = await gather_deep(ctx, Address(token), Meter())
+    text = judge(evidence, POLICY).verdict.text
+    assert text.endswith("Its proxy admin could stop selling with upgradeTo(address).")
+    assert isinstance(evidence.owner_calls, OwnerCalls)
+    for call in evidence.owner_calls.tried:
+        _as_it_really_is(rpc, built, deployer, token, PoolPlan(), call)

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import evmole
 
+from .code_paths import changing
 from .known_setters import HOLDERS, KNOWN, UPGRADES, Manner
 
 MOST_READ = 100
@@ -88,24 +89,24 @@ class _Own:
 
 @lru_cache(maxsize=128)
 def _of_code(code: bytes) -> _Own:
-    """Tokens often share their code, and reading it takes tens of milliseconds."""
+    """Tokens often share their code, and reading it takes milliseconds."""
     if len(code) > _MOST_CODE_BYTES:
         return _Own((), frozenset({"0x"}))
     told = evmole.contract_info(code, selectors=True).functions or []
+    arguments: dict[str, str | None] = {}
+    writes = changing(code, [one.bytecode_offset for one in told])
     if len(told) <= MOST_READ:
-        told = (
-            evmole.contract_info(code, selectors=True, arguments=True, state_mutability=True).functions or []
-        )
-    found = [_setter("0x" + one.selector, one.arguments) for one in told if not _reads(one)]
+        read = evmole.contract_info(code, selectors=True, arguments=True).functions or []
+        arguments = {one.selector: one.arguments for one in read}
+    found = [
+        _setter("0x" + one.selector, arguments.get(one.selector))
+        for one in told
+        if one.bytecode_offset in writes
+    ]
     # A proxy may look at its upgrade's selector outside of what tells its functions apart.
-    besides = [s for s in sorted(UPGRADES) if b"\x63" + bytes.fromhex(s[2:]) in code]
-    found += [_setter(one, None) for one in besides]
+    found += [_setter(one, None) for one in sorted(UPGRADES) if b"\x63" + bytes.fromhex(one[2:]) in code]
     setters = tuple(one for one in found if isinstance(one, Setter))
     return _Own(setters, frozenset(one for one in found if isinstance(one, str) and one not in HOLDERS))
-
-
-def _reads(told: evmole.Function) -> bool:
-    return "0x" + told.selector not in KNOWN and told.state_mutability in ("view", "pure")
 
 
 def _setter(selector: str, arguments: str | None) -> Setter | str:

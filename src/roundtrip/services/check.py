@@ -9,6 +9,7 @@ from roundtrip.domain import canonical
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.evidence import Curve, Evidence, Launch
 from roundtrip.domain.owner_calls import node_kept_back
+from roundtrip.domain.policy import Policy
 from roundtrip.domain.sentences import snipe_left_s
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.store import evidence as evidence_store
@@ -31,19 +32,19 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     now_s = ctx.now_s()
     await _keep(ctx, evidence, judgement, now_s)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
-    most_ms = ctx.policy.deep_ttl_ms if deep else ctx.policy.answer_ttl_ms
-    if node_fault or node_kept_back(evidence.owner_calls):
-        most_ms = ctx.policy.node_fault_ttl_ms
     return Answered(
         present(evidence, judgement, ctx.policy, now_s),
-        ttl_ms=_ttl_ms(evidence, most_ms),
+        ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, deep),
         counted=not node_fault,
         meter=meter,
     )
 
 
-def _ttl_ms(evidence: Evidence, most_ms: int) -> int:
+def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = False) -> int:
     """How long the answer is shared: no longer than the tax it speaks of lasts."""
+    most_ms = policy.deep_ttl_ms if deep else policy.answer_ttl_ms
+    if node_fault or node_kept_back(evidence.owner_calls):
+        most_ms = policy.node_fault_ttl_ms
     launch = evidence.launch
     state = launch.curve_state if isinstance(launch, Launch) else None
     if not isinstance(state, Curve) or state.snipe_bps == 0:

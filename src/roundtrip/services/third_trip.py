@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from roundtrip.chain import facts, legs, owner_plans, setters
-from roundtrip.chain.owner_plans import Actor, Planned, Sell
+from roundtrip.chain.owner_plans import Actor, By, Planned, Sell
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge
 from roundtrip.chain.simulate import Results
 from roundtrip.domain.errors import NodeFault
@@ -64,6 +64,9 @@ async def third_trip(first: Opened, evidence: Evidence, behind: bytes | Missing)
     assert isinstance(behind, bytes)
     assert isinstance(sell, Sell)
     found = setters.find(code, behind)
+    if not found.setters:
+        control = next(c.outcome for c in evidence.venues[best].cells if c.probe == sell.probe)
+        return replace(evidence, owner_calls=OwnerCalls(best, control, (), found.unread))
     return replace(evidence, owner_calls=await _tried(first.run, best, sell, found, actors))
 
 
@@ -80,10 +83,11 @@ def _actors(run: Run, evidence: Evidence, best: int) -> _Actors | Missing | None
     contracts."""
     told, venue = evidence.facts, evidence.venues[best].venue
     nobody = BURN_ADDRESSES | run.ctx.contracts.known() | {run.token, venue.pool, venue.hook}
-    by_owner, by_admin = (
-        Actor(by, one) if isinstance(one, str) and one not in nobody else None
-        for by, one in (("owner", told.owner), ("proxy admin", told.proxy_admin))
-    )
+
+    def actor(by: By, one: Address | Missing | None) -> Actor | None:
+        return Actor(by, one) if isinstance(one, str) and one not in nobody else None
+
+    by_owner, by_admin = actor("owner", told.owner), actor("proxy admin", told.proxy_admin)
     owner, upgrader = by_owner or by_admin, by_admin or by_owner
     if owner is not None and upgrader is not None:
         return _Actors(owner, upgrader)
