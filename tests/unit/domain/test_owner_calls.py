@@ -10,7 +10,7 @@ from roundtrip.domain.evidence import CellOutcome, Missing, OwnerCall, OwnerCall
 from roundtrip.domain.owner_calls import change, lost_bps, owner_sentence
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.verdict import judge
-from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, NO_MONEY, evidence, refused_cells, sold, venue
+from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, evidence, refused_cells, sold, venue
 from unit.domain.owners import call
 
 STOPPED = Refused("sell", "paused", 1)
@@ -137,4 +137,3 @@ def test_the_owners_calls_make_no_verdict_unproven() -> None:
     assert judge(replace(evidence(venue()), owner_calls=NODE), POLICY).verdict.level == "ok"
     trap = replace(evidence(venue(refused_cells())), owner_calls=NODE)
     assert judge(trap, POLICY).verdict.code == "cannot_sell"
-    assert NO_MONEY.step == "sell"
