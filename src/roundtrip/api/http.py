@@ -72,7 +72,7 @@ class Endpoint:
         except RoundtripError as error:
             await send_reply(error_reply(error), send, cors)
             return
-        query = QueryParams(scope["query_string"])
+        query = QueryParams(scope.get("query_string", b""))
         await send_reply(await self.dispatch.run(self.operation, raw, caller, query), send, cors)
 
     async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:

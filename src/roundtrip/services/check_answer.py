@@ -32,7 +32,7 @@ AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 
 class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which token, and whether it is also asked what its owner could change."""
+    """Which token."""
 
     address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address.")]
     deep: Annotated[
