@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from conftest import PROJECT
+from roundtrip.chain.facts import IMPLEMENTATION_SLOT
 from roundtrip.chain.owner_plans import STAND_IN_CODE
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token, v3_pool
 from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.wire import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.evidence import Evidence, OwnerCall, OwnerCalls, Refused
 from roundtrip.domain.flags import Judged, raised
@@ -73,6 +74,14 @@ CASES = (
         "Its owner could raise the loss to 99.01 % with setSellTax(uint256).",
     ),
     Case(
+        "taxes on purchases and sales without a bound", Animal("tax_by_direction", (500, 0)),
+        "Its owner could stop selling with setTaxes(uint256,uint256).",
+    ),
+    Case(
+        "taxes on purchases and sales without a bound", Animal("tax_by_direction", (300, 700), V4),
+        "Its owner could stop selling with setTaxes(uint256,uint256).",
+    ),
+    Case(
         "a ceiling on what sells at once", Animal("owner_max_tx"),
         "Its owner could stop selling with setMaxTx(uint256).",
     ),
@@ -102,11 +111,11 @@ CASES = (
     ),
     Case(
         "no harm: makes tokens", Animal("mintable"),
-        "None of 1 function called as its owner stopped the sell.",
+        "The one function called as its owner did not stop the sell.",
     ),
     Case(
         "an owner without functions", Animal("max_wallet", (100,)),
-        "No function was found by which its owner could change anything.",
+        "No function of its owner's was found to try.",
     ),
     Case("an end of trading, and the owner has renounced", Animal("owner_close", calls=RENOUNCED), ""),
     Case("no owner", Animal("../tokens/plain"), ""),
@@ -123,7 +132,7 @@ def test_the_published_table_is_this_one() -> None:
 
 def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:
     named = [case for case in CASES if case.says.startswith("Its owner could")]
-    assert len(named) == 12
+    assert len(named) == 14
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.animal.source}v{c.animal.pools[0].version}")
@@ -152,7 +161,7 @@ async def test_what_is_named_really_happens_and_what_is_not_does_not(
             _as_it_really_is(rpc, built, deployer, token, animal.pools[0], call)
 
 
-_NO_FUNCTION = "No function was found by which its owner could change anything."
+_NO_FUNCTION = "No function of its owner's was found to try."
 
 
 def _as_it_really_is(
@@ -200,6 +209,17 @@ def _sold_after(
     before_wei = wallet.eth()
     done = wallet.send(swap.to, swap.data)
     return Fill(done.ok, back_raw=wallet.eth() - before_wei + done.gas_wei)
+
+
+def test_what_upgrades_are_made_to_passes_for_an_implementation_and_answers_nothing(rpc: SyncRpc) -> None:
+    """Contracts that upgrade themselves ask proxiableUUID() first (EIP-1822)."""
+    at = "0x" + "5a" * 20
+    rpc.call("anvil_setCode", at, STAND_IN_CODE)
+    told = rpc.call("eth_call", {"to": at, "data": calldata("proxiableUUID()")}, "latest")
+    assert told == IMPLEMENTATION_SLOT
+    for asked in ("0x", calldata("balanceOf(address)", at), calldata("totalSupply()")):
+        with pytest.raises(RpcFailure, match="revert"):
+            rpc.call("eth_call", {"to": at, "data": asked}, "latest")
 
 
 @dataclass(frozen=True)

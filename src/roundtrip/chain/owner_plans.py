@@ -19,7 +19,7 @@ from .simulate import Plan, PlannedBlock, Results, Step
 
 By = Literal["owner", "proxy admin"]
 
-STAND_IN_CODE = "0x60003560e01c6352d1902d14601457600080fd5b7f" + IMPLEMENTATION_SLOT[2:] + "60005260206000f3"
+STAND_IN_CODE = "0x60003560e01c6352d1902d14601357600080fd5b7f" + IMPLEMENTATION_SLOT[2:] + "60005260206000f3"
 """Reverts, but to proxiableUUID(), which upgrades ask (EIP-1822): any owner can deploy the like."""
 
 _OWNER_WEI = 100 * WEI_PER_ETH

@@ -100,7 +100,9 @@ def _nothing(known: OwnerCalls) -> str:
     called, refused = taken - unknown, functions - taken
     parts = []
     if called:
-        parts.append(f"None of {_counted(called)} called as its owner stopped the sell")
+        one = len(called) == 1
+        which = "The one function" if one else f"None of {_counted(called)}"
+        parts.append(f"{which} called as its owner {'did not stop' if one else 'stopped'} the sell")
     if unknown:
         parts.append(f"what {_counted(unknown)} would do was not found out")
     if refused:
@@ -108,7 +110,7 @@ def _nothing(known: OwnerCalls) -> str:
     if known.left_out:
         parts.append(f"{_functions(known.left_out)} {'was' if known.left_out == 1 else 'were'} not tried")
     if not parts:
-        return "No function was found by which its owner could change anything."
+        return "No function of its owner's was found to try."
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 

@@ -70,12 +70,12 @@ def test_where_none_stops_it_the_dearest_is_named() -> None:
 
 def test_the_line_of_a_dear_sell_is_the_policys() -> None:
     line = POLICY.danger_loss_bps
-    assert "None of 1 function called" in says(call(sold(line - 1)))
+    assert "The one function called" in says(call(sold(line - 1)))
     assert "raise the loss to 50.00 %" in says(call(sold(line)))
 
 
 def test_what_was_as_dear_before_is_not_the_owners_doing() -> None:
-    assert "None of 1 function" in says(call(sold(9000)), control=sold(6000))
+    assert "The one function" in says(call(sold(9000)), control=sold(6000))
     assert "stop selling" in says(call(STOPPED), control=sold(6000))
 
 
@@ -87,10 +87,10 @@ def test_nothing_is_named_where_it_does_not_sell_without_a_call(control: CellOut
 
 def test_what_was_not_found_out_never_counts_as_none() -> None:
     sold_, gap, refused = call(sold(), "a()"), call(NODE, "b()"), call(None, "c()")
-    assert says(sold_) == "None of 1 function called as its owner stopped the sell."
+    assert says(sold_) == "The one function called as its owner did not stop the sell."
     assert says(gap) == "What 1 function would do was not found out."
     assert says(refused) == "1 function took none of the values tried."
-    assert says() == "No function was found by which its owner could change anything."
+    assert says() == "No function of its owner's was found to try."
     assert says(left_out=1) == "1 function was not tried."
     every = says(sold_, call(sold(), "z()"), gap, refused, refused, left_out=3)
     assert every == (
@@ -102,7 +102,7 @@ def test_what_was_not_found_out_never_counts_as_none() -> None:
 def test_a_function_of_which_one_manner_is_unknown_is_unknown() -> None:
     assert says(call(sold(), "a()"), call(NODE, "a()")) == "What 1 function would do was not found out."
     assert says(call(None, "a()"), call(sold(), "a()")) == (
-        "None of 1 function called as its owner stopped the sell."
+        "The one function called as its owner did not stop the sell."
     )
 
 
