@@ -211,6 +211,41 @@ def _sold_after(
     return Fill(done.ok, back_raw=wallet.eth() - before_wei + done.gas_wei)
 
 
+@pytest.mark.parametrize("whose", ["itself", "v4PoolManager", "weth", "swapRouter02"])
+async def test_an_owner_that_nobody_can_act_as_is_none(
+    ctx: Context, rpc: SyncRpc, built: Built, whose: str
+) -> None:
+    """Nor may it be given eth for gas: what the manager holds is what its pools pay out."""
+    deployer, story = Deployer(rpc, rpc.call("eth_accounts")[0]), Animal("owner_harmless", pools=V4).story()
+    token = put_token(
+        deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
+    )
+    owner = built.contracts.get(whose, token)
+    deployer.send(token, calldata("transferOwnership(address)", owner))
+    deployer.settle()
+    await ctx.heads.refresh()
+    evidence = await gather_deep(ctx, Address(token), Meter())
+    assert evidence.facts.owner == owner
+    assert evidence.owner_calls is None
+
+
+async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    deployer, story = Deployer(rpc, rpc.call("eth_accounts")[0]), Animal("owner_harmless").story()
+    token = put_token(
+        deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
+    )
+    deployer.settle()
+    await ctx.heads.refresh()
+    two = replace(ctx, policy=replace(POLICY, most_owner_calls=2))
+    evidence = await gather_deep(two, Address(token), Meter())
+    assert isinstance(evidence.owner_calls, OwnerCalls)
+    assert len(evidence.owner_calls.tried) == 2
+    assert judge(evidence, POLICY).verdict.text.endswith(
+        "The one function called as its owner did not stop the sell; 1 function took none of the values "
+        "tried; 3 functions were not tried."
+    )
+
+
 def test_what_upgrades_are_made_to_passes_for_an_implementation_and_answers_nothing(rpc: SyncRpc) -> None:
     """Contracts that upgrade themselves ask proxiableUUID() first (EIP-1822)."""
     at = "0x" + "5a" * 20

@@ -12,6 +12,7 @@ from roundtrip.domain.owner_calls import lost_bps
 from roundtrip.domain.types import BURN_ADDRESSES, Address
 from roundtrip.domain.venue_code import takes_sells
 from roundtrip.domain.verdict import judge
+from roundtrip.venues.base import Contracts
 
 from .at_once import at_once
 from .context import Context
@@ -48,7 +49,7 @@ async def third_trip(first: Opened, evidence: Evidence, behind: bytes | Missing)
         return evidence
     if not takes_sells(judged.readings[best], first.run.ctx.policy):
         return evidence
-    actors = _actors(first.run, evidence, best)
+    actors = actors_of(evidence, best, first.run.ctx.contracts)
     if isinstance(actors, Missing):
         return replace(evidence, owner_calls=actors)
     if actors is None:
@@ -71,27 +72,28 @@ async def third_trip(first: Opened, evidence: Evidence, behind: bytes | Missing)
 
 
 @dataclass(frozen=True, slots=True)
-class _Actors:
+class Actors:
     """Who calls what an owner may, and who puts other code in its place."""
 
     owner: Actor
     upgrader: Actor
 
 
-def _actors(run: Run, evidence: Evidence, best: int) -> _Actors | Missing | None:
+def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> Actors | Missing | None:
     """None: there is no owner, or it is one that nobody can act as: the token, its pool, the network's own
-    contracts."""
+    contracts. Missing where one of the two could not be read: nothing could be said of what they can do."""
     told, venue = evidence.facts, evidence.venues[best].venue
-    nobody = BURN_ADDRESSES | run.ctx.contracts.known() | {run.token, venue.pool, venue.hook}
+    gap = next((one for one in (told.owner, told.proxy_admin) if isinstance(one, Missing)), None)
+    if gap is not None:
+        return gap
+    nobody = BURN_ADDRESSES | contracts.known() | {evidence.token, venue.pool, venue.hook}
 
     def actor(by: By, one: Address | Missing | None) -> Actor | None:
         return Actor(by, one) if isinstance(one, str) and one not in nobody else None
 
     by_owner, by_admin = actor("owner", told.owner), actor("proxy admin", told.proxy_admin)
     owner, upgrader = by_owner or by_admin, by_admin or by_owner
-    if owner is not None and upgrader is not None:
-        return _Actors(owner, upgrader)
-    return next((one for one in (told.owner, told.proxy_admin) if isinstance(one, Missing)), None)
+    return None if owner is None or upgrader is None else Actors(owner, upgrader)
 
 
 def _sell(first: Opened, evidence: Evidence, best: int) -> Sell | Missing:
@@ -117,7 +119,7 @@ def _own(probe: Probe) -> bool:
 
 
 async def _tried(
-    run: Run, best: int, sell: Sell, found: setters.Found, actors: _Actors
+    run: Run, best: int, sell: Sell, found: setters.Found, actors: Actors
 ) -> OwnerCalls | Missing:
     attempts = owner_plans.tries(
         found.setters, actors.owner, actors.upgrader, run.ctx.policy.most_owner_calls
