@@ -43,32 +43,33 @@ async def _code_behind(first: Opened, meter: Meter) -> bytes | Missing:
 
 async def third_trip(first: Opened, evidence: Evidence, behind: bytes | Missing) -> Evidence:
     """The evidence with what became of the sell after each call; as it was where there is nothing to ask."""
-    judged = judge(evidence, first.run.ctx.policy)
+    policy = first.run.ctx.policy
+    judged = judge(evidence, policy)
     best = judged.best
-    if judged.missing is not None or best is None:
+    if judged.missing is not None or best is None or not takes_sells(judged.readings[best], policy):
         return evidence
-    if not takes_sells(judged.readings[best], first.run.ctx.policy):
-        return evidence
+    return replace(evidence, owner_calls=await _asked(first, evidence, best, behind))
+
+
+async def _asked(
+    first: Opened, evidence: Evidence, best: int, behind: bytes | Missing
+) -> OwnerCalls | Missing | None:
     actors = actors_of(evidence, best, first.run.ctx.contracts)
-    if isinstance(actors, Missing):
-        return replace(evidence, owner_calls=actors)
-    if actors is None:
-        return evidence
+    if not isinstance(actors, Actors):
+        return actors
     code = first.first.code
-    gap = next((one for one in (code, behind) if isinstance(one, Missing)), None)
+    if isinstance(code, Missing):
+        return code
+    if isinstance(behind, Missing):
+        return behind
     sell = _sell(first, evidence, best)
-    if gap is None and isinstance(sell, Missing):
-        gap = sell
-    if gap is not None:
-        return replace(evidence, owner_calls=gap)
-    assert isinstance(code, bytes)
-    assert isinstance(behind, bytes)
-    assert isinstance(sell, Sell)
+    if isinstance(sell, Missing):
+        return sell
     found = setters.find(code, behind)
     if not found.setters:
-        control = next(c.outcome for c in evidence.venues[best].cells if c.probe == sell.probe)
-        return replace(evidence, owner_calls=OwnerCalls(best, control, (), found.unread))
-    return replace(evidence, owner_calls=await _tried(first.run, best, sell, found, actors))
+        control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
+        return OwnerCalls(best, control, (), found.unread)
+    return await _tried(first.run, best, sell, found, actors)
 
 
 @dataclass(frozen=True, slots=True)
