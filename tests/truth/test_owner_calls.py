@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from conftest import PROJECT
+from roundtrip.chain import setters
 from roundtrip.chain.facts import IMPLEMENTATION_SLOT
+from roundtrip.chain.functions import Unreadable
 from roundtrip.chain.owner_plans import STAND_IN_CODE
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.compile import compile_contract
@@ -244,6 +246,18 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
         "The one function called as its owner did not stop the sell; 1 function took none of the values "
         "tried; 3 functions were not tried."
     )
+
+
+async def test_code_that_cannot_be_read_makes_no_owner_harmless(
+    ctx: Context, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*codes: bytes) -> setters.Found:
+        raise Unreadable
+
+    monkeypatch.setattr(setters, "find", unreadable)
+    evidence = await gather_deep(ctx, Address(built.tokens["max_transaction"]), Meter())
+    text = judge(evidence, POLICY).verdict.text
+    assert text.endswith("What its owner could change was not found out: its functions could not be read.")
 
 
 def test_what_upgrades_are_made_to_passes_for_an_implementation_and_answers_nothing(rpc: SyncRpc) -> None:

@@ -1,18 +1,13 @@
-"""A contract's functions that change something, read from its bytecode, the most hostile first. Pure."""
+"""A contract's functions that change something, read from its bytecode, the most hostile first."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-import evmole
-
+from . import functions
 from .code_paths import changing
 from .known_setters import HOLDERS, KNOWN, UPGRADES, Manner
 
-MOST_READ = 100
-"""Of code with more functions the arguments are not read: that takes a few milliseconds a function, and
-nothing else runs meanwhile. What is known by name is tried all the same."""
-_MOST_CODE_BYTES = 2**17
 _MOST_NAME = 60
 _PLAIN = re.compile(r"(address|bool|bytes|string|u?int\d{0,3}|bytes\d{1,2})(\[\])?")
 _NUMBER = re.compile(r"(u?int|bytes)(\d{1,3})")
@@ -69,7 +64,8 @@ def bits(part: str) -> int:
 
 
 def find(*codes: bytes) -> Found:
-    """What these codes, a proxy's and its implementation's, can be called with."""
+    """What these codes, a proxy's and its implementation's, can be called with. Blocks while it reads; raises
+    ``functions.Unreadable``."""
     setters: dict[str, Setter] = {}
     unread: set[str] = set()
     for code in codes:
@@ -89,20 +85,10 @@ class _Own:
 
 @lru_cache(maxsize=128)
 def _of_code(code: bytes) -> _Own:
-    """Tokens often share their code, and reading it takes milliseconds."""
-    if len(code) > _MOST_CODE_BYTES:
-        return _Own((), frozenset({"0x"}))
-    told = evmole.contract_info(code, selectors=True).functions or []
-    arguments: dict[str, str | None] = {}
-    writes = changing(code, [one.bytecode_offset for one in told])
-    if len(told) <= MOST_READ:
-        read = evmole.contract_info(code, selectors=True, arguments=True).functions or []
-        arguments = {one.selector: one.arguments for one in read}
-    found = [
-        _setter("0x" + one.selector, arguments.get(one.selector))
-        for one in told
-        if one.bytecode_offset in writes
-    ]
+    """Tokens often share their code, and reading it takes a process."""
+    told = functions.read(code) if code else ()
+    writes = changing(code, [one.offset for one in told])
+    found = [_setter(one.selector, one.arguments) for one in told if one.offset in writes]
     # A proxy may look at its upgrade's selector outside of what tells its functions apart.
     found += [_setter(one, None) for one in sorted(UPGRADES) if b"\x63" + bytes.fromhex(one[2:]) in code]
     setters = tuple(one for one in found if isinstance(one, Setter))

@@ -1,8 +1,10 @@
 """What could change it: the owner's functions called with hostile values, each before a sell of its own."""
 
+import asyncio
 from dataclasses import dataclass, replace
 
 from roundtrip.chain import facts, legs, owner_plans, setters
+from roundtrip.chain.functions import Unreadable
 from roundtrip.chain.owner_plans import Actor, By, Planned, Sell
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge
 from roundtrip.chain.simulate import Results
@@ -65,7 +67,10 @@ async def _asked(
     sell = _sell(first, evidence, best)
     if isinstance(sell, Missing):
         return sell
-    found = setters.find(code, behind)
+    try:
+        found = await asyncio.to_thread(setters.find, code, behind)
+    except Unreadable:
+        return Missing("token", "its functions could not be read")
     if not found.setters:
         control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
         return OwnerCalls(best, control, (), found.unread)
