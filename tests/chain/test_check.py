@@ -76,6 +76,31 @@ async def test_a_cold_check_takes_two_trips(ctx: Context, built: Built) -> None:
     assert answered.meter.trips == 2
 
 
+async def test_a_deep_check_without_an_owner_takes_no_trip_more(ctx: Context, built: Built) -> None:
+    plain = await check(ctx, CheckParams(built.tokens["plain"]))
+    deep = await check(ctx, CheckParams(built.tokens["plain"], "1"))
+    assert deep.meter is not None
+    assert deep.meter.trips == 2
+    assert deep.answer.verdict == plain.answer.verdict
+    assert (plain.ttl_ms, deep.ttl_ms) == (POLICY.answer_ttl_ms, POLICY.deep_ttl_ms)
+
+
+async def test_a_deep_check_asks_what_an_owner_could_change_with_one_trip_more(
+    ctx: Context, built: Built
+) -> None:
+    token = Address(built.tokens["max_transaction"])
+    plain = await check(ctx, CheckParams(token))
+    deep = await check(ctx, CheckParams(token, "true"))
+    says = "No function of its owner's was found to try."
+    assert deep.answer.verdict.text == f"{plain.answer.verdict.text} {says}"
+    async with ctx.pool.acquire() as connection:
+        kept = await evidence_store.latest(connection, token)
+    assert kept is not None
+    evidence = canonical.load(Evidence, kept.document)
+    assert evidence.owner_calls is not None
+    assert judge(evidence, POLICY).verdict.text == deep.answer.verdict.text
+
+
 async def test_a_check_that_finds_nothing_to_sell_takes_one_trip(ctx: Context, built: Built) -> None:
     answered = await check(ctx, CheckParams(built.tokens["no_pool"]))
     assert answered.meter is not None

@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from conftest import context_for
+from conftest import PROJECT, context_for
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Budget
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, RoundtripError, ServiceFull
@@ -17,6 +19,7 @@ from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
+from truth.test_zoo import Animal
 
 FAULTS = (*ANSWER_FAULTS, *WIRE_FAULTS)
 
@@ -69,6 +72,27 @@ async def test_a_node_that_fails_on_the_second_trip(
         assert code in ("unproven", "cannot_sell")
     else:
         assert code == "unproven"
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if f != "wrong chain id"])
+async def test_a_node_that_fails_on_the_trip_of_the_owners_calls(
+    shaky: Context, faulty: FaultyNode, rpc: SyncRpc, built: Built, fault: str
+) -> None:
+    """The check's own verdict stands; of the owner it is never said that nothing can be changed."""
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    story = Animal("mintable").story()
+    code = compile_contract(PROJECT / "contracts" / story.source)
+    token = put_token(deployer, built.contracts, story, code)
+    deployer.settle()
+    await shaky.heads.refresh()
+    sound = (await check(shaky, CheckParams(token, "1"))).answer.verdict
+    assert sound.text.endswith("The one function called as its owner did not stop the sell.")
+    # Trip 1 is two requests, trip 2 is one.
+    faulty.fault, faulty.after = fault, 3
+    answered = await check(shaky, CheckParams(token, "1"))
+    assert (answered.answer.verdict.code, answered.answer.verdict.level) == ("ok", "ok")
+    assert "found out" in answered.answer.verdict.text
+    assert answered.ttl_ms == (POLICY.deep_ttl_ms if fault == "endless" else POLICY.node_fault_ttl_ms)
 
 
 async def test_a_node_that_is_gone(shaky: Context, built: Built) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
@@ -50,6 +51,38 @@ async def test_an_answer_is_shared_and_says_so(
         assert (first.headers["x-cache"], second.headers["x-cache"]) == ("miss", "hit")
         assert await first.read() == await second.read()
         assert first.headers["access-control-allow-origin"] == "*"
+
+
+async def test_a_deep_answer_is_shared_apart_from_the_plain_one(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    url = f"{base_url}/v1/check/{built.tokens['max_transaction']}"
+    came = []
+    for query in ("", "?deep=1", "?deep=true", "?deep=0", "?deep=false", "?other=1", "?deep=0&deep=1&x=%ff"):
+        async with session.get(URL(url + query, encoded=True)) as response:
+            assert response.status == 200
+            text = (await response.json())["verdict"]["text"]
+            came.append((response.headers["x-cache"], "its owner" in text))
+    plain, deep = ("hit", False), ("hit", True)
+    assert came == [("miss", False), ("miss", True), deep, plain, plain, plain, deep]
+
+
+@pytest.mark.parametrize("value", ["2", "", "yes", "1%20", "TRUE", "%ff", "1" * 5000])
+async def test_any_other_deep_is_refused(
+    base_url: str, built: Built, session: aiohttp.ClientSession, value: str
+) -> None:
+    url = f"{base_url}/v1/check/{built.tokens['plain']}?deep={value}"
+    async with session.get(URL(url, encoded=True)) as response:
+        assert (response.status, await error_of(response)) == (400, "bad_input")
+        assert (await response.json())["error"]["message"] == "deep is 1 or left out."
+
+
+async def test_a_query_is_no_way_around_the_path(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    plain, other = built.tokens["plain"], built.tokens["cooldown"]
+    async with session.get(f"{base_url}/v1/check/{plain}?address={other}") as response:
+        assert (await response.json())["address"] == plain
 
 
 async def test_many_who_ask_at_once_cause_one_run(

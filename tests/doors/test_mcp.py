@@ -11,6 +11,7 @@ import pytest
 from mcp.client.client import Client
 
 from roundtrip.api.catalog import tools
+from roundtrip.api.publish import params_schema
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
@@ -136,6 +137,19 @@ async def test_tool_calls_count_and_listing_does_not(
         for _ in range(20):
             async with session.post(f"{base_url}/mcp", json=listing) as response:
                 assert len((await response.json())["result"]["tools"]) == len(tools())
+
+
+async def test_what_comes_by_a_query_string_is_no_tools_parameter(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    listed = {tool.name: params_schema(tool) for tool in tools()}
+    assert list(listed["check_token"]["properties"]) == ["address"]
+    request = call("check_token", {"address": built.tokens["plain"], "deep": "1"})
+    async with session.post(f"{base_url}/mcp?deep=1", json=request) as response:
+        result = (await response.json())["result"]
+    assert result["isError"] is True
+    assert result["content"][0]["text"].startswith("bad_address: ")
+    assert "deep" in result["content"][0]["text"]
 
 
 async def test_a_dead_key_is_told_in_the_result(

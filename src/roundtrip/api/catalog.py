@@ -23,7 +23,8 @@ class Operation:
     ``counted``: it counts against the caller's limit. ``shared_by``: what makes two requests the same,
     for answers that everyone shares; None: every request runs. ``bad_params``: the code of a request
     whose parameters do not fit. ``tool_requires``: parameters that a tool's schema asks for and a request
-    may leave out, because others can stand for them.
+    may leave out, because others can stand for them. ``query``: parameters that come by the query string of
+    an HTTP request and in no other way; tools do not have them.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Operation:
     shared_by: Callable[[Any], str] | None = None
     bad_params: str = "bad_input"
     tool_requires: tuple[str, ...] = ()
+    query: tuple[str, ...] = ()
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -59,8 +61,9 @@ OPERATIONS: tuple[Operation, ...] = (
         answer=Check,
         handler=check,
         path="/v1/check/{address}",
-        shared_by=lambda params: str(params.token()),
+        shared_by=lambda params: params.shared_as(),
         bad_params="bad_address",
+        query=("deep",),
     ),
     Operation(
         name="simulate_transaction",

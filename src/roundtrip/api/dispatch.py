@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,8 @@ from .catalog import Operation
 from .limits import MinuteLimits, Shared, SharedAnswers, Ticket
 
 log = structlog.get_logger(__name__)
+
+_NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,20 @@ class Dispatch:
     limits: MinuteLimits
     shared: SharedAnswers
 
-    async def run(self, operation: Operation, raw: Mapping[str, object], caller: Caller) -> Reply:
-        """Answers one request. Never raises: every failure is a Reply."""
+    async def run(
+        self,
+        operation: Operation,
+        raw: Mapping[str, object],
+        caller: Caller,
+        query: Mapping[str, str] = _NO_QUERY,
+    ) -> Reply:
+        """Answers one request. Never raises: every failure is a Reply. ``query``: what came by the query
+        string, where there is one."""
         ticket: Ticket | None = None
         try:
             if operation.counted:
                 ticket = self.limits.take(caller.name, caller.per_minute)
-            params = read_params(operation, raw)
+            params = read_params(operation, raw, query)
             shared, hit = await self._answer(operation, params)
         except LimitReached as error:
             return error_reply(error, _limit_headers(caller.per_minute, 0))
@@ -114,10 +124,19 @@ class Dispatch:
         return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make)
 
 
-def read_params(operation: Operation, raw: Mapping[str, object]) -> msgspec.Struct:
-    """The parameters as the use case's own type. Raises CallerFault."""
+def read_params(
+    operation: Operation, raw: Mapping[str, object], query: Mapping[str, str] = _NO_QUERY
+) -> msgspec.Struct:
+    """The parameters as the use case's own type. Of the query only what the operation takes by it counts, and
+    that comes by nothing else. Raises CallerFault."""
+    for name in operation.query:
+        if name in raw:
+            raise CallerFault(
+                operation.bad_params, f"The request does not fit: {name} is no parameter of it."
+            )
+    known = {name: query[name] for name in operation.query if name in query}
     try:
-        params: Any = msgspec.convert(raw, type=operation.params)
+        params: Any = msgspec.convert({**raw, **known}, type=operation.params)
     except msgspec.ValidationError as error:
         if operation.bad_params == "bad_address" and "$.address" in str(error):
             raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -71,7 +72,8 @@ class Endpoint:
         except RoundtripError as error:
             await send_reply(error_reply(error), send, cors)
             return
-        await send_reply(await self.dispatch.run(self.operation, raw, caller), send, cors)
+        query = QueryParams(scope.get("query_string", b""))
+        await send_reply(await self.dispatch.run(self.operation, raw, caller, query), send, cors)
 
     async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
         path: Mapping[str, object] = scope["path_params"]

@@ -20,6 +20,8 @@ ABOUT = (
 def params_schema(operation: Operation) -> dict[str, Any]:
     """The parameters as one self-contained JSON Schema object."""
     schema = _inlined(operation.params)
+    for name in operation.query:
+        del schema["properties"][name]
     if operation.tool_requires:
         schema["required"] = [*schema.get("required", ()), *operation.tool_requires]
     return schema

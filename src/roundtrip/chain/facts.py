@@ -1,5 +1,6 @@
 """What trip 1 asks of the token and its venues, beside the buys: plans (pure) and readings (pure)."""
 
+import re
 from dataclasses import replace
 
 import msgspec
@@ -26,6 +27,9 @@ from .simulate import Plan, PlannedBlock, Results, Step, StepResult
 
 PROXY_ADMIN_SLOT = "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103"
 """EIP-1967: keccak256("eip1967.proxy.admin") - 1."""
+
+IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
+"""EIP-1967: keccak256("eip1967.proxy.implementation") - 1."""
 
 _VIEWS = (
     ("name", "0x06fdde03"),
@@ -75,6 +79,32 @@ def block_count(code: msgspec.Raw | RpcError) -> Missing | None:
     if isinstance(found, Missing):
         return found
     return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(found) else None
+
+
+def implementation_call(token: Address, pinned: BlockRef) -> RpcCall:
+    """The storage slot of a proxy's implementation at the pinned block."""
+    return RpcCall("eth_getStorageAt", [token, IMPLEMENTATION_SLOT, {"blockHash": pinned.hash}])
+
+
+_MINIMAL_PROXY = re.compile(
+    rb"\A\x36\x3d\x3d\x37\x3d\x3d\x3d\x36\x3d\x73(.{20})\x5a\xf4\x3d\x82\x80\x3e\x90\x3d\x91\x60\x2b\x57\xfd\x5b\xf3",
+    re.DOTALL,
+)
+"""EIP-1167: the whole code of a proxy that never changes, its implementation in the middle."""
+
+
+def read_code(answer: msgspec.Raw | RpcError) -> bytes | Missing:
+    """What ``code_call`` was answered."""
+    return _bytes(answer)
+
+
+def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> Address | Missing | None:
+    """Whose code runs behind the token's; None: its own alone."""
+    if isinstance(code, bytes) and (minimal := _MINIMAL_PROXY.match(code)):
+        return Address("0x" + minimal[1].hex())
+    word = _bytes(slot)
+    found = abi.address_at(word, 0) if isinstance(word, bytes) else word
+    return None if found == ZERO_ADDRESS else found
 
 
 SnipeAnswer = msgspec.Raw | RpcError | None

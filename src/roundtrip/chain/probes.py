@@ -66,12 +66,30 @@ def sell_plan(
 
     Trip 1 has told what is held. ``sell_at``: another place than where it was bought.
     """
-    out = sell_at or place
+    part = f"{probe.size} {probe.delay_s} {probe.share_bps} {probe.seller}"
+    return trade_plan(place, setting, cast(environment, part), probe, amount_raw, bought, sell_at)
+
+
+def trade_plan(
+    place: Place,
+    setting: Setting,
+    environment: Environment,
+    probe: Probe,
+    amount_raw: int,
+    bought: Bought,
+    sell_at: Place | None = None,
+    between: PlannedBlock | None = None,
+) -> Plan:
+    """The same by exactly this environment's wallets. ``between``: a block after the buy; what follows comes
+    when it would have come without it."""
     environment = _measured(environment, bought)
-    environment = cast(environment, f"{probe.size} {probe.delay_s} {probe.share_bps} {probe.seller}")
     held_raw = sellable(bought, probe, setting.policy)
     first = _buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
-    return Plan(environment, (first, *exit_blocks(out, setting, environment, probe, held_raw, place)))
+    then, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
+    if between is None:
+        return Plan(environment, (first, then, *rest))
+    later = replace(then, delay_s=max(1, then.delay_s - between.delay_s))
+    return Plan(environment, (first, between, later, *rest))
 
 
 _APPROVE_GAS = 90_000

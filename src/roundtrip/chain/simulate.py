@@ -32,7 +32,8 @@ class Step:
 class PlannedBlock:
     """A block ``delay_s`` seconds after the one before it, and the calls in it.
 
-    ``balances`` (wei), ``nonces`` and ``storage`` (contract, key, word) are set before its first call.
+    ``balances`` (wei), ``nonces``, ``storage`` (contract, key, word) and ``codes`` (``0x`` hex) are set
+    before its first call.
     """
 
     delay_s: int
@@ -40,6 +41,7 @@ class PlannedBlock:
     balances: tuple[tuple[Address, int], ...] = ()
     nonces: tuple[tuple[Address, int], ...] = ()
     storage: tuple[tuple[Address, str, int], ...] = ()
+    codes: tuple[tuple[Address, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> d
         overrides.setdefault(address, {})["nonce"] = hex(nonce)
     for address, key, value in block.storage:
         overrides.setdefault(address, {}).setdefault("stateDiff", {})[key] = "0x" + abi.word(value)
+    for address, code in block.codes:
+        overrides.setdefault(address, {})["code"] = code
     return {
         "stateOverrides": overrides,
         "blockOverrides": {

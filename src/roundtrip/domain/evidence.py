@@ -350,6 +350,38 @@ class VenueEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerCall:
+    """A function of the owner's, called with one sort of values between a buy and the sell after it.
+
+    ``function`` and ``passed`` (the last values that were taken) are this service's own words. ``calls``: the
+    calldata that was taken, in order, from ``sender``; ``buyer`` sold then. ``stand_in`` was given code that
+    knows none of a token's functions, where a contract was passed. ``outcome``: what that sell came to; None:
+    every call was refused.
+    """
+
+    function: str
+    passed: str
+    by: Literal["owner", "proxy admin"]
+    sender: Address
+    buyer: Address
+    calls: tuple[str, ...]
+    outcome: CellOutcome | None
+    stand_in: Address | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerCalls:
+    """What a token's owner could change, by trying. ``venue``: by its number, the one that was sold on.
+    ``control`` is the same trade with nothing called; ``tried`` the most hostile first. ``left_out``
+    functions were found and not tried."""
+
+    venue: int
+    control: CellOutcome
+    tried: tuple[OwnerCall, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One check, whole: re-judging this document gives the verdict again.
 
@@ -379,3 +411,5 @@ class Evidence:
     """Money that the wallets were given, because no swap brought it."""
     deployer: Deployer | None = None
     """None: not known, which takes an index."""
+    owner_calls: OwnerCalls | Missing | None = None
+    """None: not asked, or there is no owner, or nothing that sells."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed and where the lines are drawn. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-3"
+    version: str = "2026-11-4"
 
     probe_wei: int = 10**17
     """The buy every venue is judged by: 0.1 eth, an ordinary trade on this chain."""
@@ -75,9 +75,14 @@ class Policy:
     most_received: int = 4
     """So many tokens that a caller's calls bring are tried; with more nothing is proven."""
 
+    most_owner_calls: int = 24
+    """So many simulations try what an owner could change."""
+    owner_call_gas_limit: int = 1_200_000
+
     most_venues: int = 8
     node_fault_ttl_ms: int = 2000
     answer_ttl_ms: int = 15_000
+    deep_ttl_ms: int = 60_000
 
 
 POLICY = Policy()

@@ -10,6 +10,7 @@ from . import sentences
 from .evidence import Evidence, Missing
 from .exits import with_exits
 from .missing import gaps, possible_codes
+from .owner_calls import owner_sentence
 from .policy import Policy
 from .readings import Sale, VenueReading, read_venue
 from .venue_code import Level, code_of, rank, takes_sells
@@ -65,6 +66,7 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
         # Among what was not looked at may be the pool that a wallet would trade on.
         finding = replace(finding, level="warn")
     text = sentences.sentence(finding.code, finding.venue, evidence, readings, policy)
+    text = f"{text} {owner_sentence(evidence.owner_calls, policy)}".rstrip()
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
 
 

@@ -1,4 +1,5 @@
-"""Can this token be bought and sold, and what does a round trip cost. Two trips to the node, cold."""
+"""Can this token be bought and sold, and what does a round trip cost. Two trips to the node,
+cold; one more where it is asked what could change it."""
 
 import asyncpg
 import structlog
@@ -7,6 +8,7 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.evidence import Curve, Evidence, Launch
+from roundtrip.domain.owner_calls import node_kept_back
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.sentences import snipe_left_s
 from roundtrip.domain.verdict import Judgement, judge
@@ -15,6 +17,7 @@ from roundtrip.store import evidence as evidence_store
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
 from .gather import gather
+from .third_trip import gather_deep
 
 _KEEP_S = 5.0
 log = structlog.get_logger(__name__)
@@ -22,24 +25,26 @@ log = structlog.get_logger(__name__)
 
 async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     """The whole check, its evidence kept. Raises NodeFault when the chain gave nothing usable."""
-    token = params.token()
+    token, deep = params.token(), params.asks_deep()
     meter = Meter()
-    evidence = await gather(ctx, token, meter)
+    evidence = await (gather_deep if deep else gather)(ctx, token, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
     await _keep(ctx, evidence, judgement, now_s)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return Answered(
         present(evidence, judgement, ctx.policy, now_s),
-        ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy),
+        ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, deep),
         counted=not node_fault,
         meter=meter,
     )
 
 
-def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy) -> int:
+def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = False) -> int:
     """How long the answer is shared: no longer than the tax it speaks of lasts."""
-    most_ms = policy.node_fault_ttl_ms if node_fault else policy.answer_ttl_ms
+    most_ms = policy.deep_ttl_ms if deep else policy.answer_ttl_ms
+    if node_fault or node_kept_back(evidence.owner_calls):
+        most_ms = policy.node_fault_ttl_ms
     launch = evidence.launch
     state = launch.curve_state if isinstance(launch, Launch) else None
     if not isinstance(state, Curve) or state.snipe_bps == 0:

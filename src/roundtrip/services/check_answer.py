@@ -37,6 +37,13 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which token."""
 
     address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address.")]
+    deep: Annotated[
+        str,
+        msgspec.Meta(
+            description="Over HTTP, in the query string: 1 also calls what its owner may call, each before a "
+            "sell of its own, and the text names what would stop it. That answer is shared for a minute."
+        ),
+    ] = "0"
 
     def token(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_address)."""
@@ -44,6 +51,16 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return parse_address(self.address)
         except ValueError:
             raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+
+    def asks_deep(self) -> bool:
+        """True for 1 and true. Raises CallerFault (bad_input)."""
+        if self.deep not in ("0", "1", "false", "true"):
+            raise CallerFault("bad_input", "deep is 1 or left out.")
+        return self.deep in ("1", "true")
+
+    def shared_as(self) -> str:
+        """What makes two requests the same. Raises CallerFault."""
+        return f"{self.token()} deep" if self.asks_deep() else str(self.token())
 
 
 class VerdictAnswer(msgspec.Struct, frozen=True):

@@ -34,12 +34,14 @@ _BUYS: tuple[tuple[Size, int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """What trip 1 told."""
+    """What trip 1 told. ``implementation`` is asked for deep checks only: whose code runs behind ``code``."""
 
     facts: TokenFacts
     launch: AnyLaunch | Missing | None
     venues: list[Tried]
     counting: Counting
+    code: bytes | Missing = b""
+    implementation: Address | Missing | None = None
 
 
 async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
@@ -55,6 +57,7 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
         run.request(facts_plan),
         run.request(pay_out_plan),
         *([] if curve is None else [facts.snipe_call(curve, reader, block)]),
+        *([facts.implementation_call(run.token, block)] if run.deep else []),
     ]
     others = _strange_code(run, places)
     fixed += [facts.code_call(one, block) for one in others]
@@ -79,7 +82,10 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
         venues.append(Tried(place, pool, () if absent else tuple(made[place]), reason))
     codes = dict(zip(others, answers[len(answers) - len(others) :], strict=True))
     counting = _counting({run.token: answers[1], **codes}, launch) if _numbers_stand(run) else {}
-    return First(facts.read_token_facts(told, answers[1], answers[2]), launch, venues, counting)
+    code, at = facts.read_code(answers[1]), len(answers) - len(others) - 1
+    behind = facts.read_implementation(code, answers[at]) if run.deep else None
+    own = facts.read_token_facts(told, answers[1], answers[2])
+    return First(own, launch, venues, counting, code, behind)
 
 
 def _numbers_stand(run: Run) -> bool:

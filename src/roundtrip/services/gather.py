@@ -47,7 +47,7 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
     return await closed(await opened(ctx, ctx.heads.current(), token, meter), meter)
 
 
-async def opened(ctx: Context, head: Head, token: Address, meter: Meter) -> Opened:
+async def opened(ctx: Context, head: Head, token: Address, meter: Meter, deep: bool = False) -> Opened:
     """Trip 1. Raises NodeFault when it gave nothing usable.
 
     A launch that the book has not seen is learned of in trip 1 only, and costs another one.
@@ -60,6 +60,7 @@ async def opened(ctx: Context, head: Head, token: Address, meter: Meter) -> Open
         setting=Setting(token, ctx.contracts, head.market, ctx.policy),
         environments=environments.draw(ctx.entropy(), head, ctx.policy),
         meter=meter,
+        deep=deep,
     )
     known = Candidates((), 0, 0, True)
     if role == "token":

@@ -35,7 +35,7 @@ pass as the chain does."""
 @dataclass(frozen=True, slots=True)
 class Run:
     """One check. ``counting`` is asked for only where no simulation lets block numbers pass as they do on the
-    chain."""
+    chain. ``deep``: it is also asked what could change it."""
 
     ctx: Context
     head: Head
@@ -44,6 +44,7 @@ class Run:
     environments: tuple[Environment, ...]
     meter: Meter
     counting: Counting = field(default_factory=dict)
+    deep: bool = False
 
     def request(self, plan: Plan) -> RpcCall:
         """The plan as a call on the pinned block."""

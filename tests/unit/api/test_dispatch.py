@@ -36,6 +36,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     address: str
     times: int = 1
+    manner: str = ""
 
 
 class Doubled(msgspec.Struct, frozen=True):
@@ -50,7 +51,7 @@ Handler = Callable[[Context, Any], Awaitable[Answered[Any]]]
 
 async def double(ctx: Context, params: Params) -> Answered[Doubled]:
     assert ctx is CONTEXT
-    return Answered(Doubled(params.address * 2, params.times), ttl_ms=1_000)
+    return Answered(Doubled(params.address * 2 + params.manner, params.times), ttl_ms=1_000)
 
 
 def failing(error: BaseException) -> Handler:
@@ -301,6 +302,7 @@ class Door:
         address: str = "ab",
         headers: list[tuple[bytes, bytes]] | None = None,
         cut: bool = False,
+        query: bytes | None = None,
     ) -> tuple[int, dict[bytes, bytes], bytes]:
         """Sends ``parts`` as the body; ``cut``: the client goes away after them."""
         messages: list[dict[str, Any]] = [
@@ -322,6 +324,8 @@ class Door:
             "client": ("203.0.113.7", 1),
             "path_params": {"address": address},
         }
+        if query is not None:
+            scope["query_string"] = query
         await Endpoint(self.operation, self.house.dispatch, Callers(3))(scope, receive, send)
         start, body = sent
         assert (start["type"], body["type"]) == ("http.response.start", "http.response.body")
@@ -425,3 +429,42 @@ async def test_a_get_takes_only_its_path(door: Door) -> None:
     door.operation = replace(POSTED, method="GET")
     status, _, body = await door.ask(b'{"times": 7}')
     assert (status, msgspec.json.decode(body)["number"]) == (200, 1)
+
+
+ASKED = replace(POSTED, method="GET", query=("manner",))
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        (b"manner=slow", "ababslow"),
+        (b"manner=a&manner=b", "ababb"),
+        (b"manner=%ff%00", "abab\ufffd\0"),
+        (b"times=9&address=zz&other=1", "abab"),
+        (b"Manner=slow&=&&;", "abab"),
+        (b"", "abab"),
+        (None, "abab"),
+        (b"\xff\xfe", "abab"),
+    ],
+)
+async def test_of_a_query_only_what_the_operation_takes_by_it_counts(
+    door: Door, query: bytes | None, text: str
+) -> None:
+    door.operation = ASKED
+    status, _, body = await door.ask(query=query)
+    assert (status, msgspec.json.decode(body)) == (200, {"text": text, "number": 1})
+
+
+async def test_an_operation_without_a_query_takes_none(door: Door) -> None:
+    door.operation = replace(ASKED, query=())
+    _, _, body = await door.ask(query=b"manner=slow&times=2")
+    assert msgspec.json.decode(body) == {"text": "abab", "number": 1}
+
+
+async def test_what_comes_by_the_query_comes_by_nothing_else(house: House, door: Door) -> None:
+    reply = await house.ask(ASKED, address="x", manner="slow")
+    assert (reply.status, error_in(reply.body)[0]) == (400, "bad_input")
+    assert "manner" in error_in(reply.body)[1]
+    door.operation = replace(ASKED, method="POST")
+    status, _, _ = await door.ask(b'{"manner": "slow"}', query=b"manner=fast")
+    assert status == 400

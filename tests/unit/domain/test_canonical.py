@@ -23,6 +23,8 @@ from roundtrip.domain.evidence import (
     Launch,
     Market,
     Missing,
+    OwnerCall,
+    OwnerCalls,
     PoolFacts,
     PoolLaunch,
     Probe,
@@ -119,6 +121,11 @@ Launches = st.builds(
 PoolLaunches = st.builds(
     PoolLaunch, Addresses, Addresses, Number, st.none() | Number, st.none() | Number, st.booleans()
 )
+Outcomes = st.one_of(Sales, Refusal, Gap)
+OwnersCalls = st.builds(
+    OwnerCall, Text, Text, st.sampled_from(["owner", "proxy admin"]), Addresses, Addresses,
+    st.lists(Text, max_size=2).map(tuple), st.none() | Outcomes, st.none() | Addresses,
+)  # fmt: skip
 Whole = st.builds(
     Evidence,
     Number,
@@ -145,6 +152,9 @@ Whole = st.builds(
     st.one_of(st.none(), Launches, PoolLaunches, Gap),
     st.lists(Addresses, max_size=2).map(tuple),
     st.none() | st.builds(Deployer, *[Number] * 5),
+    st.one_of(
+        st.none(), Gap, st.builds(OwnerCalls, Number, Outcomes, st.lists(OwnersCalls).map(tuple), Number)
+    ),
 )
 
 Json = st.recursive(
@@ -173,6 +183,9 @@ EXAMPLE = dataclasses.replace(
     launch=LAUNCH,
     given=(OTHER,),
     deployer=Deployer(5, 1, 2, 3, 4),
+    owner_calls=OwnerCalls(
+        0, NODE, (OwnerCall("pause()", "", "owner", OTHER, OTHER, ("0x",), NODE, OTHER),), 1
+    ),
 )
 OTHER_EXAMPLE = dataclasses.replace(EXAMPLE, launch=POOL_LAUNCH)
 """Every kind of piece there is, and every field told in one of the two at least."""

@@ -1,14 +1,17 @@
 """How long one answer is shared by everybody who asks."""
 
+from dataclasses import replace
+
 import pytest
 
-from roundtrip.domain.evidence import Curve, Launch, Missing
+from roundtrip.domain.evidence import Curve, Launch, Missing, OwnerCalls
 from roundtrip.domain.policy import POLICY
 from roundtrip.services.check import _ttl_ms
-from unit.domain.builders import NODE
+from unit.domain.builders import ITS_OWN, NODE, sold
 from unit.domain.launches import NOW_S, gone, launch, launched, state
+from unit.domain.owners import call
 
-MOST_MS, FAULT_MS = 15_000, 2_000
+MOST_MS, FAULT_MS, DEEP_MS = 15_000, 2_000, 60_000
 
 
 def taxed(left_s: int | None) -> Curve:
@@ -45,6 +48,31 @@ def test_the_nodes_fault_is_shared_two_seconds_at_most(left_s: int | None, ms: i
 def test_without_a_tax_an_answer_is_shared_as_long_as_any(known: Launch | Missing | None) -> None:
     assert _ttl_ms(launched(known), False, POLICY) == MOST_MS
     assert _ttl_ms(launched(known), True, POLICY) == FAULT_MS
+
+
+def test_a_deep_answer_is_shared_for_a_minute_and_no_longer_than_the_tax_it_speaks_of() -> None:
+    assert POLICY.deep_ttl_ms == DEEP_MS
+    assert _ttl_ms(launched(launch()), False, POLICY, deep=True) == DEEP_MS
+    assert _ttl_ms(launched(launch(taxed(20))), False, POLICY, deep=True) == 20_000
+    assert _ttl_ms(launched(launch()), True, POLICY, deep=True) == FAULT_MS
+
+
+@pytest.mark.parametrize(
+    ("known", "ms"),
+    [
+        (NODE, FAULT_MS),
+        (ITS_OWN, DEEP_MS),
+        (OwnerCalls(0, NODE, ()), FAULT_MS),
+        (OwnerCalls(0, sold(), ()), DEEP_MS),
+        (OwnerCalls(0, sold(), (call(NODE),)), FAULT_MS),
+        (OwnerCalls(0, sold(), (call(ITS_OWN), call(None), call(sold()))), DEEP_MS),
+    ],
+)
+def test_what_the_node_kept_back_of_an_owners_calls_is_asked_again_soon(
+    known: OwnerCalls | Missing, ms: int
+) -> None:
+    told = replace(launched(launch()), owner_calls=known)
+    assert _ttl_ms(told, False, POLICY, deep=True) == ms
 
 
 def test_the_tax_ends_by_the_time_of_the_block_that_was_looked_at() -> None:

@@ -1,0 +1,340 @@
+"""What a deep check says an owner could change, against owners who really do it and wallets who really sell
+then."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from conftest import PROJECT
+from roundtrip.chain import setters
+from roundtrip.chain.facts import IMPLEMENTATION_SLOT
+from roundtrip.chain.functions import Unreadable
+from roundtrip.chain.owner_plans import STAND_IN_CODE
+from roundtrip.chain.rpc import Meter
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import Deployer, calldata, put_token, v3_pool
+from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
+from roundtrip.devnet.wire import RpcFailure, SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.evidence import Evidence, OwnerCall, OwnerCalls, Refused
+from roundtrip.domain.flags import Judged, raised
+from roundtrip.domain.owner_calls import change, lost_bps
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import Address
+from roundtrip.domain.verdict import judge
+from roundtrip.services.context import Context
+from roundtrip.services.third_trip import gather_deep
+from support.wallet import Fill, Place, Wallet
+from truth.test_zoo import V4, Animal
+
+PROBE_WEI = 10**17
+RENOUNCED = (("renounceOwnership()", ()),)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A token, what one may read of it, and the end of the text of its deep check."""
+
+    line: str
+    animal: Animal
+    says: str
+
+    def row(self) -> str:
+        """As the published table has it."""
+        pool = "v4" if self.animal.pools == V4 else "v3"
+        return f"| {self.line} | {pool} | {self.says or 'nothing more'} |"
+
+
+CASES = (
+    Case(
+        "a switch for sales", Animal("pausable_owner"),
+        "Its owner could stop selling with setSelling(bool).",
+    ),
+    Case("a pause of everything", Animal("../tokens/paused"), "Its owner could stop selling with pause()."),
+    Case(
+        "an end of trading, for ever", Animal("owner_close"),
+        "Its owner could stop selling with closeTrading().",
+    ),
+    Case(
+        "a list of wallets that cannot sell", Animal("blacklist_admin"),
+        "Its owner could stop selling with setBlacklist(address,bool).",
+    ),
+    Case(
+        "a fee without a bound", Animal("fee_admin"),
+        "Its owner could stop selling with setFee(uint256).",
+    ),
+    Case(
+        "a fee without a bound", Animal("fee_admin", pools=V4),
+        "Its owner could stop selling with setFee(uint256).",
+    ),
+    Case(
+        "a tax on sales, at most 99 %", Animal("owner_sell_tax"),
+        "Its owner could stop selling with setSellTax(uint256).",
+    ),
+    Case(
+        "a tax on sales, at most 99 %", Animal("owner_sell_tax", pools=V4),
+        "Its owner could raise the loss to 99.01 % with setSellTax(uint256).",
+    ),
+    Case(
+        "taxes on purchases and sales without a bound", Animal("tax_by_direction", (500, 0)),
+        "Its owner could stop selling with setTaxes(uint256,uint256).",
+    ),
+    Case(
+        "taxes on purchases and sales without a bound", Animal("tax_by_direction", (300, 700), V4),
+        "Its owner could stop selling with setTaxes(uint256,uint256).",
+    ),
+    Case(
+        "a ceiling on what sells at once", Animal("owner_max_tx"),
+        "Its owner could stop selling with setMaxTx(uint256).",
+    ),
+    Case(
+        "a wait before the sale", Animal("owner_cooldown"),
+        "Its owner could stop selling with setCooldown(uint256).",
+    ),
+    Case(
+        "taking anybody's tokens", Animal("pull_owner"),
+        "Its owner could stop selling with seize(address,uint256).",
+    ),
+    Case(
+        "a function whose name says nothing", Animal("owner_unguessable"),
+        "Its owner could stop selling with 0xd7b492fb(uint256).",
+    ),
+    Case(
+        "a stop that takes a secret number", Animal("owner_password"),
+        "1 function took none of the values tried.",
+    ),
+    Case(
+        "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless"),
+        "None of 5 functions called as its owner stopped the sell.",
+    ),
+    Case(
+        "no harm: makes tokens, sets wallets and a small fee", Animal("owner_harmless", pools=V4),
+        "None of 5 functions called as its owner stopped the sell.",
+    ),
+    Case(
+        "no harm: makes tokens", Animal("mintable"),
+        "The one function called as its owner did not stop the sell.",
+    ),
+    Case(
+        "an owner without functions", Animal("max_wallet", (100,)),
+        "No function of its owner's was found to try.",
+    ),
+    Case("an end of trading, and the owner has renounced", Animal("owner_close", calls=RENOUNCED), ""),
+    Case("no owner", Animal("../tokens/plain"), ""),
+    Case("no owner", Animal("../tokens/plain", pools=V4), ""),
+    Case("cannot be sold as it is", Animal("whitelist_sell"), ""),
+)  # fmt: skip
+
+
+def test_the_published_table_is_this_one() -> None:
+    page = (PROJECT / "docs" / "verdicts.md").read_text()
+    missing = [case.row() for case in CASES if case.row() not in page]
+    assert missing == []
+
+
+def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:
+    named = [case for case in CASES if case.says.startswith("Its owner could")]
+    assert len(named) == 14
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.animal.source}v{c.animal.pools[0].version}")
+async def test_what_is_named_really_happens_and_what_is_not_does_not(
+    ctx: Context, rpc: SyncRpc, built: Built, case: Case
+) -> None:
+    animal, deployer = case.animal, Deployer(rpc, rpc.call("eth_accounts")[0])
+    story = animal.story()
+    code = compile_contract(PROJECT / "contracts" / story.source)
+    token = put_token(deployer, built.contracts, story, code)
+    for signature, values in animal.calls:
+        deployer.send(token, calldata(signature, *values))
+    deployer.settle()
+    await ctx.heads.refresh()
+    meter = Meter()
+    evidence = await gather_deep(ctx, Address(token), meter)
+    plain = replace(evidence, owner_calls=None)
+    before, after = judge(plain, POLICY).verdict, judge(evidence, POLICY).verdict
+    assert (after.code, after.level) == (before.code, before.level)
+    assert after.text == f"{before.text} {case.says}".rstrip()
+    assert (evidence.owner_calls is None) == (case.says == "")
+    assert meter.trips == (2 if case.says in ("", _NO_FUNCTION) else 3)
+    if isinstance(evidence.owner_calls, OwnerCalls):
+        assert "owner_active" in raised(Judged(evidence, judge(evidence, POLICY), POLICY))
+        for call in evidence.owner_calls.tried:
+            _as_it_really_is(rpc, built, deployer, token, animal.pools[0], call)
+
+
+_NO_FUNCTION = "No function of its owner's was found to try."
+
+
+def _as_it_really_is(
+    rpc: SyncRpc, built: Built, deployer: Deployer, token: str, pool: PoolPlan, call: OwnerCall
+) -> None:
+    """The same buy, the owner's calls, and the sell, each a real transaction."""
+    assert call.sender == deployer.account.lower()
+    if call.outcome is None:
+        return
+    snapshot = rpc.call("evm_snapshot")
+    fill = _sold_after(rpc, built, deployer, token, pool, call)
+    assert rpc.call("evm_revert", snapshot)
+    said = lost_bps(call.outcome)
+    if said is None:
+        refused = isinstance(call.outcome, Refused)
+        assert fill.ok is not refused or fill.back_raw == 0, call
+        return
+    assert isinstance(said, int)
+    assert fill.ok, call
+    met = round(10_000 * (PROBE_WEI - fill.back_raw) / PROBE_WEI)
+    assert abs(met - said) <= 1, (call, met, said)
+
+
+def _sold_after(
+    rpc: SyncRpc, built: Built, deployer: Deployer, token: str, pool: PoolPlan, call: OwnerCall
+) -> Fill:
+    """What a real wallet's sell comes to when the owner has made the calls that were taken."""
+    wallet = Wallet(rpc, built.contracts, f"owned {token}")
+    bought = wallet.buy(token, pool.quote, pool.fee_pips, PROBE_WEI, pool.version)
+    assert bought
+    meant = {call.buyer: wallet.address}
+    if call.stand_in is not None:
+        meant[call.stand_in] = deployer.create(_creation(STAND_IN_CODE[2:]))
+    for data in call.calls:
+        for simulated, real in meant.items():
+            data = data.replace(simulated[2:], real[2:].lower())
+        deployer.receipt(deployer.send(token, data))
+    now_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    rpc.call("evm_setNextBlockTimestamp", now_s + 13)
+    rpc.call("evm_mine")
+    place = Place(pool.quote, pool.fee_pips, pool.version)
+    *approvals, swap = wallet.sell_steps(token, place, bought)
+    for step in approvals:
+        wallet.send(step.to, step.data)
+    before_wei = wallet.eth()
+    done = wallet.send(swap.to, swap.data)
+    return Fill(done.ok, back_raw=wallet.eth() - before_wei + done.gas_wei)
+
+
+@pytest.mark.parametrize("whose", ["itself", "v4PoolManager", "weth", "swapRouter02"])
+async def test_an_owner_that_nobody_can_act_as_is_none(
+    ctx: Context, rpc: SyncRpc, built: Built, whose: str
+) -> None:
+    """Nor may it be given eth for gas: what the manager holds is what its pools pay out."""
+    deployer, story = Deployer(rpc, rpc.call("eth_accounts")[0]), Animal("owner_harmless", pools=V4).story()
+    token = put_token(
+        deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
+    )
+    owner = built.contracts.get(whose, token)
+    deployer.send(token, calldata("transferOwnership(address)", owner))
+    deployer.settle()
+    await ctx.heads.refresh()
+    evidence = await gather_deep(ctx, Address(token), Meter())
+    assert evidence.facts.owner == owner
+    assert evidence.owner_calls is None
+
+
+async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    deployer, story = Deployer(rpc, rpc.call("eth_accounts")[0]), Animal("owner_harmless").story()
+    token = put_token(
+        deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
+    )
+    deployer.settle()
+    await ctx.heads.refresh()
+    two = replace(ctx, policy=replace(POLICY, most_owner_calls=2))
+    evidence = await gather_deep(two, Address(token), Meter())
+    assert isinstance(evidence.owner_calls, OwnerCalls)
+    assert len(evidence.owner_calls.tried) == 2
+    assert judge(evidence, POLICY).verdict.text.endswith(
+        "The one function called as its owner did not stop the sell; 1 function took none of the values "
+        "tried; 3 functions were not tried."
+    )
+
+
+async def test_code_that_cannot_be_read_makes_no_owner_harmless(
+    ctx: Context, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*codes: bytes) -> setters.Found:
+        raise Unreadable
+
+    monkeypatch.setattr(setters, "find", unreadable)
+    evidence = await gather_deep(ctx, Address(built.tokens["max_transaction"]), Meter())
+    text = judge(evidence, POLICY).verdict.text
+    assert text.endswith("What its owner could change was not found out: its functions could not be read.")
+
+
+def test_what_upgrades_are_made_to_passes_for_an_implementation_and_answers_nothing(rpc: SyncRpc) -> None:
+    """Contracts that upgrade themselves ask proxiableUUID() first (EIP-1822)."""
+    at = "0x" + "5a" * 20
+    rpc.call("anvil_setCode", at, STAND_IN_CODE)
+    told = rpc.call("eth_call", {"to": at, "data": calldata("proxiableUUID()")}, "latest")
+    assert told == IMPLEMENTATION_SLOT
+    for asked in ("0x", calldata("balanceOf(address)", at), calldata("totalSupply()")):
+        with pytest.raises(RpcFailure, match="revert"):
+            rpc.call("eth_call", {"to": at, "data": asked}, "latest")
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """A token whose functions lie in another contract."""
+
+    token: str
+    evidence: Evidence
+
+
+async def _behind(ctx: Context, rpc: SyncRpc, built: Built, admin: bool) -> _Behind:
+    """Behind an EIP-1967 proxy with an admin, or in an EIP-1167 clone."""
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    zoo, supply = PROJECT / "contracts" / "zoo", SUPPLY_TOKENS * 10**18
+    logic = deployer.create(compile_contract(zoo / "owned_implementation.vy"))
+    if admin:
+        story = Animal("proxy", (int(logic, 16),)).story()
+        token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
+    else:
+        runtime = f"363d3d373d3d3d363d73{logic[2:]}5af43d82803e903d91602b57fd5bf3"
+        token = deployer.create(_creation(runtime))
+        fill = "initialize(string,string,uint256,address)"
+        deployer.send(token, calldata(fill, "Clone", "CLN", supply, deployer.account))
+        manager = built.contracts["v3PositionManager"]
+        deployer.send(token, calldata("approve(address,uint256)", manager, 2**256 - 1))
+        amounts = {token.lower(): supply // 2, built.contracts["weth"]: 20 * 10**18}
+        v3_pool(deployer, built.contracts, amounts, 3000, fill=True)
+    deployer.settle()
+    await ctx.heads.refresh()
+    return _Behind(token.lower(), await gather_deep(ctx, Address(token.lower()), Meter()))
+
+
+def _creation(runtime: str) -> str:
+    """Code that returns the runtime code behind it."""
+    size = f"{len(runtime) // 2:02x}"
+    return f"0x60{size}600c60003960{size}6000f3{runtime}"
+
+
+@pytest.mark.parametrize("admin", [True, False], ids=["proxy", "clone"])
+async def test_functions_behind_a_proxy_are_called_through_it(
+    ctx: Context, rpc: SyncRpc, built: Built, admin: bool
+) -> None:
+    made = await _behind(ctx, rpc, built, admin)
+    known, deployer = made.evidence.owner_calls, Deployer(rpc, rpc.call("eth_accounts")[0])
+    assert isinstance(known, OwnerCalls)
+    found = change(known, POLICY)
+    assert found is not None
+    assert (found.call.function, found.call.by, found.loss_bps) == ("setPaused(bool)", "owner", None)
+    upgrades = [call for call in known.tried if call.function == "upgradeTo(address)"]
+    assert [call.by for call in upgrades] == (["proxy admin"] if admin else [])
+    assert all(lost_bps(call.outcome) is None for call in upgrades if call.outcome is not None)
+    for call in known.tried:
+        _as_it_really_is(rpc, built, deployer, made.token, PoolPlan(), call)
+
+
+async def test_a_proxy_without_an_owner_is_its_admins(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    zoo = PROJECT / "contracts" / "zoo"
+    honest = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
+    story = Animal("proxy", (int(honest, 16),)).story()
+    token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
+    deployer.settle()
+    await ctx.heads.refresh()
+    evidence = await gather_deep(ctx, Address(token), Meter())
+    text = judge(evidence, POLICY).verdict.text
+    assert text.endswith("Its proxy admin could stop selling with upgradeTo(address).")
+    assert isinstance(evidence.owner_calls, OwnerCalls)
+    for call in evidence.owner_calls.tried:
+        _as_it_really_is(rpc, built, deployer, token, PoolPlan(), call)

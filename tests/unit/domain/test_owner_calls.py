@@ -1,0 +1,139 @@
+"""What an owner could change, read from what became of the sell after each of his calls."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundtrip.domain.evidence import CellOutcome, Missing, OwnerCall, OwnerCalls, Refused
+from roundtrip.domain.owner_calls import change, lost_bps, owner_sentence
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.verdict import judge
+from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, evidence, refused_cells, sold, venue
+from unit.domain.owners import call
+
+STOPPED = Refused("sell", "paused", 1)
+BUY_REFUSED = Refused("buy", "no", 1)
+
+
+def known(*tried: OwnerCall, control: CellOutcome | None = None, left_out: int = 0) -> OwnerCalls:
+    return OwnerCalls(0, control or sold(), tried, left_out)
+
+
+def says(*tried: OwnerCall, control: CellOutcome | None = None, left_out: int = 0) -> str:
+    return owner_sentence(known(*tried, control=control, left_out=left_out), POLICY)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lost"),
+    [
+        (sold(60), 60),
+        (sold(9900), 9900),
+        (sold(60, 2500, planned_bps=10_000), 7515),
+        (sold(10_000), None),
+        (STOPPED, None),
+        (Refused("approve", None, 1), None),
+        (NODE, NODE),
+        (ITS_OWN, ITS_OWN),
+    ],
+)
+def test_what_is_lost_is_of_what_was_to_be_sold(outcome: CellOutcome, lost: int | Missing | None) -> None:
+    assert lost_bps(outcome) == lost
+
+
+def test_being_given_more_is_no_loss() -> None:
+    """A mint to the seller leaves him with more than he had: nothing seems to have left the wallet."""
+    assert lost_bps(replace(sold(60), sold_raw=-BOUGHT_RAW)) == 60
+
+
+@pytest.mark.parametrize("step", ["buy", "fund"])
+def test_a_refused_buy_tells_nothing_of_what_comes_after_it(step: str) -> None:
+    refused = Refused(step, None, 1)  # type: ignore[arg-type]
+    assert isinstance(lost_bps(refused), Missing)
+    assert change(known(call(refused)), POLICY) is None
+
+
+def test_the_first_that_stops_it_is_named() -> None:
+    dear, first, second = (call(sold(9000), "dear()"), call(STOPPED, "a()"), call(STOPPED, "b()"))
+    assert says(dear, first, second) == "Its owner could stop selling with a()."
+    assert says(second, dear, first) == "Its owner could stop selling with b()."
+    assert says(call(STOPPED, "up()", "proxy admin")) == "Its proxy admin could stop selling with up()."
+
+
+def test_where_none_stops_it_the_dearest_is_named() -> None:
+    found = says(
+        call(sold(60), "a()"), call(sold(6000), "b()"), call(sold(9900), "c()"), call(sold(7000), "d()")
+    )
+    assert found == "Its owner could raise the loss to 99.00 % with c()."
+
+
+def test_the_line_of_a_dear_sell_is_the_policys() -> None:
+    line = POLICY.danger_loss_bps
+    assert "The one function called" in says(call(sold(line - 1)))
+    assert "raise the loss to 50.00 %" in says(call(sold(line)))
+
+
+def test_what_was_as_dear_before_is_not_the_owners_doing() -> None:
+    assert "The one function" in says(call(sold(9000)), control=sold(6000))
+    assert "stop selling" in says(call(STOPPED), control=sold(6000))
+
+
+@pytest.mark.parametrize("control", [STOPPED, NODE, ITS_OWN, BUY_REFUSED, sold(10_000)])
+def test_nothing_is_named_where_it_does_not_sell_without_a_call(control: CellOutcome) -> None:
+    assert change(known(call(STOPPED), control=control), POLICY) is None
+    assert says(call(STOPPED), control=control).startswith("What its owner could change was not found out")
+
+
+def test_what_was_not_found_out_never_counts_as_none() -> None:
+    sold_, gap, refused = call(sold(), "a()"), call(NODE, "b()"), call(None, "c()")
+    assert says(sold_) == "The one function called as its owner did not stop the sell."
+    assert says(gap) == "What 1 function would do was not found out."
+    assert says(refused) == "1 function took none of the values tried."
+    assert says() == "No function of its owner's was found to try."
+    assert says(left_out=1) == "1 function was not tried."
+    every = says(sold_, call(sold(), "z()"), gap, refused, refused, left_out=3)
+    assert every == (
+        "None of 2 functions called as its owner stopped the sell; what 1 function would do was not found "
+        "out; 1 function took none of the values tried; 3 functions were not tried."
+    )
+
+
+def test_a_function_of_which_one_manner_is_unknown_is_unknown() -> None:
+    assert says(call(sold(), "a()"), call(NODE, "a()")) == "What 1 function would do was not found out."
+    assert says(call(None, "a()"), call(sold(), "a()")) == (
+        "The one function called as its owner did not stop the sell."
+    )
+
+
+@pytest.mark.parametrize("gap", [NODE, ITS_OWN])
+def test_where_all_of_it_is_missing_it_says_so(gap: Missing) -> None:
+    assert owner_sentence(gap, POLICY) == f"What its owner could change was not found out: {gap.why}."
+
+
+def test_nothing_is_said_where_it_was_not_asked() -> None:
+    assert owner_sentence(None, POLICY) == ""
+
+
+@given(st.lists(st.sampled_from([sold(60), sold(9000), NODE, ITS_OWN, None, BUY_REFUSED])))
+def test_only_a_refused_sell_is_said_to_stop_it(outcomes: list[CellOutcome | None]) -> None:
+    text = says(*(call(outcome, f"f{n}()") for n, outcome in enumerate(outcomes)))
+    assert "stop selling" not in text
+    unknown = [o for o in outcomes if isinstance(o, Missing) or o == BUY_REFUSED]
+    if unknown and sold(9000) not in outcomes:
+        assert "not found out" in text
+
+
+def test_code_and_level_stay_and_the_text_has_one_sentence_more() -> None:
+    plain = evidence(venue())
+    told = replace(plain, owner_calls=known(call(STOPPED, "pause()")))
+    before, after = judge(plain, POLICY), judge(told, POLICY)
+    assert replace(after, verdict=before.verdict) == before
+    assert (after.verdict.code, after.verdict.level) == ("ok", "ok")
+    assert after.verdict.text == f"{before.verdict.text} Its owner could stop selling with pause()."
+
+
+def test_the_owners_calls_make_no_verdict_unproven() -> None:
+    assert judge(replace(evidence(venue()), owner_calls=NODE), POLICY).verdict.level == "ok"
+    trap = replace(evidence(venue(refused_cells())), owner_calls=NODE)
+    assert judge(trap, POLICY).verdict.code == "cannot_sell"
