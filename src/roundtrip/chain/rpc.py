@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import aiohttp
 import msgspec
@@ -50,6 +51,14 @@ class RpcCall:
             raise ValueError(f"this service only reads from a node, and {self.method} is not in READ_METHODS")
 
 
+def entries(calls: Sequence[RpcCall]) -> list[dict[str, Any]]:
+    """The calls of one batch as they are sent: an id is a call's place in it."""
+    return [
+        {"jsonrpc": "2.0", "id": index, "method": call.method, "params": call.params}
+        for index, call in enumerate(calls)
+    ]
+
+
 class RpcError(msgspec.Struct, frozen=True):
     """A node's own error for one request; ``data`` is hex where it carries revert bytes."""
 
@@ -85,6 +94,26 @@ class Meter:
         self.trips += max((one.trips for one in beside), default=0)
         self.calls += sum(one.calls for one in beside)
         self.node_ms += max((one.node_ms for one in beside), default=0.0)
+
+
+class Asked(Protocol):
+    """What a check asks of a node, or of who stands before one."""
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]:
+        """One batch, as ``Node.batch``."""
+        ...
+
+    async def batches(
+        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
+    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+        """Several at once, as ``Node.batches``."""
+        ...
 
 
 @dataclass(slots=True)
@@ -135,12 +164,7 @@ class Node:
         """
         if budgeted:
             self.budget.spend(len(calls), self.clock())
-        body = msgspec.json.encode(
-            [
-                {"jsonrpc": "2.0", "id": index, "method": call.method, "params": call.params}
-                for index, call in enumerate(calls)
-            ]
-        )
+        body = msgspec.json.encode(entries(calls))
         started = time.perf_counter()
         try:
             raw = await self._post(body, timeout_s or self.timeout_s)

@@ -8,12 +8,25 @@ import asyncpg
 
 from roundtrip.chain.dialect import Dialect
 from roundtrip.chain.heads import Heads
-from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Meter, Node
+from roundtrip.chain.rates import KnowsRates, Rates
+from roundtrip.chain.rpc import Asked, Meter, Node
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
 
 A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a check is made with, its beginning apart: as much of a context as has to be had again to make the
+    same check once more."""
+
+    chain_id: int
+    contracts: Contracts
+    node: Asked
+    dialect: Dialect
+    policy: Policy
+    rates: KnowsRates
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,10 @@ class Context:
     rates: Rates
     now_s: Callable[[], float]
     entropy: Callable[[], bytes]
+
+    def means(self, node: Asked | None = None) -> Means:
+        """What its checks are made with; ``node``: who stands before the node."""
+        return Means(self.chain_id, self.contracts, node or self.node, self.dialect, self.policy, self.rates)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from roundtrip.domain.evidence import (
 from roundtrip.domain.readings import main_size
 from roundtrip.domain.types import Address
 
-from .context import Context
+from .context import Means
 
 TOO_MUCH = "its answer is too large to read"
 
@@ -31,7 +31,7 @@ TOO_MUCH = "its answer is too large to read"
 class Run:
     """One check."""
 
-    ctx: Context
+    ctx: Means
     head: Head
     token: Address
     setting: Setting

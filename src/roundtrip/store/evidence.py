@@ -1,7 +1,7 @@
 """Evidence documents, kept as they were judged."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import asyncpg
 
@@ -44,3 +44,46 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
         bytes.fromhex(token[2:]),
     )
     return None if row is None else KeptEvidence(**dict(row))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProof:
+    """The newest evidence about a token whose proof is kept, and that."""
+
+    checked_at: datetime
+    evidence: bytes
+    proof: bytes
+
+
+PROOF_KEPT = timedelta(days=1)
+MOST_PROOFS = 50_000
+"""Of 8 to 60 KB each: one to three gigabytes at most, however many checks a day sees."""
+_PRUNED_AT_ONCE = 4
+
+
+async def keep_proof(connection: asyncpg.Connection, row_id: int, document: bytes, now: datetime) -> None:
+    """Writes what the check of evidence ``row_id`` asked, and takes away of the oldest proofs what is too old
+    or too much: at most four, so that no check waits for it, and more than are written."""
+    await connection.execute(
+        "INSERT INTO facts.proof (evidence_id, made_at, document) VALUES ($1, $2, $3)", row_id, now, document
+    )
+    await connection.execute(
+        "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id, made_at"
+        " FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
+        " WHERE made_at < $2 OR evidence_id <= $3)",
+        _PRUNED_AT_ONCE,
+        now - PROOF_KEPT,
+        row_id - MOST_PROOFS,
+    )
+
+
+async def latest_proof(connection: asyncpg.Connection, token: Address, now: datetime) -> KeptProof | None:
+    """Of the newest evidence about ``token``, where its proof is kept and not too old."""
+    row = await connection.fetchrow(
+        "SELECT evidence.checked_at, evidence.document AS evidence, proof.document AS proof"
+        " FROM facts.evidence AS evidence JOIN facts.proof AS proof ON proof.evidence_id = evidence.id"
+        " WHERE evidence.token = $1 AND proof.made_at >= $2 ORDER BY evidence.id DESC LIMIT 1",
+        bytes.fromhex(token[2:]),
+        now - PROOF_KEPT,
+    )
+    return None if row is None else KeptProof(**dict(row))

@@ -1,0 +1,42 @@
+"""The proof of the newest check of a token: the evidence, and the exact requests that it came of."""
+
+import asyncio
+
+import asyncpg
+import structlog
+
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.types import Address
+from roundtrip.store import evidence as evidence_store
+
+from .check import check
+from .check_answer import CheckParams, at
+from .context import Answered, Context
+from .proof_answer import Proof, present
+
+_READ_S = 5.0
+log = structlog.get_logger(__name__)
+
+
+async def check_proof(ctx: Context, params: CheckParams) -> Answered[Proof]:
+    """Of a check that is no older than proofs are kept; else of one that is made now. It is shared by those who
+    ask at once and not kept in memory: it may be a megabyte."""
+    token = params.token()
+    kept = await _latest(ctx, token)
+    counted = True
+    if kept is None:
+        made = await check(ctx, params)
+        counted = made.counted
+        kept = await _latest(ctx, token)
+    if kept is None:
+        raise ServiceFull("busy", "The proof of this check is not kept any more; ask again.", 1)
+    return Answered(await asyncio.to_thread(present, kept), counted=counted)
+
+
+async def _latest(ctx: Context, token: Address) -> evidence_store.KeptProof | None:
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            return await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        log.warning("proof could not be read", error=repr(error))
+        raise ServiceFull("busy", "The proof of this check cannot be read just now.", 5) from error

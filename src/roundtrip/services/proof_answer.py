@@ -1,0 +1,121 @@
+"""The proof of a check, as it is kept and as it is answered: everything that is needed to make it again."""
+
+import re
+import zlib
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from roundtrip.domain import canonical
+from roundtrip.domain.evidence import Evidence
+from roundtrip.domain.proof import Begun
+from roundtrip.domain.verdict import Verdict
+from roundtrip.store.evidence import KeptProof
+from roundtrip.venues.base import Contracts
+
+from .check_answer import VerdictAnswer
+
+_LEVEL = 1
+"""The smallest: ten times as fast as the best, and half as large again."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One JSON-RPC request, as it was sent."""
+
+    jsonrpc: str
+    id: int
+    method: str
+    params: Annotated[msgspec.Raw, msgspec.Meta(description="A list, as JSON-RPC has it.")]
+
+
+class ProofBlock(msgspec.Struct, frozen=True):
+    """The block that all of it was asked of."""
+
+    number: int
+    hash: str
+    time: datetime
+
+
+class Proof(msgspec.Struct, frozen=True, rename="camel"):
+    """The newest check of a token: its evidence, and what was asked to have it."""
+
+    address: str
+    chain_id: int
+    block: ProofBlock
+    checked_at: datetime
+    policy_version: str
+    dialect: Annotated[str, msgspec.Meta(description="How the node counts: anvil, geth or nitro.")]
+    contracts: Annotated[dict[str, str], msgspec.Meta(description="Whom the calls go through.")]
+    verdict: VerdictAnswer
+    begun: Annotated[
+        msgspec.Raw,
+        msgspec.Meta(
+            description="The seed that the wallets were drawn from, and the venues that were known."
+        ),
+    ]
+    evidence: Annotated[
+        msgspec.Raw, msgspec.Meta(description="The canonical document that the verdict is read from.")
+    ]
+    trips: Annotated[
+        list[list[list[Request]]],
+        msgspec.Meta(description="Trip by trip, the batches that were sent at once, and their requests."),
+    ]
+
+
+class _Kept(msgspec.Struct):
+    """What is kept beside the evidence."""
+
+    dialect: str
+    contracts: dict[str, str]
+    verdict: VerdictAnswer
+    begun: msgspec.Raw
+    trips: list[list[list[Request]]] | list[Any]
+
+
+def named(contracts: Contracts) -> dict[str, str]:
+    """The contracts by their names in ``devnet.json``, but for those that are not there."""
+    told = {field.name: getattr(contracts, field.name) for field in fields(contracts)}
+    return {_camel(name): address for name, address in told.items() if address is not None}
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
+
+
+def packed(
+    contracts: Contracts,
+    dialect: str,
+    verdict: Verdict,
+    begun: Begun,
+    trips: list[list[list[dict[str, Any]]]],
+) -> bytes:
+    """The document that is kept. Half a millisecond where one venue was judged, three where eight were."""
+    kept = _Kept(dialect, named(contracts), answered(verdict), msgspec.Raw(canonical.dump(begun)), trips)
+    return zlib.compress(msgspec.json.encode(kept), _LEVEL)
+
+
+def answered(verdict: Verdict) -> VerdictAnswer:
+    """The verdict as answers have it."""
+    return VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
+
+
+def present(kept: KeptProof) -> Proof:
+    """The answer from what was kept."""
+    evidence = canonical.load(Evidence, kept.evidence)
+    own = msgspec.json.decode(zlib.decompress(kept.proof), type=_Kept)
+    block = evidence.block
+    return Proof(
+        address=evidence.token,
+        chain_id=evidence.chain_id,
+        block=ProofBlock(block.number, block.hash, datetime.fromtimestamp(block.timestamp_s, UTC)),
+        checked_at=kept.checked_at,
+        policy_version=evidence.policy_version,
+        dialect=own.dialect,
+        contracts=own.contracts,
+        verdict=own.verdict,
+        begun=own.begun,
+        evidence=msgspec.Raw(kept.evidence),
+        trips=own.trips,
+    )
