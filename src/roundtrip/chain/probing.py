@@ -12,7 +12,7 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
 
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
-from .rpc import Node, RpcCall, RpcError
+from .rpc import Asked, RpcCall, RpcError
 
 TELLER = Address("0x" + "7e" * 20)
 REVERTER = Address("0x" + "7f" * 20)
@@ -125,7 +125,7 @@ def _words(call: _Call) -> tuple[int | None, int | None]:
     return int.from_bytes(body[:32], "big"), int.from_bytes(body[32:], "big")
 
 
-async def probe(node: Node, pinned: BlockRef, base_fee_wei: int) -> Probed:
+async def probe(node: Asked, pinned: BlockRef, base_fee_wei: int) -> Probed:
     """Asks the node. Raises NodeFault when it does not simulate, or in no way that is known here."""
     (answer,) = await node.batch([probe_call(pinned, base_fee_wei)], budgeted=False)
     return read_probe(answer, pinned)

@@ -18,7 +18,7 @@ from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
 from .heads import QUOTED_WEI
-from .rpc import REVERTED, Meter, Node, RpcCall, RpcError, hex_bytes
+from .rpc import REVERTED, Asked, Meter, RpcCall, RpcError, hex_bytes
 
 _KEPT_S = 30.0
 _MOST_DECIMALS = 36
@@ -49,7 +49,7 @@ class GivenRates:
 class Rates:
     """Rates by asset, found when first asked for. ``clock`` counts seconds."""
 
-    node: Node
+    node: Asked
     contracts: Contracts
     clock: Callable[[], float] = time.monotonic
     _known: dict[Address, tuple[float, QuoteRate | None]] = field(default_factory=dict)

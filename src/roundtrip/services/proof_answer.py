@@ -4,10 +4,11 @@ import re
 import zlib
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
+from roundtrip.chain.recording import Trip
 from roundtrip.domain import canonical
 from roundtrip.domain.evidence import Evidence
 from roundtrip.domain.proof import Begun
@@ -21,7 +22,7 @@ _LEVEL = 1
 """The smallest: ten times as fast as the best, and half as large again."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One JSON-RPC request, as it was sent."""
 
     jsonrpc: str
@@ -51,9 +52,7 @@ class Proof(msgspec.Struct, frozen=True, rename="camel"):
     verdict: VerdictAnswer
     begun: Annotated[
         msgspec.Raw,
-        msgspec.Meta(
-            description="The seed that the wallets were drawn from, and the venues that were known."
-        ),
+        msgspec.Meta(description="What the wallets were drawn from, and the venues that were known."),
     ]
     evidence: Annotated[
         msgspec.Raw, msgspec.Meta(description="The canonical document that the verdict is read from.")
@@ -71,7 +70,7 @@ class _Kept(msgspec.Struct):
     contracts: dict[str, str]
     verdict: VerdictAnswer
     begun: msgspec.Raw
-    trips: list[list[list[Request]]] | list[Any]
+    trips: list[list[list[Request]]]
 
 
 def named(contracts: Contracts) -> dict[str, str]:
@@ -84,15 +83,15 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
-def packed(
-    contracts: Contracts,
-    dialect: str,
-    verdict: Verdict,
-    begun: Begun,
-    trips: list[list[list[dict[str, Any]]]],
-) -> bytes:
+def packed(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun, trips: list[Trip]) -> bytes:
     """The document that is kept. Half a millisecond where one venue was judged, three where eight were."""
-    kept = _Kept(dialect, named(contracts), answered(verdict), msgspec.Raw(canonical.dump(begun)), trips)
+    kept = {
+        "dialect": dialect,
+        "contracts": named(contracts),
+        "verdict": answered(verdict),
+        "begun": msgspec.Raw(canonical.dump(begun)),
+        "trips": trips,
+    }
     return zlib.compress(msgspec.json.encode(kept), _LEVEL)
 
 
