@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ from typer.testing import CliRunner, Result
 
 from roundtrip.cli import app
 from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
 from support.serving import service
 
