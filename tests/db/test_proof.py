@@ -21,8 +21,14 @@ async def checked(
     kept = KeptEvidence(at, 100, "p", "ok", "ok", f"evidence of {at}".encode())
     row_id = await store.keep(connection, token, kept)
     if proof is not None:
-        await store.keep_proof(connection, row_id, proof, at)
+        await store.keep_proof(connection, row_id, b"{}", [proof], at)
     return row_id
+
+
+@pytest.fixture(autouse=True)
+def _every_check_prunes_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_PRUNED_EVERY", 1)
+    monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 4)
 
 
 async def count(connection: asyncpg.Connection) -> int:
@@ -35,7 +41,7 @@ async def test_the_newest_is_given_with_its_own_evidence(connection: asyncpg.Con
     await checked(connection, NOW - SECOND, b"second")
     await checked(connection, NOW, b"another token's", OTHER)
     found = await store.latest_proof(connection, TOKEN, NOW)
-    assert found == KeptProof(NOW - SECOND, f"evidence of {NOW - SECOND}".encode(), b"second")
+    assert found == KeptProof(NOW - SECOND, f"evidence of {NOW - SECOND}".encode(), b"{}", [b"second"])
     assert await store.latest_proof(connection, Address("0x" + "33" * 20), NOW) is None
 
 
@@ -100,4 +106,16 @@ async def test_an_earlier_database_gets_the_table(connection: asyncpg.Connection
     applied = [row["number"] for row in await connection.fetch("SELECT number FROM migrations ORDER BY 1")]
     assert applied[:2] == [1, 2]
     storage = "SELECT attstorage FROM pg_attribute WHERE attrelid = 'facts.proof'::regclass AND attname = $1"
-    assert await connection.fetchval(storage, "document") == b"e"
+    assert await connection.fetchval(storage, "trips") == b"e"
+
+
+async def test_what_comes_in_goes_out_again(
+    connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_PRUNED_EVERY", 16)
+    monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 64)
+    monkeypatch.setattr(store, "MOST_PROOFS", 100)
+    await connection.execute("DELETE FROM facts.proof")
+    for n in range(200):
+        await checked(connection, NOW + n * SECOND)
+    assert 100 <= await count(connection) <= 116

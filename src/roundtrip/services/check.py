@@ -1,7 +1,5 @@
 """Can this token be bought and sold, and what does a round trip cost. Two trips to the node, cold."""
 
-import asyncio
-
 import asyncpg
 import structlog
 
@@ -18,12 +16,10 @@ from roundtrip.store import evidence as evidence_store
 
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
-from .gather import Beginning, beginning, begun, closed, learn
-from .proof_answer import packed
+from .gather import beginning, begun, closed, learn
+from .proof_answer import written
 
 _KEEP_S = 5.0
-_MOST_PACKED_HERE = 60
-"""Calls: a millisecond and a half, about what a thread costs where both cores are busy."""
 log = structlog.get_logger(__name__)
 
 
@@ -37,8 +33,9 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     evidence = await closed(found, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
-    proof = await _packed(ctx, begin, recording, judgement)
-    await _keep(ctx, evidence, judgement, proof, now_s)
+    own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others)
+    began = written(ctx.contracts, ctx.dialect.name, judgement.verdict, own)
+    await _keep(ctx, evidence, judgement, (began, recording.trips), now_s)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return Answered(
         present(evidence, judgement, ctx.policy, now_s),
@@ -59,16 +56,9 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy) -> int:
     return min(most_ms, 1000 * max(1, 1 if left_s is None else left_s))
 
 
-async def _packed(ctx: Context, begin: Beginning, recording: Recording, judgement: Judgement) -> bytes:
-    """What this check began with and asked. A large one is packed beside the loop."""
-    own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others)
-    given = (ctx.contracts, ctx.dialect.name, judgement.verdict, own, recording.trips())
-    if recording.calls() > _MOST_PACKED_HERE:
-        return await asyncio.to_thread(packed, *given)
-    return packed(*given)
-
-
-async def _keep(ctx: Context, evidence: Evidence, judgement: Judgement, proof: bytes, now_s: float) -> None:
+async def _keep(
+    ctx: Context, evidence: Evidence, judgement: Judgement, proof: tuple[bytes, list[bytes]], now_s: float
+) -> None:
     kept = evidence_store.KeptEvidence(
         at(now_s),
         evidence.block.number,
@@ -80,7 +70,7 @@ async def _keep(ctx: Context, evidence: Evidence, judgement: Judgement, proof: b
     try:
         async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():
             row_id = await evidence_store.keep(connection, evidence.token, kept)
-            await evidence_store.keep_proof(connection, row_id, proof, kept.checked_at)
+            await evidence_store.keep_proof(connection, row_id, *proof, kept.checked_at)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         log.warning("evidence could not be kept", error=repr(error))
         raise ServiceFull("busy", "The evidence of this check cannot be kept just now.", 5) from error

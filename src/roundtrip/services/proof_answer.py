@@ -8,7 +8,6 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.recording import Trip
 from roundtrip.domain import canonical
 from roundtrip.domain.evidence import Evidence
 from roundtrip.domain.proof import Begun
@@ -17,9 +16,6 @@ from roundtrip.store.evidence import KeptProof
 from roundtrip.venues.base import Contracts
 
 from .check_answer import VerdictAnswer
-
-_LEVEL = 1
-"""The smallest: ten times as fast as the best, and half as large again."""
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,14 +59,13 @@ class Proof(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-class _Kept(msgspec.Struct):
-    """What is kept beside the evidence."""
+class _Began(msgspec.Struct):
+    """What is kept beside the evidence and the trips."""
 
     dialect: str
     contracts: dict[str, str]
     verdict: VerdictAnswer
     begun: msgspec.Raw
-    trips: list[list[list[Request]]]
 
 
 def named(contracts: Contracts) -> dict[str, str]:
@@ -83,16 +78,10 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
-def packed(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun, trips: list[Trip]) -> bytes:
-    """The document that is kept. Half a millisecond where one venue was judged, three where eight were."""
-    kept = {
-        "dialect": dialect,
-        "contracts": named(contracts),
-        "verdict": answered(verdict),
-        "begun": msgspec.Raw(canonical.dump(begun)),
-        "trips": trips,
-    }
-    return zlib.compress(msgspec.json.encode(kept), _LEVEL)
+def written(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun) -> bytes:
+    """What is kept beside the evidence and the trips."""
+    own = msgspec.Raw(canonical.dump(begun))
+    return msgspec.json.encode(_Began(dialect, named(contracts), answered(verdict), own))
 
 
 def answered(verdict: Verdict) -> VerdictAnswer:
@@ -103,7 +92,8 @@ def answered(verdict: Verdict) -> VerdictAnswer:
 def present(kept: KeptProof) -> Proof:
     """The answer from what was kept."""
     evidence = canonical.load(Evidence, kept.evidence)
-    own = msgspec.json.decode(zlib.decompress(kept.proof), type=_Kept)
+    own = msgspec.json.decode(kept.began, type=_Began)
+    trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[Request]]) for trip in kept.trips]
     block = evidence.block
     return Proof(
         address=evidence.token,
@@ -116,5 +106,5 @@ def present(kept: KeptProof) -> Proof:
         verdict=own.verdict,
         begun=own.begun,
         evidence=msgspec.Raw(kept.evidence),
-        trips=own.trips,
+        trips=trips,
     )

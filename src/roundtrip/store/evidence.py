@@ -48,25 +48,35 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
 
 @dataclass(frozen=True, slots=True)
 class KeptProof:
-    """The newest evidence about a token whose proof is kept, and that."""
+    """The newest evidence about a token whose proof is kept, and that: what the check began with, as JSON,
+    and its trips, each compressed."""
 
     checked_at: datetime
     evidence: bytes
-    proof: bytes
+    began: bytes
+    trips: list[bytes]
 
 
 PROOF_KEPT = timedelta(days=1)
 MOST_PROOFS = 50_000
 """Of 8 to 60 KB each: one to three gigabytes at most, however many checks a day sees."""
-_PRUNED_AT_ONCE = 4
+_PRUNED_EVERY, _PRUNED_AT_ONCE = 16, 64
 
 
-async def keep_proof(connection: asyncpg.Connection, row_id: int, document: bytes, now: datetime) -> None:
-    """Writes what the check of evidence ``row_id`` asked, and takes away of the oldest proofs what is too old
-    or too much: at most four, so that no check waits for it, and more than are written."""
+async def keep_proof(
+    connection: asyncpg.Connection, row_id: int, began: bytes, trips: list[bytes], now: datetime
+) -> None:
+    """Writes what the check of evidence ``row_id`` began with and asked. Every sixteenth takes away of the
+    oldest what is too old or too much: at most 64, so that no check waits long, and more than are written."""
     await connection.execute(
-        "INSERT INTO facts.proof (evidence_id, made_at, document) VALUES ($1, $2, $3)", row_id, now, document
+        "INSERT INTO facts.proof (evidence_id, made_at, began, trips) VALUES ($1, $2, $3, $4)",
+        row_id,
+        now,
+        began,
+        trips,
     )
+    if row_id % _PRUNED_EVERY:
+        return
     await connection.execute(
         "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id, made_at"
         " FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
@@ -80,7 +90,7 @@ async def keep_proof(connection: asyncpg.Connection, row_id: int, document: byte
 async def latest_proof(connection: asyncpg.Connection, token: Address, now: datetime) -> KeptProof | None:
     """Of the newest evidence about ``token``, where its proof is kept and not too old."""
     row = await connection.fetchrow(
-        "SELECT evidence.checked_at, evidence.document AS evidence, proof.document AS proof"
+        "SELECT evidence.checked_at, evidence.document AS evidence, proof.began, proof.trips"
         " FROM facts.evidence AS evidence JOIN facts.proof AS proof ON proof.evidence_id = evidence.id"
         " WHERE evidence.token = $1 AND proof.made_at >= $2 ORDER BY evidence.id DESC LIMIT 1",
         bytes.fromhex(token[2:]),

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,8 +56,7 @@ async def asked(node: Recording | Comparing) -> None:
 async def kept() -> list[Any]:
     recording = Recording(Scripted())
     await asked(recording)
-    found: list[Any] = json.loads(msgspec.json.encode(recording.trips()))
-    return found
+    return [json.loads(zlib.decompress(trip)) for trip in recording.trips]
 
 
 async def test_what_is_kept_is_what_is_sent() -> None:
@@ -68,10 +68,15 @@ async def test_what_is_kept_is_what_is_sent() -> None:
     assert trips[1] == [[{**chain, "id": 0}]]
 
 
-async def test_calls_are_counted() -> None:
-    recording = Recording(Scripted())
-    await asked(recording)
-    assert recording.calls() == 4
+async def test_what_was_asked_is_kept_where_the_node_failed() -> None:
+    class Gone(Scripted):
+        async def batch(self, *asked: Any, **how: Any) -> list[msgspec.Raw | RpcError]:
+            raise NodeFault("gone")
+
+    recording = Recording(Gone())
+    with pytest.raises(NodeFault):
+        await recording.batch([CHAIN])
+    assert len(recording.trips) == 1
 
 
 async def test_the_same_again_does_not_part() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from roundtrip.chain.recording import pack
+from roundtrip.chain.rpc import RpcCall
 from roundtrip.domain import canonical
 from roundtrip.domain.evidence import Evidence, Venue
 from roundtrip.domain.policy import POLICY
@@ -26,7 +28,7 @@ from roundtrip.services.claim import (
 )
 from roundtrip.services.environments import draw
 from roundtrip.services.gather import EVIDENCE_SCHEMA
-from roundtrip.services.proof_answer import packed, present
+from roundtrip.services.proof_answer import present, written
 from roundtrip.store.evidence import KeptProof
 from roundtrip.venues import BY_KIND, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
@@ -54,8 +56,9 @@ def proof(found: Evidence | None = None, **begun: Any) -> Json:
     """What the service would answer with it, as JSON."""
     found = found or sound()
     began = Begun(**{"seed": "0x" + SEED.hex(), "venues": (OURS,), "others": 0, **begun})
-    document = packed(CONTRACTS, "anvil", judge(found, POLICY).verdict, began, [[[REQUEST]]])
-    kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical.dump(found), document)
+    document = written(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
+    trip = pack([[RpcCall("eth_chainId", [])]])
+    kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical.dump(found), document, [trip])
     answer: Json = json.loads(msgspec.json.encode(present(kept)))
     return answer
 
@@ -88,7 +91,7 @@ def changed(path: str, value: Any, document: Json | None = None) -> Json:
     return found
 
 
-def written(document: Json, instead: str, of: str) -> bytes:
+def text_of(document: Json, instead: str, of: str) -> bytes:
     """The proof as text, with something else in a place."""
     text = json.dumps(document)
     assert of in text
@@ -103,8 +106,8 @@ HOSTILE: dict[str, bytes] = {
     "no text": b"\xff\xfe",
     "an error of the service": b'{"error": {"code": "busy", "message": "Too many."}}',
     "nested without end": b'{"evidence":' + b"[" * 500_000,
-    "nested parameters": written(proof(), f'"params": {DEEP}', '"params": []'),
-    "nested evidence": written({**proof(), "evidence": 7}, f'"evidence": {DEEP}', '"evidence": 7'),
+    "nested parameters": text_of(proof(), f'"params": {DEEP}', '"params": []'),
+    "nested evidence": text_of({**proof(), "evidence": 7}, f'"evidence": {DEEP}', '"evidence": 7'),
     "too large": b" " * (MOST_FILE_BYTES + 1),
     "no trips": json.dumps({**proof(), "trips": 5}).encode(),
     "an unknown level": json.dumps(changed("verdict.level", "\x1b[31mgreat")).encode(),
@@ -113,7 +116,7 @@ HOSTILE: dict[str, bytes] = {
     "evidence of another shape": json.dumps({**proof(), "evidence": {"schema": EVIDENCE_SCHEMA}}).encode(),
     "evidence of another release": json.dumps(changed("evidence.schema", 1)).encode(),
     "a fraction in the evidence": json.dumps(changed("evidence.chain_id", 1.5)).encode(),
-    "a number without end": written(proof(), f'"pools_found": {"9" * 5000}', '"pools_found": 0'),
+    "a number without end": text_of(proof(), f'"pools_found": {"9" * 5000}', '"pools_found": 0'),
     "another beginning": json.dumps({**proof(), "begun": {}}).encode(),
 }
 
@@ -202,7 +205,8 @@ def said(document: Json, contracts: Contracts = CONTRACTS, chain_id: int = CHAIN
 @pytest.mark.parametrize("name", [f.name for f in fields(Contracts)])
 def test_other_contracts_than_the_readers_prove_nothing(name: str) -> None:
     for other in (address(0xBAD), None):
-        trusted: Any = replace(CONTRACTS, **{name: other})
+        changed_one: dict[str, Any] = {name: other}
+        trusted = replace(CONTRACTS, **changed_one)
         assert "that proves nothing" in said(proof(), trusted)
 
 
@@ -215,18 +219,22 @@ def test_a_request_that_sends_is_said() -> None:
     assert told.startswith("eth_sendRawTransaction is among the requests")
 
 
+def _other(value: Any) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, str):
+        return "0x" + "12" * (len(value) // 2 - 1)
+    if isinstance(value, tuple):
+        return (*value, 5)
+    return not value if isinstance(value, bool) else value + 1
+
+
 @pytest.mark.parametrize("field", [f for f in asdict(sound().environments[0]) if f != "coinbase"])
 @pytest.mark.parametrize("which", [0, 1])
 def test_wallets_that_somebody_chose_are_found_out(field: str, which: int) -> None:
     own = sound()
     environment = own.environments[which]
-    value = getattr(environment, field)
-    other = {bool: lambda: not value, int: lambda: value + 1, tuple: lambda: (*value, 5)}.get(
-        type(value), lambda: "0x" + "12" * (len(value) // 2 - 1)
-    )()
-    chosen = [
-        replace(environment, **{field: other}) if n == which else e for n, e in enumerate(own.environments)
-    ]
+    chosen_one: dict[str, Any] = {field: _other(getattr(environment, field))}
+    chosen = [replace(environment, **chosen_one) if n == which else e for n, e in enumerate(own.environments)]
     assert "not drawn from the seed" in said(proof(replace(own, environments=tuple(chosen))))
 
 

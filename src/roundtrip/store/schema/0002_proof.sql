@@ -1,9 +1,11 @@
--- What a check asked the node, to be asked again: compressed JSON, for about a day. The evidence stays.
+-- What a check began with and what it asked the node, to be asked again: kept for about a day. The evidence stays.
+-- trips: one piece of compressed JSON for each.
 CREATE TABLE facts.proof (
     evidence_id bigint      PRIMARY KEY REFERENCES facts.evidence (id) ON DELETE CASCADE,
     made_at     timestamptz NOT NULL,
-    document    bytea       NOT NULL
+    began       bytea       NOT NULL,
+    trips       bytea[]     NOT NULL
 );
 
--- It is compressed already.
-ALTER TABLE facts.proof ALTER COLUMN document SET STORAGE EXTERNAL;
+-- They are compressed already.
+ALTER TABLE facts.proof ALTER COLUMN trips SET STORAGE EXTERNAL;
