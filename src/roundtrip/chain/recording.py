@@ -4,12 +4,15 @@ import asyncio
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
 from roundtrip.domain.errors import NodeFault
 
-from .rpc import Asked, Meter, RpcCall, RpcError, entries
+from .rpc import REVERTED, Asked, Meter, RpcCall, RpcError, entries
+
+A = TypeVar("A")
 
 _LEVEL = 1
 """The smallest: ten times as fast as the best, and half as large again."""
@@ -68,7 +71,7 @@ class Comparing:
     """Asks the node the caller's own requests, never those it compares them with.
 
     ``expected``: the trips of another time, as read from JSON. ``parted``: where the two differ first.
-    ``calls``: so many requests were the same before.
+    ``calls``: so many requests were the same before. ``failed``: what the node did not answer.
     """
 
     node: Asked
@@ -76,6 +79,7 @@ class Comparing:
     trip: int = 0
     calls: int = 0
     parted: str | None = None
+    failed: str | None = None
 
     async def batch(
         self,
@@ -86,19 +90,33 @@ class Comparing:
     ) -> list[msgspec.Raw | RpcError]:
         """A trip of one batch."""
         self._compare([calls])
-        return await self.node.batch(calls, meter, timeout_s, budgeted)
+        try:
+            return self._looked_at(await self.node.batch(calls, meter, timeout_s, budgeted))
+        except NodeFault as fault:
+            self.failed = fault.message
+            raise
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
         """A trip of several."""
         self._compare(groups)
-        return await self.node.batches(groups, meter)
+        return [self._looked_at(told) for told in await self.node.batches(groups, meter)]
 
     def end(self) -> None:
         """Nothing more is asked: what is left was asked in excess."""
         if self.parted is None and self.trip < len(self.expected):
             self.parted = f"there are {len(self.expected)} trips, and a check makes {self.trip}"
+
+    def _looked_at(self, told: A) -> A:
+        """The answers, once it is noted whether the node failed in one."""
+        if isinstance(told, NodeFault):
+            self.failed = told.message
+        elif isinstance(told, list):
+            for answer in told:
+                if isinstance(answer, RpcError) and answer.code != REVERTED:
+                    self.failed = answer.message or f"error {answer.code}"
+        return told
 
     def _compare(self, groups: Sequence[Sequence[RpcCall]]) -> None:
         self.trip += 1

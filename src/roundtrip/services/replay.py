@@ -74,7 +74,15 @@ async def _asked_again(claim: Claim, trusted: Trusted) -> list[Held]:
     requests = Held("requests", True, same)
     if comparing.parted is not None:
         requests = _requests(f"they part: {comparing.parted}", other_policy)
-    return [requests, _answers(claim.evidence, own, other_policy)]
+    answers = _answers(claim.evidence, own, other_policy)
+    if comparing.failed is None:
+        return [requests, answers]
+    # What a node does not answer changes what is asked next.
+    said = f"that node did not answer all of it ({shown(comparing.failed)})"
+    return [
+        one if one.holds else replace(one, holds=None, seen=f"{said}: {one.seen}")
+        for one in (requests, answers)
+    ]
 
 
 def _requests(wrong: str, other_policy: bool) -> Held:
@@ -121,15 +129,15 @@ async def _ground(claim: Claim, trusted: Trusted, node: Asked) -> Dialect:
 
 async def _same_block(claim: Claim, trusted: Trusted, node: Asked) -> None:
     evidence, block = claim.evidence, claim.evidence.block
-    (chain,) = await node.batch([RpcCall("eth_chainId", [])])
-    if quantity(chain) != trusted.chain_id:
-        raise Elsewhere(f"that node is of chain {quantity(chain)}, and the proof of chain {trusted.chain_id}")
-    by_hash, by_number = await node.batch(
+    chain, by_hash, by_number = await node.batch(
         [
+            RpcCall("eth_chainId", []),
             RpcCall("eth_getBlockByHash", [block.hash, False]),
             RpcCall("eth_getBlockByNumber", [hex(block.number), False]),
         ]
     )
+    if quantity(chain) != trusted.chain_id:
+        raise Elsewhere(f"that node is of chain {quantity(chain)}, and the proof of chain {trusted.chain_id}")
     if isinstance(by_hash, RpcError):
         if not isinstance(by_number, RpcError):
             other = read_header(by_number).hash
@@ -187,8 +195,6 @@ def _answers(told: Evidence, own: Evidence, other_policy: bool) -> Held:
     text = "; ".join(str(one) for one in found[:_MOST_DIFFERENCES])
     more = len(found) - _MOST_DIFFERENCES
     text += f"; and {more} more" if more > 0 else ""
-    if all(one.not_told() for one in found):
-        return Held("answers", None, f"that node did not answer all of it: {text}")
     if other_policy:
         return Held("answers", None, f"asked under another policy than is here: {text}")
     return Held("answers", False, text)
@@ -204,11 +210,6 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.path} is {_short(self.told)} in the file and {_short(self.own)} at the node"
-
-    def not_told(self) -> bool:
-        """True where the node gave no answer, and the file has one."""
-        own = self.own
-        return isinstance(own, dict) and (own.get("kind_of"), own.get("fault")) == ("Missing", "node")
 
 
 def differences(told: object, own: object, path: str = "") -> Iterator[Difference]:
