@@ -16,6 +16,9 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, Places
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from support.dialects import DialectNode
 from support.faulty_node import FaultyNode
@@ -77,6 +80,21 @@ async def test_ten_proofs_reproduce_at_a_later_block(
         result = await verified(proof, tmp_path, network_file, rpc.url)
         assert result.exit_code == 0, (key, result.output)
         assert result.output.count("yes") == 3
+
+
+async def test_evidence_and_proof_are_kept_together_or_not_at_all(ctx: Context, built: Built) -> None:
+    token = built.tokens["plain"]
+    counting = "SELECT count(*) FROM facts.evidence"
+    before = await ctx.pool.fetchval(counting)
+    await ctx.pool.execute("ALTER TABLE facts.proof ADD CONSTRAINT closed CHECK (false) NOT VALID")
+    try:
+        with pytest.raises(ServiceFull):
+            await check(ctx, CheckParams(token))
+    finally:
+        await ctx.pool.execute("ALTER TABLE facts.proof DROP CONSTRAINT closed")
+    assert await ctx.pool.fetchval(counting) == before
+    await check(ctx, CheckParams(token))
+    assert await ctx.pool.fetchval(counting) == before + 1
 
 
 # --- proofs that are not true -----------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The proof of a check over HTTP: of the newest check, or of one made now; its shape, its manners."""
 
+import gzip
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -103,6 +104,39 @@ async def test_it_counts_as_a_check_does(ctx: Context, built: Built, session: ai
                 assert response.headers["x-ratelimit-remaining"] == str(left)
         async with session.get(url) as response:
             assert (response.status, (await response.json())["error"]["code"]) == (429, "rate_limited")
+
+
+@pytest.mark.parametrize(
+    ("accepts", "gzipped"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("identity", False),
+        ("gzip;q=0", False),
+        ("gzip; q=0.0", False),
+    ],
+)
+async def test_it_is_compressed_for_who_reads_that(
+    base_url: str, built: Built, accepts: str, gzipped: bool
+) -> None:
+    url = f"{base_url}/v1/check/{built.tokens['plain']}/proof"
+    async with (
+        aiohttp.ClientSession(auto_decompress=False) as session,
+        session.get(url, headers={"accept-encoding": accepts}) as response,
+    ):
+        assert (response.headers.get("content-encoding") == "gzip") is gzipped
+        assert response.headers["vary"] == "accept-encoding"
+        body = await response.read()
+    assert (len(body) < 40_000) is gzipped
+    assert json.loads(gzip.decompress(body) if gzipped else body)["trips"]
+
+
+async def test_a_small_answer_is_not_compressed(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    async with session.get(f"{base_url}/v1/check/{built.tokens['no_pool']}/proof") as response:
+        assert "content-encoding" not in response.headers
+        assert "vary" not in response.headers
 
 
 @pytest.mark.parametrize("address", ["0x12", "vitalik.eth", "0x" + "g" * 40, "0x" + "1" * 41])
