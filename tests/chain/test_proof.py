@@ -182,6 +182,23 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
         "yes unknown NO",
         "an eth is worth",
     ),
+    "the block's time": (
+        lambda p: changed(
+            changed(p, "block.time", "2025-10-18T09:00:32Z"), "evidence.block.timestamp_s", 1_760_778_032
+        ),
+        "yes unknown NO",
+        "the block's time is 1760778032 in the file and 1760778031 on the chain",
+    ),
+    "the block's number": (
+        lambda p: changed(changed(p, "block.number", 1278), "evidence.block.number", 1278),
+        "yes unknown NO",
+        "the block's number is 1278 in the file",
+    ),
+    "the miner": (
+        lambda p: everywhere(p["evidence"]["environments"][0]["coinbase"], "0x" + "77" * 20)(p),
+        "yes unknown NO",
+        "the block's miner is 0x7777",
+    ),
     "how the node counts": (
         lambda p: changed(p, "dialect", "geth"), "yes unknown unknown", "speaks as anvil",
     ),

@@ -33,7 +33,7 @@ from roundtrip.store.evidence import KeptProof
 from roundtrip.venues import BY_KIND, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 from unit.chain.samples import interpreters_recursion_limit
-from unit.domain.builders import TOKEN, cells, evidence, venue
+from unit.domain.builders import NODE, TOKEN, cells, evidence, venue
 from unit.domain.launches import LAUNCH
 from unit.services.test_environments import HEAD
 from unit.venues.network import CONTRACTS, address
@@ -286,3 +286,6 @@ def test_every_kind_of_venue_can_be_genuine() -> None:
     assert {one.kind for one in real} == BY_KIND.keys()
     assert [genuine(one, launched, CONTRACTS) for one in real] == [True] * 4
     assert not genuine(real[3], sound(), CONTRACTS)
+    other = launchpad_curve.curve(ZERO_ADDRESS, address(0xBAD), CONTRACTS)
+    assert not genuine(other, launched, CONTRACTS)
+    assert genuine(other, replace(sound(), launch=NODE), CONTRACTS)
