@@ -302,6 +302,30 @@ async def test_a_node_that_does_not_answer_disproves_nothing(
     assert "NO" not in result.output
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense", "ftp://127.0.0.1", "http://"])
+async def test_an_address_without_a_node_is_one_line(
+    sound: Json, tmp_path: Path, network_file: Path, url: str
+) -> None:
+    result = await verified(sound, tmp_path, network_file, url)
+    assert result.exit_code == 2
+    assert result.output.count("cannot be verified here") == 2
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "{}", '{"contracts": {"weth": "0x1"}, "rpcUrl": ""}', "[" * 9000]
+)
+async def test_a_network_that_cannot_be_read_is_one_line(
+    sound: Json, tmp_path: Path, text: str | None
+) -> None:
+    network = tmp_path / "network.json"
+    if text is not None:
+        network.write_text(text)
+    result = await verified(sound, tmp_path, network, None)
+    assert result.exit_code == 2
+    assert result.output.startswith("roundtrip: ")
+    assert result.output.count("\n") == 1
+
+
 async def test_a_node_that_counts_otherwise_is_no_place_to_verify(
     sound: Json, rpc: SyncRpc, tmp_path: Path, network_file: Path
 ) -> None:

@@ -176,8 +176,11 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
         return "the token's address or the block's hash is not written as a check writes it"
     if len(begin.seed) != 32 or environments.draw(begin.seed, begin.head, policy) != evidence.environments:
         return "the wallets were not drawn from the seed"
-    if len(begin.known.venues) > 4 * policy.most_scouted:
+    if max(len(begin.known.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it asks more venues than a check does"
+    for rate in evidence.market.rates:
+        for address in (rate.asset, *(hop.to for hop in rate.route)):
+            parse_address(address)
     for venue in begin.known.venues:
         if not genuine(venue, evidence, contracts):
             return f"{shown(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"

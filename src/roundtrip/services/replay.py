@@ -172,15 +172,24 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asked) -> None:
     own = read_market(await node.batch(market_calls(contracts, block)), contracts, block)
     assets = [rate.asset for rate in told.rates]
     own = await Rates(node, contracts).join(own, assets, block, Meter())
-    known = {rate.asset: rate.units_per_eth_raw for rate in own.rates}
-    prices = [(rate.asset, rate.units_per_eth_raw, known.get(rate.asset)) for rate in told.rates]
-    if isinstance(told.usdg_per_eth_raw, int):
-        there = own.usdg_per_eth_raw
-        prices.append((contracts.usdg, told.usdg_per_eth_raw, there if isinstance(there, int) else None))
-    for asset, said, found in prices:
-        if found is None or abs(said - found) * BPS > found * trusted.policy.price_disagreement_bps:
-            worth = f"an eth is worth {shown(said)} units of {shown(asset)}"
-            raise Untrue(f"{worth} in the file, and {found} at that block")
+    if told.block_number > block.number:
+        raise Untrue("the file's prices are of a later block")
+    known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in own.rates}
+    prices: list[tuple[str, object, object]] = [
+        (f"units of {shown(rate.asset)}", rate.units_per_eth_raw, known.get((rate.asset, rate.decimals)))
+        for rate in told.rates
+    ]
+    prices.append(("units of usdg", told.usdg_per_eth_raw, own.usdg_per_eth_raw))
+    prices.append(("dollars (e8) by the feed", told.feed_usd_e8, own.feed_usd_e8))
+    for what, said, found in prices:
+        # What the service could not find out it does not claim.
+        if isinstance(said, int) and not _near(said, found, trusted.policy):
+            there = found if isinstance(found, int) else "nothing"
+            raise Untrue(f"an eth is worth {shown(said)} {what} in the file, and {there} at that block")
+
+
+def _near(said: int, found: object, policy: Policy) -> bool:
+    return isinstance(found, int) and abs(said - found) * BPS <= found * policy.price_disagreement_bps
 
 
 # --- where two documents differ ---------------------------------------------------------------------

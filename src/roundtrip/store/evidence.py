@@ -92,7 +92,8 @@ async def latest_proof(connection: asyncpg.Connection, token: Address, now: date
     row = await connection.fetchrow(
         "SELECT evidence.checked_at, evidence.document AS evidence, proof.began, proof.trips"
         " FROM facts.evidence AS evidence JOIN facts.proof AS proof ON proof.evidence_id = evidence.id"
-        " WHERE evidence.token = $1 AND proof.made_at >= $2 ORDER BY evidence.id DESC LIMIT 1",
+        " WHERE evidence.id = (SELECT id FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1)"
+        " AND proof.made_at >= $2",
         bytes.fromhex(token[2:]),
         now - PROOF_KEPT,
     )
