@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import MISSING, fields, replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -36,7 +37,9 @@ from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import parse_address
 from roundtrip.networks import ROBINHOOD, Network
+from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
+from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
@@ -47,6 +50,7 @@ _POOL_CONNECTIONS = 10
 _PATIENCE_S = 2.0
 """Of several nodes one may be behind: some twenty blocks."""
 _STATEMENT_S = 5.0
+_VERIFY_TIMEOUT_S = 30.0
 _RECURSION_LIMIT = 1000
 log = structlog.get_logger(__name__)
 
@@ -79,14 +83,20 @@ def contracts_from(named: Mapping[str, str]) -> Contracts:
     return Contracts(**found)
 
 
+def network_from(path: Path) -> Network:
+    """The network that a file such as ``devnet.json`` describes. Raises OSError, ValueError."""
+    try:
+        described = json.loads(path.read_text())
+        contracts, url = contracts_from(described["contracts"]), str(described["rpcUrl"])
+        return Network(CHAIN_ID, contracts, url, None)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} does not describe a network: {error}") from None
+
+
 def network_of(settings: Settings) -> Network:
     """The network that is served: a known one, else the local chain as ``devnet.json`` describes it. Raises
     OSError where that is not there."""
-    if settings.network == "robinhood":
-        known = ROBINHOOD
-    else:
-        described = json.loads((settings.var / "devnet.json").read_text())
-        known = Network(CHAIN_ID, contracts_from(described["contracts"]), described["rpcUrl"], None)
+    known = ROBINHOOD if settings.network == "robinhood" else network_from(settings.var / "devnet.json")
     return known if settings.rpc_url is None else replace(known, rpc_url=settings.rpc_url)
 
 
@@ -208,6 +218,17 @@ async def _examined(settings: Settings, network: Network, one: NodeUrl) -> list[
             await heads.refresh()
         now = (time.time(), time.monotonic)
         return await examine(Patient(node, heads, network.contracts, network.chain_id, *now))
+
+
+async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) -> list[Held]:
+    """What holds of a proof, under the contracts of ``network`` and the policy of this release; without a url
+    no node is asked."""
+    trusted = Trusted(network.chain_id, network.contracts, POLICY)
+    if rpc_url is None:
+        return await verified(claim, trusted)
+    async with aiohttp.ClientSession() as session:
+        node = Node(rpc_url, session, _VERIFY_TIMEOUT_S)
+        return await verified(claim, replace(trusted, node=node))
 
 
 def application(settings: Settings, ctx: Context) -> Starlette:

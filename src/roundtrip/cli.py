@@ -1,9 +1,10 @@
-"""The command line: demo, serve, devnet, migrate, verify-trade, publish."""
+"""The command line: demo, serve, devnet, migrate, doctor, verify, verify-trade, publish."""
 
 import asyncio
 import contextlib
 import json
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -19,6 +20,7 @@ from pydantic_settings import SettingsError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from roundtrip import assembly, verify
 from roundtrip.api import publish as publishing
@@ -30,6 +32,7 @@ from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
 from roundtrip.devnet.stories import STORIES
 from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
+from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
 from roundtrip.settings import Settings
 from roundtrip.store.migrate import migrate as run_migrations
 from roundtrip.store.postgres import EmbeddedPostgresError
@@ -37,7 +40,9 @@ from roundtrip.store.postgres import EmbeddedPostgresError
 assembly.bound_recursion()
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-console = Console(highlight=False, soft_wrap=True)
+_UNBROKEN = 300
+# Where nobody watches, a line is not broken at the width of a window that there is not.
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _UNBROKEN)
 
 DEMO_BLOCK_TIME_S = 1.0
 _MEMORY_WARNING_BYTES = 4 * 2**30
@@ -250,6 +255,32 @@ def doctor() -> None:
         console.print(table)
     fit = (not any(row.state == "missing" and row.what in NEEDED for row in rows) for _, rows in found)
     raise SystemExit(0 if any(fit) else 1)
+
+
+@app.command("verify")
+def verify_proof(
+    file: Annotated[Path, typer.Argument(help="The answer of GET /v1/check/{address}/proof.")],
+    rpc: Annotated[str | None, typer.Option(help="A node of your own, to send the requests to.")] = None,
+    network: Annotated[
+        Path | None,
+        typer.Option(help="Whose contracts to trust, as devnet.json; left out: the set network's."),
+    ] = None,
+) -> None:
+    """Makes a check again from its proof: exit 0 all of it holds, 1 something does not, 2 not found out."""
+    try:
+        trusted = assembly.network_from(network) if network else assembly.network_of(Settings())
+        with file.open("rb") as opened:
+            claim = read_claim(opened.read(MOST_FILE_BYTES + 1))
+    except (ValueError, OSError) as error:
+        console.print(f"roundtrip: {error}", markup=False)
+        raise SystemExit(2) from None
+    found = asyncio.run(assembly.verified_proof(claim, trusted, rpc))
+    table = Table("", "holds", "seen")
+    for row in found:
+        table.add_row(row.what, {True: "yes", False: "NO", None: "unknown"}[row.holds], Text(row.seen))
+    console.print(table)
+    holds = [row.holds for row in found]
+    raise SystemExit(1 if False in holds else 2 if None in holds else 0)
 
 
 @app.command("verify-trade")

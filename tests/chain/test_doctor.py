@@ -31,7 +31,7 @@ async def faulty(rpc: SyncRpc, built: Built) -> AsyncIterator[FaultyNode]:
 
 
 def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> Patient:
-    node = ctx.node if url is None else Node(url, node_of(ctx).session, 2.0)
+    node = node_of(ctx) if url is None else Node(url, node_of(ctx).session, 2.0)
     head_s = ctx.heads.current().block.timestamp_s
     clock = head_s + 3 if now_s is None else now_s
     return Patient(node, ctx.heads, ctx.contracts, CHAIN_ID, clock, time.monotonic)

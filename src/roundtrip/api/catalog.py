@@ -12,6 +12,8 @@ from roundtrip.services.context import Answered, Context
 from roundtrip.services.health import Health, HealthParams, health
 from roundtrip.services.prepare import prepare_buy, prepare_sell
 from roundtrip.services.prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams
+from roundtrip.services.proof import check_proof
+from roundtrip.services.proof_answer import Proof
 from roundtrip.services.simulate import simulate
 from roundtrip.services.simulate_answer import SimulateParams, Simulation
 
@@ -64,6 +66,24 @@ OPERATIONS: tuple[Operation, ...] = (
         shared_by=lambda params: params.shared_as(),
         bad_params="bad_address",
         query=("deep",),
+    ),
+    Operation(
+        name="check_proof",
+        title="Prove a check",
+        description=(
+            "The newest check of a token of the last day, and one made now where there is none, with "
+            "everything that is needed to make it again: its evidence, and the exact JSON-RPC requests that "
+            "the evidence came of, trip by trip. "
+            "roundtrip verify sends them to a node of your own and judges again. "
+            "Fails with bad_address, rate_limited, upstream, busy or budget_spent."
+        ),
+        params=CheckParams,
+        answer=Proof,
+        handler=check_proof,
+        path="/v1/check/{address}/proof",
+        on_mcp=False,
+        shared_by=lambda params: str(params.token()),
+        bad_params="bad_address",
     ),
     Operation(
         name="simulate_transaction",

@@ -1,8 +1,11 @@
 """The HTTP door: one loop over the table."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import asyncio
+import gzip
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -23,6 +26,8 @@ from .mcp import McpDoor
 from .publish import tools_json
 
 MOST_BODY_BYTES = 64 * 1024
+_LARGE_BYTES = 64 * 1024
+"""Beyond it an answer is compressed for who reads that; proofs are as large, and become a twentieth."""
 MOST_BRACKETS = 1000
 """No request needs more; what reads JSON by recursion is never let near the end of its stack."""
 
@@ -53,6 +58,25 @@ async def read_body(receive: Receive) -> bytes:
             return bytes(received)
 
 
+async def _squeezed(reply: Reply, asked: Iterable[tuple[bytes, bytes]]) -> Reply:
+    """The reply, compressed beside the loop where the caller reads that."""
+    headers = {**reply.headers, "vary": "accept-encoding"}
+    if not takes_gzip(asked):
+        return replace(reply, headers=headers)
+    body = await asyncio.to_thread(gzip.compress, reply.body, 1, mtime=0)
+    return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
+
+
+def takes_gzip(asked: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether these request headers accept gzip; by name only, and not with the weight zero."""
+    told = b",".join(value for name, value in asked if name == b"accept-encoding")
+    for one in told.lower().split(b","):
+        coding, _, weight = one.partition(b";")
+        if coding.strip() == b"gzip":
+            return not re.fullmatch(rb"\s*q\s*=\s*0(\.0*)?\s*", weight)
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One row of the table as an ASGI application."""
@@ -73,7 +97,10 @@ class Endpoint:
             await send_reply(error_reply(error), send, cors)
             return
         query = QueryParams(scope.get("query_string", b""))
-        await send_reply(await self.dispatch.run(self.operation, raw, caller, query), send, cors)
+        reply = await self.dispatch.run(self.operation, raw, caller, query)
+        if len(reply.body) > _LARGE_BYTES:
+            reply = await _squeezed(reply, scope["headers"])
+        await send_reply(reply, send, cors)
 
     async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
         path: Mapping[str, object] = scope["path_params"]

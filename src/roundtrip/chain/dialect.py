@@ -1,6 +1,7 @@
 """How a node's blocks advance and what its errors mean. Chosen by probing (``probing``), not by name."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 OUT_OF_GAS = -32015
@@ -99,3 +100,5 @@ NITRO = Dialect(
 touch. Tips are not taken. A header's mixHash holds the version of the rules, so it must stay what it is;
 PREVRANDAO is 1 in every block (OffchainLabs/nitro: arbos/tx_processor.go; its go-ethereum:
 internal/ethapi/override/override.go)."""
+
+BY_NAME = MappingProxyType({one.name: one for one in (ANVIL, GETH, NITRO)})

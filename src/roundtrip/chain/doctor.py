@@ -18,7 +18,7 @@ from roundtrip.venues.base import Contracts
 from .heads import Heads
 from .nodes import Nodes
 from .probing import probe
-from .rpc import Asks, Node, RpcCall, RpcError, hex_bytes, quantity
+from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
 
 State = Literal["works", "in part", "missing"]
 
@@ -37,7 +37,7 @@ class Finding:
 class Patient:
     """What is looked at. ``now_s``: our clock, in seconds since 1970; ``clock``: counts seconds."""
 
-    node: Asks
+    node: Node | Nodes
     heads: Heads
     contracts: Contracts
     chain_id: int

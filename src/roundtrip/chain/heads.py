@@ -53,13 +53,31 @@ _Quantity = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
 _Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
-class _Header(msgspec.Struct, rename="camel"):
+class Header(msgspec.Struct, rename="camel"):
+    """As much of a block's header as is read here."""
+
     number: _Quantity
     hash: _Word
     timestamp: _Quantity
     miner: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
     mix_hash: _Word
     base_fee_per_gas: _Quantity
+
+    def block(self) -> BlockRef:
+        """The block it is of."""
+        return BlockRef(int(self.number, 16), self.hash, int(self.timestamp, 16))
+
+    def head(self, market: Market, heard_s: float, dialect: Dialect | None = None) -> "Head":
+        """It as a head."""
+        return Head(
+            block=self.block(),
+            base_fee_wei=int(self.base_fee_per_gas, 16),
+            coinbase=Address(self.miner.lower()),
+            prev_randao=self.mix_hash,
+            market=market,
+            heard_s=heard_s,
+            dialect=dialect,
+        )
 
 
 class Heads:
@@ -152,9 +170,9 @@ class Heads:
         if quantity(chain) != self._chain_id:
             self._head = None
             raise NodeFault(f"it is of chain {quantity(chain)}, not {self._chain_id}")
-        header = _header(latest)
+        header = read_header(latest)
         answered_s = self._clock()
-        block = BlockRef(int(header.number, 16), header.hash, int(header.timestamp, 16))
+        block = header.block()
         if self._head is not None and self._head.block.hash == block.hash:
             self._answered_s = answered_s
             return self._head
@@ -164,15 +182,8 @@ class Heads:
         await self._read_book(block.number)
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
-        self._head = Head(
-            block=block,
-            base_fee_wei=int(header.base_fee_per_gas, 16),
-            coinbase=Address(header.miner.lower()),
-            prev_randao=header.mix_hash,
-            market=market,
-            heard_s=self._clock(),
-            dialect=await self._learned(block, int(header.base_fee_per_gas, 16)),
-        )
+        dialect = await self._learned(block, int(header.base_fee_per_gas, 16))
+        self._head = header.head(market, self._clock(), dialect)
         return self._head
 
     async def _learned(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
@@ -221,16 +232,16 @@ class Heads:
 async def newest(node: Asks) -> tuple[BlockRef, int]:
     """A node's newest block and its base fee in wei. Raises NodeFault."""
     (latest,) = await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])], budgeted=False)
-    header = _header(latest)
-    block = BlockRef(int(header.number, 16), header.hash, int(header.timestamp, 16))
-    return block, int(header.base_fee_per_gas, 16)
+    header = read_header(latest)
+    return header.block(), int(header.base_fee_per_gas, 16)
 
 
-def _header(answer: msgspec.Raw | RpcError) -> _Header:
+def read_header(answer: msgspec.Raw | RpcError) -> Header:
+    """A block's header. Raises NodeFault when there is none that can be read."""
     if isinstance(answer, RpcError):
         raise NodeFault(answer.message[:80] or "it gave no newest block")
     try:
-        return msgspec.json.decode(answer, type=_Header)
+        return msgspec.json.decode(answer, type=Header)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("its newest block has no header that can be read") from error
 

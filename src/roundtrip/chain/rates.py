@@ -1,12 +1,13 @@
 """What an eth is worth of money other than eth, weth and usdg, and the way there by v3 pools.
 
-Asked only when a token that trades against such money is checked, and kept for half a minute: what is
+Asks only when a token that trades against such money is checked, and kept for half a minute: what is
 paid in a probe is really bought on that way, so an old rate costs precision and proves nothing.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import msgspec
 
@@ -21,6 +22,27 @@ from .rpc import REVERTED, Asks, Meter, RpcCall, RpcError, hex_bytes
 
 _KEPT_S = 30.0
 _MOST_DECIMALS = 36
+
+
+class KnowsRates(Protocol):
+    """Who tells what an eth is worth of other money."""
+
+    async def join(self, market: Market, assets: Iterable[Address], block: BlockRef, meter: Meter) -> Market:
+        """The market with a rate for each of ``assets`` to which a way was found."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRates:
+    """Rates that are known beforehand. Nobody is asked."""
+
+    rates: tuple[QuoteRate, ...]
+
+    async def join(self, market: Market, assets: Iterable[Address], block: BlockRef, meter: Meter) -> Market:
+        """Those of them that are of ``assets``, in the order of addresses, as ``Rates`` has them."""
+        wanted = set(assets)
+        found = sorted((rate for rate in self.rates if rate.asset in wanted), key=lambda rate: rate.asset)
+        return replace(market, rates=tuple(found))
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import aiohttp
 import msgspec
@@ -50,6 +50,14 @@ class RpcCall:
     def __post_init__(self) -> None:
         if self.method not in READ_METHODS:
             raise ValueError(f"this service only reads from a node, and {self.method} is not in READ_METHODS")
+
+
+def entries(calls: Sequence[RpcCall]) -> list[dict[str, Any]]:
+    """The calls of one batch as they are sent: an id is a call's place in it."""
+    return [
+        {"jsonrpc": "2.0", "id": index, "method": call.method, "params": call.params}
+        for index, call in enumerate(calls)
+    ]
 
 
 class RpcError(msgspec.Struct, frozen=True):
@@ -129,7 +137,8 @@ class Budget:
 
 
 class Asks(Protocol):
-    """Whoever may be asked: one node (``Node``), or several as one (``nodes.Nodes``)."""
+    """Whoever may be asked: one node (``Node``), several as one (``nodes.Nodes``), or who stands before them
+    (``recording``)."""
 
     async def batch(
         self,
@@ -142,8 +151,6 @@ class Asks(Protocol):
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[msgspec.Raw | RpcError] | NodeFault]: ...
-
-    async def one(self, method: str, *params: object) -> msgspec.Raw | RpcError: ...
 
 
 @dataclass(slots=True)
@@ -173,12 +180,7 @@ class Node:
         """
         if budgeted:
             self.budget.spend(len(calls), self.clock())
-        body = msgspec.json.encode(
-            [
-                {"jsonrpc": "2.0", "id": index, "method": call.method, "params": call.params}
-                for index, call in enumerate(calls)
-            ]
-        )
+        body = msgspec.json.encode(entries(calls))
         started = time.perf_counter()
         try:
             raw = await self._post(body, timeout_s or self.timeout_s)

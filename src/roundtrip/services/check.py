@@ -4,20 +4,23 @@ cold; one more where it is asked what could change it."""
 import asyncpg
 import structlog
 
+from roundtrip.chain.recording import Recording
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.evidence import Curve, Evidence, Launch
 from roundtrip.domain.owner_calls import node_kept_back
 from roundtrip.domain.policy import Policy
+from roundtrip.domain.proof import Begun
 from roundtrip.domain.sentences import snipe_left_s
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.store import evidence as evidence_store
 
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
-from .gather import gather
-from .third_trip import gather_deep
+from .gather import beginning, begun, learn
+from .proof_answer import written
+from .third_trip import finished
 
 _KEEP_S = 5.0
 log = structlog.get_logger(__name__)
@@ -27,10 +30,15 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     """The whole check, its evidence kept. Raises NodeFault when the chain gave nothing usable."""
     token, deep = params.token(), params.asks_deep()
     meter = Meter()
-    evidence = await (gather_deep if deep else gather)(ctx, token, meter)
+    begin, recording = beginning(ctx, ctx.heads.current(), token, deep), Recording(ctx.node)
+    found = await begun(ctx.means(recording), begin, meter)
+    learn(ctx, found)
+    evidence = await finished(found, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
-    await _keep(ctx, evidence, judgement, now_s)
+    own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others, deep)
+    began = written(ctx.contracts, begin.head.spoken().name, judgement.verdict, own)
+    await _keep(ctx, evidence, judgement, (began, recording.trips), now_s)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return Answered(
         present(evidence, judgement, ctx.policy, now_s),
@@ -53,7 +61,9 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
     return min(most_ms, 1000 * max(1, 1 if left_s is None else left_s))
 
 
-async def _keep(ctx: Context, evidence: Evidence, judgement: Judgement, now_s: float) -> None:
+async def _keep(
+    ctx: Context, evidence: Evidence, judgement: Judgement, proof: tuple[bytes, list[bytes]], now_s: float
+) -> None:
     kept = evidence_store.KeptEvidence(
         at(now_s),
         evidence.block.number,
@@ -64,7 +74,8 @@ async def _keep(ctx: Context, evidence: Evidence, judgement: Judgement, now_s: f
     )
     try:
         async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():
-            await evidence_store.keep(connection, evidence.token, kept)
+            row_id = await evidence_store.keep(connection, evidence.token, kept)
+            await evidence_store.keep_proof(connection, row_id, *proof, kept.checked_at)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         log.warning("evidence could not be kept", error=repr(error))
         raise ServiceFull("busy", "The evidence of this check cannot be kept just now.", 5) from error

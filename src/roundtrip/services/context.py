@@ -8,12 +8,24 @@ import asyncpg
 
 from roundtrip.chain.doctor import Finding
 from roundtrip.chain.heads import Heads
-from roundtrip.chain.rates import Rates
+from roundtrip.chain.rates import KnowsRates, Rates
 from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
 
 A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a check is made with, its beginning apart: as much of a context as has to be had again to make the
+    same check once more."""
+
+    chain_id: int
+    contracts: Contracts
+    node: Asks
+    policy: Policy
+    rates: KnowsRates
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,10 @@ class Context:
     now_s: Callable[[], float]
     entropy: Callable[[], bytes]
     lacks: Callable[[], tuple[Finding, ...]] = tuple
+
+    def means(self, node: Asks | None = None) -> Means:
+        """What its checks are made with; ``node``: who stands before the node."""
+        return Means(self.chain_id, self.contracts, node or self.node, self.policy, self.rates)
 
 
 @dataclass(frozen=True, slots=True)

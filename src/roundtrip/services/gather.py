@@ -17,7 +17,7 @@ from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates, candidates, unseen
-from .context import Context
+from .context import Context, Means
 from .first_trip import First, first_trip, scouted
 from .run import Run, Tried
 from .second_trip import best, second_trip
@@ -36,10 +36,35 @@ class Opened:
     known: Candidates
     passed: int
     first: First
+    new: tuple[Venue, ...]
+    """Where the launchpad says that it trades, which was not known before."""
 
     def judged(self) -> list[Tried]:
         """The venues that trip 2 asks."""
         return best(self.first.venues, self.run.ctx.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a check begins with: the same beginning, with the same means, asks the same again.
+
+    ``seed``: 32 bytes that its wallets are drawn from. ``known``: where the token may trade. ``deep``: it is
+    also asked what could change it.
+    """
+
+    head: Head
+    token: Address
+    seed: bytes
+    known: Candidates
+    deep: bool = False
+
+
+def beginning(ctx: Context, head: Head, token: Address, deep: bool = False) -> Beginning:
+    """A new check's."""
+    known = Candidates((), 0, 0, True)
+    if role_of(token, ctx.contracts) == "token":
+        known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
+    return Beginning(head, token, ctx.entropy(), known, deep)
 
 
 async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
@@ -48,34 +73,43 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
 
 
 async def opened(ctx: Context, head: Head, token: Address, meter: Meter, deep: bool = False) -> Opened:
+    """Trip 1 of a new check. Raises NodeFault when it gave nothing usable."""
+    found = await begun(ctx.means(), beginning(ctx, head, token, deep), meter)
+    learn(ctx, found)
+    return found
+
+
+def learn(ctx: Context, found: Opened) -> None:
+    """What trip 1 told of a launch, for the checks to come."""
+    if found.new and ctx.heads.book is not None:
+        ctx.heads.book.add(found.run.token, found.new)
+
+
+async def begun(means: Means, begin: Beginning, meter: Meter) -> Opened:
     """Trip 1. Raises NodeFault when it gave nothing usable.
 
     A launch that the book has not seen is learned of in trip 1 only, and costs another one.
     """
-    role = _role(token, ctx.contracts)
+    head, token, known = begin.head, begin.token, begin.known
+    role = role_of(token, means.contracts)
     run = Run(
-        ctx=ctx,
+        ctx=means,
         head=head,
         token=token,
-        setting=Setting(token, ctx.contracts, head.market, ctx.policy),
-        environments=environments.draw(ctx.entropy(), head, ctx.policy),
+        setting=Setting(token, means.contracts, head.market, means.policy),
+        environments=environments.draw(begin.seed, head, means.policy),
         meter=meter,
-        deep=deep,
+        deep=begin.deep,
     )
-    known = Candidates((), 0, 0, True)
-    if role == "token":
-        known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
     run = await _with_rates(run, known.venues)
     places, passed = await scouted(run, _places(known.venues))
     first = await first_trip(run, places)
-    new = unseen(ctx.contracts, token, first.launch, known.venues) if role == "token" else ()
+    new = unseen(means.contracts, token, first.launch, known.venues) if role == "token" else ()
     if new:
-        if ctx.heads.book is not None:
-            ctx.heads.book.add(token, new)
         run = await _with_rates(run, new)
         first = await first_trip(run, (*places, *_places(new)))
     run, first = await _with_given(run, first)
-    return Opened(replace(run, counting=first.counting), role, known, passed, first)
+    return Opened(replace(run, counting=first.counting), role, known, passed, first, new)
 
 
 async def closed(token: Opened, meter: Meter) -> Evidence:
@@ -105,7 +139,8 @@ async def closed(token: Opened, meter: Meter) -> Evidence:
     )
 
 
-def _role(token: Address, contracts: Contracts) -> Role:
+def role_of(token: Address, contracts: Contracts) -> Role:
+    """Whether it is a token to be judged, or money."""
     roles: dict[Address, Role] = {contracts.weth: "weth", contracts.usdg: "usdg"}
     return roles.get(token, "token")
 

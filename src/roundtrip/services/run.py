@@ -23,7 +23,7 @@ from roundtrip.domain.evidence import (
 from roundtrip.domain.readings import main_size
 from roundtrip.domain.types import Address
 
-from .context import Context
+from .context import Means
 
 TOO_MUCH = "its answer is too large to read"
 
@@ -37,7 +37,7 @@ class Run:
     """One check. ``counting`` is asked for only where no simulation lets block numbers pass as they do on the
     chain. ``deep``: it is also asked what could change it."""
 
-    ctx: Context
+    ctx: Means
     head: Head
     token: Address
     setting: Setting

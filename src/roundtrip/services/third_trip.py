@@ -24,7 +24,13 @@ from .run import Run
 
 async def gather_deep(ctx: Context, token: Address, meter: Meter) -> Evidence:
     """A check's evidence, and what its owner could change: one trip more. Raises NodeFault as ``gather``."""
-    first = await opened(ctx, ctx.heads.current(), token, meter, deep=True)
+    return await finished(await opened(ctx, ctx.heads.current(), token, meter, deep=True), meter)
+
+
+async def finished(first: Opened, meter: Meter) -> Evidence:
+    """What comes after trip 1, of a deep check or a plain one."""
+    if not first.run.deep:
+        return await closed(first, meter)
     meters = [Meter(), Meter()]
     evidence, behind = await at_once(closed(first, meters[0]), _code_behind(first, meters[1]))
     meter.add(*meters)

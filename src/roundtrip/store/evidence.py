@@ -1,7 +1,7 @@
 """Evidence documents, kept as they were judged."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import asyncpg
 
@@ -44,3 +44,57 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
         bytes.fromhex(token[2:]),
     )
     return None if row is None else KeptEvidence(**dict(row))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProof:
+    """The newest evidence about a token whose proof is kept, and that: what the check began with, as JSON,
+    and its trips, each compressed."""
+
+    checked_at: datetime
+    evidence: bytes
+    began: bytes
+    trips: list[bytes]
+
+
+PROOF_KEPT = timedelta(days=1)
+MOST_PROOFS = 50_000
+"""Of 8 to 60 KB each: one to three gigabytes at most, however many checks a day sees."""
+_PRUNED_EVERY, _PRUNED_AT_ONCE = 16, 64
+
+
+async def keep_proof(
+    connection: asyncpg.Connection, row_id: int, began: bytes, trips: list[bytes], now: datetime
+) -> None:
+    """Writes what the check of evidence ``row_id`` began with and asked. Every sixteenth takes away of the
+    oldest what is too old or too much: at most 64, so that no check waits long, and more than are written."""
+    await connection.execute(
+        "INSERT INTO facts.proof (evidence_id, made_at, began, trips) VALUES ($1, $2, $3, $4)",
+        row_id,
+        now,
+        began,
+        trips,
+    )
+    if row_id % _PRUNED_EVERY:
+        return
+    await connection.execute(
+        "DELETE FROM facts.proof WHERE evidence_id IN (SELECT evidence_id FROM (SELECT evidence_id, made_at"
+        " FROM facts.proof ORDER BY evidence_id LIMIT $1 FOR UPDATE SKIP LOCKED) AS oldest"
+        " WHERE made_at < $2 OR evidence_id <= $3)",
+        _PRUNED_AT_ONCE,
+        now - PROOF_KEPT,
+        row_id - MOST_PROOFS,
+    )
+
+
+async def latest_proof(connection: asyncpg.Connection, token: Address, now: datetime) -> KeptProof | None:
+    """Of the newest evidence about ``token``, where its proof is kept and not too old."""
+    row = await connection.fetchrow(
+        "SELECT evidence.checked_at, evidence.document AS evidence, proof.began, proof.trips"
+        " FROM facts.evidence AS evidence JOIN facts.proof AS proof ON proof.evidence_id = evidence.id"
+        " WHERE evidence.id = (SELECT id FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1)"
+        " AND proof.made_at >= $2",
+        bytes.fromhex(token[2:]),
+        now - PROOF_KEPT,
+    )
+    return None if row is None else KeptProof(**dict(row))

@@ -1,0 +1,45 @@
+"""The proof of the newest check of a token: the evidence, and the exact requests that it came of."""
+
+import asyncio
+import contextlib
+
+import asyncpg
+import structlog
+
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.types import Address
+from roundtrip.store import evidence as evidence_store
+
+from .check import check
+from .check_answer import CheckParams, at
+from .context import Answered, Context
+from .proof_answer import Proof, present
+
+_READ_S = 5.0
+log = structlog.get_logger(__name__)
+
+
+async def check_proof(ctx: Context, params: CheckParams) -> Answered[Proof]:
+    """Of a check that is no older than proofs are kept; else of one that is made now. Those who ask at once
+    share it; it is not kept in memory, for it may be a megabyte."""
+    token, counted = params.token(), True
+    found = await _latest(ctx, token)
+    if found is None:
+        counted = (await check(ctx, params)).counted
+        found = await _latest(ctx, token)
+    if found is None:
+        raise ServiceFull("busy", "The proof of this check is not kept any more; ask again.", 1)
+    return Answered(found, counted=counted)
+
+
+async def _latest(ctx: Context, token: Address) -> Proof | None:
+    """None where none is kept, or only one of an earlier release, whose evidence had another shape."""
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            kept = await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        log.warning("proof could not be read", error=repr(error))
+        raise ServiceFull("busy", "The proof of this check cannot be read just now.", 5) from error
+    with contextlib.suppress(ValueError):
+        return None if kept is None else await asyncio.to_thread(present, kept)
+    return None

@@ -1,0 +1,335 @@
+"""Proofs of real checks, fetched over HTTP and verified by the command line against the same chain, later."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from typer.testing import CliRunner, Result
+
+from conftest import context_for
+from roundtrip.cli import app
+from roundtrip.devnet import world
+from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built, Places
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from support.dialects import DialectNode
+from support.faulty_node import FaultyNode
+from support.serving import service
+
+TEN = {
+    "plain": "ok",
+    "blacklist_after_buy": "cannot_sell",
+    "paused": "cannot_buy",
+    "usdg_pool": "ok",
+    "both_versions": "ok",
+    "no_pool": "no_pool",
+    "hook_takes_tenth": "toll_pool",
+    "curve_taxed": "high_fees",
+    "curve_other": "ok",
+    "graduated_other": "ok",
+}
+"""Stories and their verdicts: every venue, every money, one trip, two, and those with rates of their own."""
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def network_file(built: Built, tmp_path: Path) -> Path:
+    path = tmp_path / "devnet.json"
+    path.write_text(json.dumps(world.describe(built, "http://127.0.0.1:1")))
+    return path
+
+
+async def fetched(ctx: Context, tokens: list[str]) -> list[Json]:
+    async with service(ctx) as base_url, aiohttp.ClientSession() as session:
+        found = []
+        for token in tokens:
+            async with session.get(f"{base_url}/v1/check/{token}/proof") as response:
+                assert response.status == 200, await response.text()
+                found.append(await response.json())
+    return found
+
+
+async def verified(proof: Json | bytes, folder: Path, network: Path, url: str | None) -> Result:
+    """What ``roundtrip verify`` does with it."""
+    file = folder / "proof.json"
+    file.write_bytes(proof if isinstance(proof, bytes) else json.dumps(proof).encode())
+    asked = ["verify", str(file), "--network", str(network), *(["--rpc", url] if url else [])]
+    result = await asyncio.to_thread(CliRunner().invoke, app, asked, env={"COLUMNS": "400"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+async def test_ten_proofs_reproduce_at_a_later_block(
+    ctx: Context, rpc: SyncRpc, built: Built, tmp_path: Path, network_file: Path
+) -> None:
+    proofs = await fetched(ctx, [built.tokens[key] for key in TEN])
+    for _ in range(5):
+        rpc.call("evm_mine")
+    for (key, code), proof in zip(TEN.items(), proofs, strict=True):
+        assert (key, proof["verdict"]["code"]) == (key, code)
+        result = await verified(proof, tmp_path, network_file, rpc.url)
+        assert result.exit_code == 0, (key, result.output)
+        assert result.output.count("yes") == 3
+
+
+async def test_evidence_and_proof_are_kept_together_or_not_at_all(ctx: Context, built: Built) -> None:
+    token = built.tokens["plain"]
+    counting = "SELECT count(*) FROM facts.evidence"
+    before = await ctx.pool.fetchval(counting)
+    await ctx.pool.execute("ALTER TABLE facts.proof ADD CONSTRAINT closed CHECK (false) NOT VALID")
+    try:
+        with pytest.raises(ServiceFull):
+            await check(ctx, CheckParams(token))
+    finally:
+        await ctx.pool.execute("ALTER TABLE facts.proof DROP CONSTRAINT closed")
+    assert await ctx.pool.fetchval(counting) == before
+    await check(ctx, CheckParams(token))
+    assert await ctx.pool.fetchval(counting) == before + 1
+
+
+# --- proofs that are not true -----------------------------------------------------------------------
+
+
+def changed(proof: Json, path: str, value: Any) -> Json:
+    """The proof with another value at a path of keys; a callable is given what was there."""
+    found: Json = json.loads(json.dumps(proof))
+    at: Any = found
+    *way, last = (int(key) if key.isdigit() else key for key in path.split("."))
+    for key in way:
+        at = at[key]
+    at[last] = value(at[last]) if callable(value) else value
+    return found
+
+
+def everywhere(old: str, new: str) -> Callable[[Json], Json]:
+    """A liar who is consistent."""
+    return lambda proof: json.loads(json.dumps(proof).replace(old, new))
+
+
+OTHER_HASH = "0x" + "ab" * 32
+LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
+    "the verdict's text": (lambda p: changed(p, "verdict.text", "Buy it."), "NO yes yes", "Buy it."),
+    "what a sell brought": (
+        lambda p: changed(p, "evidence.venues.0.cells.0.outcome.back_raw", lambda wei: str(int(wei) + 1)),
+        "yes yes NO",
+        "venues[0].cells[0].outcome.back_raw is",
+    ),
+    "a cell that was not asked": (
+        lambda p: changed(p, "evidence.venues.0.cells", lambda cells: cells[:-1]),
+        "? yes NO",
+        "venues[0].cells is a list of",
+    ),
+    "a fact": (lambda p: changed(p, "evidence.facts.decimals", 9), "yes yes NO", "facts.decimals is 9"),
+    "a request's data": (
+        lambda p: changed(p, "trips.1.0.3.params.0.blockStateCalls.0.calls.0.input", "0x00"),
+        "yes NO yes",
+        "trip 2, batch 1, call 4 (eth_simulateV1) differs at .params[0].blockStateCalls[0].calls[0].input",
+    ),
+    "a request that sends": (
+        lambda p: changed(p, "trips.0.0.1.method", "eth_sendRawTransaction"),
+        "yes NO unknown",
+        "eth_sendRawTransaction is among the requests",
+    ),
+    "a trip that was left away": (
+        lambda p: changed(p, "trips", lambda trips: trips[:1]), "yes NO yes", "trip 2 is not there",
+    ),
+    "the block's hash": (
+        lambda p: changed(p, "block.hash", OTHER_HASH), "NO yes yes", "block.hash is 0xabab",
+    ),
+    "the block's hash in the evidence": (
+        lambda p: changed(changed(p, "block.hash", OTHER_HASH), "evidence.block.hash", OTHER_HASH),
+        "yes unknown NO",
+        "and the file's is 0xabab",
+    ),
+    "the base fee": (
+        lambda p: everywhere('"block_base_fee_wei": 7', '"block_base_fee_wei": 8')(p),
+        "yes NO unknown",
+        "not drawn from the seed",
+    ),
+    "the wallets": (
+        lambda p: changed(p, "evidence.environments.0.buyer", "0x" + "77" * 20),
+        "yes NO unknown",
+        "not drawn from the seed",
+    ),
+    "the seed": (lambda p: changed(p, "begun.seed", "0x" + "77" * 32), "yes NO unknown", "not drawn"),
+    "a router": (
+        lambda p: everywhere(p["contracts"]["swapRouter02"], "0x" + "99" * 20)(p),
+        "yes NO unknown",
+        "swapRouter02 is 0x9999",
+    ),
+    "a pool that was left away": (
+        lambda p: changed(p, "begun.venues", lambda venues: venues[1:]),
+        "yes NO NO",
+        "trip 1, batch 1, call 4",
+    ),
+    "pools that there are": (
+        lambda p: changed(p, "evidence.pools_found", 900),
+        "yes yes NO",
+        "pools_found is 900 in the file and 2",
+    ),
+    "what an eth is worth": (
+        lambda p: changed(p, "evidence.market.usdg_per_eth_raw", lambda usdg: usdg * 2),
+        "yes unknown NO",
+        "an eth is worth",
+    ),
+    "the block's time": (
+        lambda p: changed(
+            changed(p, "block.time", "2025-10-18T09:00:32Z"), "evidence.block.timestamp_s", 1_760_778_032
+        ),
+        "yes unknown NO",
+        "the block's time is 1760778032 in the file and ",
+    ),
+    "the block's number": (
+        lambda p: changed(changed(p, "block.number", 1278), "evidence.block.number", 1278),
+        "yes unknown NO",
+        "the block's number is 1278 in the file",
+    ),
+    "the miner": (
+        lambda p: everywhere(p["evidence"]["environments"][0]["coinbase"], "0x" + "77" * 20)(p),
+        "yes unknown NO",
+        "the block's miner is 0x7777",
+    ),
+    "how the node counts": (
+        lambda p: changed(p, "dialect", "geth"), "yes unknown unknown", "speaks as anvil",
+    ),
+    "the token": (
+        lambda p: everywhere(p["address"], "0x" + "99" * 20)(p), "yes NO unknown", "of this token",
+    ),
+}  # fmt: skip
+"""What is changed, what holds then ("?": either), and what is said of it."""
+
+
+@pytest.fixture
+async def sound(ctx: Context, rpc: SyncRpc, built: Built) -> Json:
+    """A proof of a token with two venues."""
+    (proof,) = await fetched(ctx, [built.tokens["both_versions"]])
+    return proof
+
+
+@pytest.mark.parametrize("name", LIES)
+async def test_a_lie_is_found_out_and_where(
+    sound: Json, rpc: SyncRpc, tmp_path: Path, network_file: Path, name: str
+) -> None:
+    lie, holds, told = LIES[name]
+    result = await verified(lie(sound), tmp_path, network_file, rpc.url)
+    rows = [line.split("│") for line in result.output.splitlines() if "│" in line]
+    for (_, what, found, *_), expected in zip(rows, holds.split(), strict=True):
+        assert expected in ("?", found.strip()), (what, result.output)
+    assert told in result.output, result.output
+    assert result.exit_code == (1 if "NO" in holds else 2)
+
+
+async def test_without_a_node_the_verdict_alone_is_known(
+    sound: Json, rpc: SyncRpc, tmp_path: Path, network_file: Path
+) -> None:
+    result = await verified(sound, tmp_path, network_file, None)
+    assert result.exit_code == 2
+    assert result.output.count("give one with --rpc") == 2
+
+
+@pytest.mark.parametrize("file", [b"", b"{}", b"[" * 100_000, b'{"error":{"code":"busy"}}'])
+async def test_what_is_no_proof_is_one_line(
+    rpc: SyncRpc, tmp_path: Path, network_file: Path, file: bytes
+) -> None:
+    result = await verified(file, tmp_path, network_file, rpc.url)
+    assert result.exit_code == 2
+    assert result.output.startswith("roundtrip: It")
+    assert result.output.count("\n") == 1
+
+
+# --- other nodes ------------------------------------------------------------------------------------
+
+
+async def test_a_node_that_lost_the_state_cannot_tell(
+    ctx: Context, built: Built, places: Places, tmp_path: Path, network_file: Path
+) -> None:
+    options = NodeOptions(state=built.state, prune_history=20)
+    with world.started(places, built, options) as node:
+        with SyncRpc(node.url) as chain:
+            for _ in range(5):
+                chain.call("evm_mine")
+        async with context_for(node.url, built, ctx.pool) as own:
+            await own.heads.refresh()
+            (proof,) = await fetched(own, [built.tokens["two_pools"]])
+        result = await verified(proof, tmp_path, network_file, node.url)
+        assert result.exit_code == 0, result.output
+        with SyncRpc(node.url) as chain:
+            for _ in range(300):
+                chain.call("evm_mine")
+        result = await verified(proof, tmp_path, network_file, node.url)
+        assert result.exit_code == 2
+        assert result.output.count("no longer has the state of block") == 2
+    with world.started(places, built, NodeOptions(state=built.state)) as again:
+        result = await verified(proof, tmp_path, network_file, again.url)
+    assert result.exit_code == 2
+    assert result.output.count("does not know block") == 2
+    result = await verified(proof, tmp_path, network_file, again.url)
+    assert result.exit_code == 2
+    assert "the connection failed" in result.output
+
+
+async def faulted(sound: Json, rpc: SyncRpc, folder: Path, network: Path, fault: str, after: int) -> Result:
+    async with FaultyNode(rpc.url).running() as node:
+        node.fault, node.after = fault, after
+        return await verified(sound, folder, network, node.url)
+
+
+async def test_a_node_of_another_chain_is_said_first(
+    sound: Json, rpc: SyncRpc, tmp_path: Path, network_file: Path
+) -> None:
+    result = await faulted(sound, rpc, tmp_path, network_file, "wrong chain id", 0)
+    assert result.exit_code == 2
+    assert "that node is of chain 1, and the proof of chain 4663" in result.output
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, 6])
+@pytest.mark.parametrize("fault", ["no eth_simulateV1", "all null", "status 500", "nonsense", "cut off"])
+async def test_a_node_that_does_not_answer_disproves_nothing(
+    sound: Json, rpc: SyncRpc, tmp_path: Path, network_file: Path, fault: str, after: int
+) -> None:
+    result = await faulted(sound, rpc, tmp_path, network_file, fault, after)
+    assert result.exit_code == 2, result.output
+    assert "NO" not in result.output
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense", "ftp://127.0.0.1", "http://"])
+async def test_an_address_without_a_node_is_one_line(
+    sound: Json, tmp_path: Path, network_file: Path, url: str
+) -> None:
+    result = await verified(sound, tmp_path, network_file, url)
+    assert result.exit_code == 2
+    assert result.output.count("cannot be verified here") == 2
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "{}", '{"contracts": {"weth": "0x1"}, "rpcUrl": ""}', "[" * 9000]
+)
+async def test_a_network_that_cannot_be_read_is_one_line(
+    sound: Json, tmp_path: Path, text: str | None
+) -> None:
+    network = tmp_path / "network.json"
+    if text is not None:
+        network.write_text(text)
+    result = await verified(sound, tmp_path, network, None)
+    assert result.exit_code == 2
+    assert result.output.startswith("roundtrip: ")
+    assert result.output.count("\n") == 1
+
+
+async def test_a_node_that_counts_otherwise_is_no_place_to_verify(
+    sound: Json, rpc: SyncRpc, tmp_path: Path, network_file: Path
+) -> None:
+    async with DialectNode(rpc.url, "geth").running() as node:
+        result = await verified(sound, tmp_path, network_file, node.url)
+    assert result.exit_code == 2
+    assert "speaks as geth, and the check was made on one that speaks as anvil" in result.output
