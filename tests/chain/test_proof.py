@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -20,7 +21,7 @@ from roundtrip.domain.errors import ServiceFull
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
-from support.dialects import DialectNode
+from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
 from support.serving import service
 
@@ -80,6 +81,39 @@ async def test_ten_proofs_reproduce_at_a_later_block(
         result = await verified(proof, tmp_path, network_file, rpc.url)
         assert result.exit_code == 0, (key, result.output)
         assert result.output.count("yes") == 3
+
+
+@pytest.mark.parametrize("key", ["first_graduated", "first_fresh", "detect_simulation", "fee_on_buy"])
+async def test_so_do_other_launchpads_and_deep_ones(
+    ctx: Context, rpc: SyncRpc, built: Built, tmp_path: Path, network_file: Path, key: str
+) -> None:
+    """What is asked of owners stands in the proof as what is asked of wallets does."""
+    token = built.tokens[key]
+    deep = await check(ctx, CheckParams(token, "1"))
+    (proof,) = await fetched(ctx, [token])
+    assert proof["begun"]["deep"] is True
+    asked_owner = proof["evidence"]["owner_calls"] is not None
+    assert asked_owner is (key == "fee_on_buy")
+    assert proof["verdict"]["text"] == deep.answer.verdict.text
+    rpc.call("evm_mine")
+    result = await verified(proof, tmp_path, network_file, rpc.url)
+    assert (result.exit_code, result.output.count("yes")) == (0, 3), result.output
+    plain = await verified(changed(proof, "begun.deep", False), tmp_path, network_file, rpc.url)
+    assert (plain.exit_code, "they part" in plain.output) == (1, True), plain.output
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_proofs_of_other_nodes_reproduce_there(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, tmp_path: Path, network_file: Path, kind: Kind
+) -> None:
+    node = DialectNode(rpc.url, kind)
+    async with node.running(), context_for(node.url, built, pool, dialect=None) as ctx:
+        await ctx.heads.refresh()
+        for key, code in (("plain", "ok"), ("blacklist_after_buy", "unproven"), ("graduated_other", "ok")):
+            (proof,) = await fetched(ctx, [built.tokens[key]])
+            assert (proof["dialect"], proof["verdict"]["code"]) == (kind, code)
+            result = await verified(proof, tmp_path, network_file, node.url)
+            assert (result.exit_code, result.output.count("yes")) == (0, 3), result.output
 
 
 async def test_evidence_and_proof_are_kept_together_or_not_at_all(ctx: Context, built: Built) -> None:
