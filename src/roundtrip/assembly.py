@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 import secrets
@@ -47,6 +48,8 @@ from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
 _POOL_CONNECTIONS = 10
+_OLDEST_S = 60.0
+"""A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
 """Of several nodes one may be behind: some twenty blocks."""
 _STATEMENT_S = 5.0
@@ -163,7 +166,15 @@ async def context(
         node = _node(settings, (NodeUrl(nodes),) if isinstance(nodes, str) else nodes, session)
         patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
         book = Book(contracts, look_back_blocks)
-        heads = Heads(node, CHAIN_ID, contracts, settings.poll_ms, book=book, patience_s=patience_s)
+        heads = Heads(
+            node,
+            CHAIN_ID,
+            contracts,
+            settings.poll_ms,
+            book=book,
+            patience_s=patience_s,
+            oldest_s=_oldest_s(settings),
+        )
         if isinstance(node, Nodes):
             node.speaks = _speaks(heads)
         await stack.enter_async_context(heads.following())
@@ -191,7 +202,13 @@ def _node(settings: Settings, urls: tuple[NodeUrl, ...], session: aiohttp.Client
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     if len(urls) == 1 and not urls[0].limited():
         return Node(urls[0].url, session, timeout_s, budget)
-    return Nodes(urls, session, CHAIN_ID, timeout_s, budget, chance=secrets.SystemRandom().random)
+    chance = secrets.SystemRandom().random
+    return Nodes(urls, session, CHAIN_ID, timeout_s, budget, chance=chance, oldest_s=_oldest_s(settings))
+
+
+def _oldest_s(settings: Settings) -> float:
+    """The local chain's clock goes on where its history ended; a real one's is ours."""
+    return math.inf if settings.network == "devnet" else _OLDEST_S
 
 
 def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:

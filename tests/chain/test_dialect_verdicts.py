@@ -19,7 +19,7 @@ from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.evidence import Venue
+from roundtrip.domain.evidence import Bought, Venue
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import judge
 from roundtrip.services.context import Context
@@ -194,6 +194,27 @@ async def test_a_trade_of_what_counts_blocks_is_refused_where_they_stand_still(
     async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
         trade = await prepared(ctx, "buy", built.tokens[key], wallet.address, amount="0.1")
     assert (trade.code, bool(trade.steps)) == (("ok", True) if key == "plain" else ("unproven", False))
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+@pytest.mark.parametrize("first", ["plain", "blacklist_after_buy"])
+async def test_of_two_tokens_each_is_judged_by_its_own_code(
+    rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind, first: str
+) -> None:
+    """A harmless one before it hid what counts blocks."""
+    node = DialectNode(rpc.url, kind)
+    keys = sorted(("plain", "blacklist_after_buy"), key=lambda key: key != first)
+    async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
+        wallet, steps = Signer(rpc, built.contracts, "two tokens"), []
+        for key in keys:
+            evidence = await gather(ctx, Address(built.tokens[key]), Meter())
+            venue = next(
+                v.venue for v in evidence.venues if any(isinstance(b.outcome, Bought) for b in v.buys)
+            )
+            spot = spot_of(built, venue)
+            steps += buy_steps(built, wallet, built.tokens[key], spot, money_for(rpc, built, wallet, spot))
+        found = await simulated(ctx, wallet.address, *steps, fund=True)
+    assert (found.code, found.level) == ("unproven", "unknown")
 
 
 async def test_of_a_node_that_cannot_be_probed_nothing_is_served(

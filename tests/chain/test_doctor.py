@@ -12,8 +12,9 @@ import pytest
 from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, examine
 from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.chain.heads import Heads
 from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc import Budget, Node
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
@@ -174,3 +175,23 @@ async def test_of_several_nodes_it_is_told_how_many_are_left(ctx: Context, rpc: 
         told = by_name(await examine(one))["nodes"]
     assert (told.state, told.costs) == ("in part", "1 of 2 nodes are left to be asked")
     assert "told to wait" in told.seen
+
+
+async def test_rounds_outlive_what_no_node_should_answer(ctx: Context, faulty: FaultyNode) -> None:
+    """Fields that are none, and a day's budget that is used up: findings, never exceptions."""
+    faulty.fault = "odd fields"
+    found = by_name(await examine(replace(patient(ctx, faulty.url), thorough=False)))
+    assert found["eth_simulateV1"].state == "missing"
+    spent = Budget(1, spent=1, day=int(time.time() // 86_400))
+    node = Node(node_of(ctx).url, node_of(ctx).session, 2.0, spent)
+    found = by_name(await examine(replace(patient(ctx), node=node, thorough=False)))
+    assert found["chain id"].state == "works"
+
+
+async def test_health_is_not_ok_while_no_simulation_can_be_read(ctx: Context, faulty: FaultyNode) -> None:
+    faulty.fault = "no eth_simulateV1"
+    node = Node(faulty.url, node_of(ctx).session, 2.0)
+    heads = Heads(node, CHAIN_ID, ctx.contracts)
+    await heads.refresh()
+    assert (await health(replace(ctx, heads=heads), HealthParams())).answer.ok is False
+    faulty.fault = None

@@ -1,6 +1,7 @@
 """A check over several nodes, of which the first has a public node's quirks: the same verdict."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import get_args
@@ -8,9 +9,10 @@ from typing import get_args
 import asyncpg
 import pytest
 
-from roundtrip.assembly import context, contracts_from
+from roundtrip.assembly import CHAIN_ID, context, contracts_from
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.chain.heads import Heads
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rpc import Meter, Node, RpcCall, RpcError, quantity
@@ -22,6 +24,7 @@ from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from support.dialects import DialectNode
+from support.faulty_node import Batch
 from support.nodes import Quirk, QuirkyNode, nodes_of, over, pair, said
 
 QUIRKS: tuple[Quirk, ...] = get_args(Quirk)
@@ -190,6 +193,63 @@ async def test_a_node_of_another_dialect_is_never_asked_to_simulate(
         assert other.simulations == asked
         (answer,) = await nodes_of(several).batch(CHAIN)
         assert quantity(answer) == 4663
+
+
+class OddNode(QuirkyNode):
+    """``odd``: so many of its next simulations are answered with what is no hex."""
+
+    odd = 0
+
+    async def answered(self, body: Batch) -> Batch:
+        found = await super().answered(body)
+        if self.odd and any(call["method"] == "eth_simulateV1" for call in body):
+            self.odd -= 1
+            text = json.dumps(found).replace('"returnData": "0x', '"returnData": "0xzz')
+            found = json.loads(text)
+        return found
+
+
+async def test_an_odd_answer_to_the_probe_bars_nobody_for_good(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    """Once it was a dialect that nothing ended, and what is no hex was an exception of ours."""
+    now = [0.0]
+    async with OddNode(rpc.url).running() as one, OddNode(rpc.url).running() as other:
+        assert isinstance(one, OddNode)
+        assert isinstance(other, OddNode)
+        several = over(ctx, one.url, other.url, clock=lambda: now[0])
+        nodes = nodes_of(several)
+        await several.heads.refresh()
+
+        async def speaks(node: Node) -> bool | RpcError:
+            head = several.heads.current()
+            return await speaks_as(ANVIL, node, head.block, head.base_fee_wei)
+
+        nodes.speaks, one.odd, other.odd = speaks, 99, 99
+        for endpoint in nodes.endpoints:
+            endpoint.speaks = None
+        assert await code_of(several, built.tokens["plain"]) == "upstream"
+        assert [state.condition for state in nodes.state()] == ["simulates otherwise"] * 2
+        one.odd = other.odd = 0
+        now[0] += 61
+        assert await code_of(several, built.tokens["plain"]) == "ok"
+
+
+async def test_a_node_that_stopped_following_the_chain_is_passed_over(ctx: Context, rpc: SyncRpc) -> None:
+    """It answers well, and its newest block is old."""
+    head_s = ctx.heads.current().block.timestamp_s
+    wall = [head_s + 59.0]
+    async with pair(rpc.url) as (first, second):
+        several = over(ctx, first.url, second.url, wall=lambda: wall[0], oldest_s=60.0)
+        await several.heads.refresh()
+        assert second.sent == []
+        wall[0] += 2
+        with pytest.raises(NodeFault):
+            await several.heads.refresh()
+        assert second.sent != []
+    alone = Heads(ctx.node, CHAIN_ID, ctx.contracts, oldest_s=60.0, wall=lambda: wall[0])
+    with pytest.raises(NodeFault, match="its newest block is 61 s old"):
+        await alone.refresh()
 
 
 # --- put together ----------------------------------------------------------------------------------

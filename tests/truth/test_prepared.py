@@ -6,6 +6,7 @@ import pytest
 
 from roundtrip.devnet.hooked import HOOKED
 from roundtrip.devnet.launches import LAUNCHES
+from roundtrip.devnet.launchpad_v1 import FIRST
 from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -28,6 +29,7 @@ BOUGHT = {
     "curve_taxed": "launchpad_curve", "curve_usdg": "launchpad_curve",
     "curve_nearly_full": "launchpad_curve", "curve_all_but_full": "launchpad_curve",
     "graduated": "launchpad_pool", "graduated_usdg": "launchpad_pool", "graduated_taxed": "launchpad_pool",
+    "first_fresh": "amm_v3", "first_graduated": "amm_v3",
 }  # fmt: skip
 """Stories that are bought as asked, and where."""
 
@@ -55,7 +57,7 @@ NOT_WHOLE_AT_ONCE = ("max_transaction", "cooldown")
 def test_every_story_has_its_outcome(built: Built) -> None:
     told = [*BOUGHT, *REFUSED, *FAILS]
     assert len(told) == len(set(told))
-    stories = {story.key for story in (*STORIES, *HOOKED)} | {launch.key for launch in LAUNCHES}
+    stories = {story.key for story in (*STORIES, *HOOKED, *LAUNCHES, *FIRST)}
     assert set(told) == stories == built.tokens.keys()
 
 

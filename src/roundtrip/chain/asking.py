@@ -10,7 +10,7 @@ import msgspec
 from roundtrip.domain.errors import NodeFault
 
 from .endpoints import SIMULATES
-from .node_errors import concern
+from .node_errors import Concern, concern
 from .rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
 
 Answer = msgspec.Raw | RpcError
@@ -91,6 +91,25 @@ class Asking:
 BLIND = RpcError(message="header not found: the last block of the range")
 
 
+OLD = RpcError(message="header not found: its newest block is old")
+
+
+class _Stamped(msgspec.Struct):
+    timestamp: str
+
+
+def is_old(call: RpcCall, answer: Answer, least_s: float) -> bool:
+    """Whether it tells of a newest block from before ``least_s``, in seconds since 1970."""
+    if call.method != "eth_getBlockByNumber" or not call.params or call.params[0] != "latest":
+        return False
+    if isinstance(answer, RpcError):
+        return False
+    try:
+        return int(msgspec.json.decode(answer, type=_Stamped).timestamp, 16) < least_s
+    except (msgspec.DecodeError, ValueError):
+        return False
+
+
 def guards(calls: Sequence[RpcCall], chain_due: bool) -> list[RpcCall]:
     """What is asked in the same request: the chain id where that is due, and the last block of every range of
     logs. A node that is behind answers with the logs it has, and does not say that there are more."""
@@ -135,3 +154,11 @@ def said_in_our_words(refused: NodeRefused) -> str:
     if refused.http_status != _OK:
         return f"it answered with HTTP status {refused.http_status}"
     return LIMITED if limits(refused) else "it answered with an error for all of a request"
+
+
+def about(call: RpcCall, said: Answer) -> Concern:
+    """What an answer speaks of; a chain id that is not told is no fault of the call's, which says nothing."""
+    spoken = concern(said) if isinstance(said, RpcError) else "call"
+    return (
+        "node" if isinstance(said, RpcError) and call.method == "eth_chainId" and spoken == "call" else spoken
+    )

@@ -75,6 +75,10 @@ class Book:
         """What to ask to know everything up to ``head``: at most one range, the oldest not yet read."""
         if self._start is None:
             self._next = self._start = max(0, head - (self._look_back or 0))
+        if self._next > head + 1 + READ_AGAIN_BLOCKS:
+            # A head that never was has led beyond the chain's end.
+            self._next = max(self._start, head + 1)
+            self._whole = False
         if self._next > head:
             return []
         self._whole = False

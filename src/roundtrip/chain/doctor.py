@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 import aiohttp
+import msgspec
 import structlog
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.venues import abi
 from roundtrip.venues.base import Contracts
 
 from .heads import Heads
+from .node_errors import in_our_words
 from .nodes import Nodes
 from .probing import probe
-from .rpc import Node, RpcCall, RpcError, hex_bytes, quantity
+from .rpc import REVERTED, Node, RpcCall, RpcError, hex_bytes, quantity
 
 State = Literal["works", "in part", "missing"]
 
@@ -52,7 +54,8 @@ class Patient:
 
 
 async def _chain(patient: Patient) -> list[Finding]:
-    told = quantity(await patient.node.one("eth_chainId"))
+    (answer,) = await patient.node.batch([RpcCall("eth_chainId", [])], budgeted=False)
+    told = quantity(answer)
     if told != patient.chain_id:
         return [
             Finding(
@@ -79,14 +82,25 @@ async def _code(patient: Patient) -> list[Finding]:
     answers = await patient.node.batch(
         [RpcCall("eth_getCode", [a, at]) for a in named.values()], budgeted=False
     )
-    empty = [
-        name
-        for name, answer in zip(named, answers, strict=True)
-        if isinstance(answer, RpcError) or not hex_bytes(answer)
-    ]
+    told = [not (isinstance(one, RpcError) or hex_bytes(one)) for one in answers]
+    empty = [name for name, without in zip(named, told, strict=True) if without]
     if empty:
         return [Finding("contracts", "missing", f"no code at {', '.join(empty)}", "what trades through them")]
+    untold = _untold(answers)
+    if untold:
+        return [Finding("contracts", "in part", f"{untold} of {len(named)} were not told", _NOT_TOLD)]
     return [Finding("contracts", "works", f"code at all {len(named)}")]
+
+
+_NOT_TOLD = "nothing is known of those: the node would not say"
+
+
+def _untold(answers: list[msgspec.Raw | RpcError]) -> int:
+    """How many calls the node would not run. Raises NodeFault where that is all of them."""
+    errors = [one for one in answers if isinstance(one, RpcError) and one.code != REVERTED]
+    if len(errors) == len(answers):
+        raise NodeFault(in_our_words(errors[0]))
+    return len(errors)
 
 
 # Views without arguments by which one contract names another: (of whom, view, who it is).
@@ -111,8 +125,10 @@ async def _links(patient: Patient) -> list[Finding]:
         for of, view, _ in _LINKS
     ]
     answers = await patient.node.batch(calls, budgeted=False)
-    wrong = []
+    untold, wrong = _untold(answers), []
     for (of, view, who), answer in zip(_LINKS, answers, strict=True):
+        if isinstance(answer, RpcError) and answer.code != REVERTED:
+            continue
         told: Address | None = None if isinstance(answer, RpcError) else abi.address_at(hex_bytes(answer), 0)
         if told != getattr(contracts, who):
             wrong.append(f"{of}.{view} is {told or 'not told'}")
@@ -122,6 +138,8 @@ async def _links(patient: Patient) -> list[Finding]:
                 "links", "missing", "; ".join(wrong), "verdicts: routers and pools of two kinds are mixed"
             )
         ]
+    if untold:
+        return [Finding("links", "in part", f"{untold} of {len(_LINKS)} were not told", _NOT_TOLD)]
     return [Finding("links", "works", f"all {len(_LINKS)} contracts name each other as configured")]
 
 
@@ -167,7 +185,7 @@ async def _logs(patient: Patient) -> list[Finding]:
         first = max(0, head - blocks + 1)
         wanted = {"fromBlock": hex(first), "toBlock": hex(head), "address": patient.contracts.v3_factory}
         started = patient.clock()
-        answer = await patient.node.one("eth_getLogs", wanted)
+        (answer,) = await patient.node.batch([RpcCall("eth_getLogs", [wanted])], budgeted=False)
         if isinstance(answer, RpcError):
             break
         served = head - first + 1
@@ -272,8 +290,10 @@ async def examine(patient: Patient) -> list[Finding]:
             continue
         try:
             found += await look.how(patient)
-        except NodeFault as fault:
+        except RoundtripError as fault:
             found.append(Finding(look.what, "missing", fault.message, look.costs))
+        except (ValueError, msgspec.DecodeError):
+            found.append(Finding(look.what, "missing", "its answer could not be read", look.costs))
     return found
 
 

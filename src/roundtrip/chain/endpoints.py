@@ -19,7 +19,7 @@ BURST_S = 2.0
 """What a limit of calls a second leaves unused is kept for so long."""
 _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
 _MOST_RETRY_AFTER_S = 120.0
-_OTHER_CHAIN_S = 60.0
+_OTHER_CHAIN_S = _UNLIKE_S = 60.0
 _CHAIN_CHECKED_S = 30.0
 _BEHIND_S = 1.0
 _LACK_REMEMBERED_S = 600.0
@@ -50,7 +50,9 @@ class NodeUrl:
         return bool(self.calls_per_second or self.calls_per_day or self.calls_a_request)
 
 
-Condition = Literal["ok", "resting", "told to wait", "another chain", "budget spent"]
+Condition = Literal[
+    "ok", "resting", "told to wait", "another chain", "simulates otherwise", "budget spent"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Endpoint:
     under_way: int = 0
     speaks: bool | None = None
     """Whether it simulates in the dialect that answers are read in; None: not found out."""
+    _spoke_s: float = -math.inf
     _calls_a_request: int = 0
     _batch_refused_s: float = -math.inf
     _waits: int = 0
@@ -209,6 +212,15 @@ class Endpoint:
         self._calls_a_request = min(self._calls_a_request or half, half)
         self._batch_refused_s = now.steady_s
 
+    def told_speech(self, speaks: bool, now: Moment) -> None:
+        """How it simulates. Who does otherwise is asked again after a while: one odd answer is no dialect."""
+        self.speaks, self._spoke_s = speaks, now.steady_s
+        self.why = self.why if speaks else "it simulates otherwise"
+
+    def is_unlike(self, now: Moment) -> bool:
+        """Whether it has lately shown to simulate in another way than answers are read in."""
+        return self.speaks is False and now.steady_s - self._spoke_s < _UNLIKE_S
+
     def told_chain(self, now: Moment) -> None:
         """It is of the right chain."""
         self.other_chain, self._chain_told_s = False, now.steady_s
@@ -226,6 +238,8 @@ class Endpoint:
             condition = "budget spent"
         elif self.other_chain:
             condition = "another chain"
+        elif self.is_unlike(now):
+            condition = "simulates otherwise"
         elif now.steady_s < self.waits_until_s:
             condition = "told to wait"
         elif self.faults or now.steady_s < self.rests_until_s:
@@ -288,7 +302,7 @@ def choose(
     ranked: list[tuple[int, float, float, int]] = []
     for number, endpoint in enumerate(endpoints):
         wait_s = endpoint.wait_s(calls, now)
-        unfit = endpoint.speaks is False and SIMULATES in methods
+        unfit = endpoint.is_unlike(now) and SIMULATES in methods
         if number in asked or unfit or wait_s > within_s or not endpoint.affords(calls, now):
             continue
         ranked.append((_kind(endpoint, methods, now), wait_s, _preference(endpoint, now), number))

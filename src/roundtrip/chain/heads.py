@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import msgspec
@@ -18,6 +19,7 @@ from roundtrip.venues.base import Contracts
 
 from .book import Book
 from .dialect import Dialect
+from .node_errors import in_our_words
 from .probing import probe
 from .rpc import Asks, RpcCall, RpcError, hex_bytes, quantity
 
@@ -86,6 +88,7 @@ class Heads:
     ``patience_s``: for so long after the head was last heard of a lower one is not taken. Of several nodes
     one may be behind; what stays lower for longer was a reorganisation, or is all that is left.
     ``dialect``: how the node's simulations speak, where that is known; else it is asked until it says so.
+    ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain.
     """
 
     def __init__(
@@ -99,6 +102,8 @@ class Heads:
         clock: Callable[[], float] = time.monotonic,
         book: Book | None = None,
         patience_s: float = 0.0,
+        oldest_s: float = math.inf,
+        wall: Callable[[], float] = time.time,
         dialect: Dialect | None = None,
     ) -> None:
         self._node = node
@@ -109,6 +114,7 @@ class Heads:
         self._stale_s = stale_s
         self._clock = clock
         self._patience_s = patience_s
+        self._oldest_s, self._wall = oldest_s, wall
         self.book = book
         self._dialect = dialect
         self._probed_s = -1e9
@@ -171,10 +177,14 @@ class Heads:
             self._head = None
             raise NodeFault(f"it is of chain {quantity(chain)}, not {self._chain_id}")
         header = read_header(latest)
+        self._check_age(header.block())
         answered_s = self._clock()
         block = header.block()
         if self._head is not None and self._head.block.hash == block.hash:
             self._answered_s = answered_s
+            if self._head.dialect is None:
+                learned = await self._learned(block, self._head.base_fee_wei)
+                self._head = replace(self._head, dialect=learned)
             return self._head
         if self._head is not None and block.number < self._head.block.number and self._is_patient():
             return self._head
@@ -195,6 +205,11 @@ class Heads:
             except RoundtripError as fault:
                 log.warning("the node could not be probed", error=fault.message)
         return self._dialect
+
+    def _check_age(self, block: BlockRef) -> None:
+        age_s = int(self._wall()) - block.timestamp_s
+        if age_s > self._oldest_s:
+            raise NodeFault(f"its newest block is {age_s} s old")
 
     def _is_patient(self) -> bool:
         return self._clock() - self._answered_s < self._patience_s
@@ -239,7 +254,7 @@ async def newest(node: Asks) -> tuple[BlockRef, int]:
 def read_header(answer: msgspec.Raw | RpcError) -> Header:
     """A block's header. Raises NodeFault when there is none that can be read."""
     if isinstance(answer, RpcError):
-        raise NodeFault(answer.message[:80] or "it gave no newest block")
+        raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
     try:
         return msgspec.json.decode(answer, type=Header)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

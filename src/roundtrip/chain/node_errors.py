@@ -12,6 +12,15 @@ Concern = Literal["call", "behind", "pruned", "method", "limited", "batch", "ran
 the state go. ``method``: it does not serve it. ``limited``: it is asked too much. ``batch``: too many calls
 in one request. ``range``: less at once than was asked for. ``node``: something else of its own."""
 
+_WORDS: dict[Concern, str] = {
+    "behind": "it does not know that block",
+    "pruned": "it has let that block's state go",
+    "method": "it does not serve that",
+    "limited": "it is asked too much",
+    "batch": "too many calls in one request",
+    "range": "too much at once",
+}
+
 _METHOD_NOT_FOUND, _INVALID_PARAMS, _INTERNAL = -32601, -32602, -32603
 _TOO_MANY_REQUESTS = 429
 _VM_ERROR = -32015
@@ -98,3 +107,10 @@ def concern(error: RpcError) -> Concern:
         if any(words in said for words in phrases):
             return about
     return _BY_CODE.get(error.code, "call")
+
+
+def in_our_words(error: RpcError) -> str:
+    """What it speaks of and its code. What a node writes may hold anything, also whose key it was asked
+    with."""
+    about = _WORDS.get(concern(error))
+    return f"error {error.code}" if about is None else f"{about}, error {error.code}"

@@ -11,17 +11,21 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import aiohttp
+import structlog
 
 from roundtrip.domain.errors import NodeFault, ServiceFull
 
 from .asking import (
     BLIND,
     LIMITED,
+    OLD,
     Answer,
     Asking,
     Runner,
+    about,
     guards,
     is_blind,
+    is_old,
     limits,
     said_in_our_words,
     too_many,
@@ -40,13 +44,17 @@ from .rpc import (
 )
 
 _TOO_LATE = "it took too long"
+_ODD = "its answer could not be read"
+_PROBE_CALLS = 3
+log = structlog.get_logger(__name__)
 _LEAST_TIMEOUT_S = 0.001
 
 
 class Nodes:
     """What ``rpc.Node`` is, over several. ``speaks``: asked of a node before its first simulation, and again
     after a fault: whether it simulates in the dialect that answers are read in, or its error. Where it does
-    not, it is never asked to. ``chance``: from 0 to 1, spreads rests. ``budget``: of all together."""
+    not, it is not asked to. ``chance``: from 0 to 1, spreads rests. ``budget``: of all together.
+    ``oldest_s``: a node whose newest block is older by the clock ``wall`` has stopped following the chain."""
 
     def __init__(
         self,
@@ -58,6 +66,7 @@ class Nodes:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = lambda: 0.0,
+        oldest_s: float = math.inf,
     ) -> None:
         self._nodes = [Node(one.url, session, timeout_s) for one in urls]
         self.endpoints = [Endpoint.of(one) for one in urls]
@@ -67,6 +76,7 @@ class Nodes:
         self.hedging = Hedging()
         self.speaks: Callable[[Node], Awaitable[bool | RpcError]] | None = None
         self._clock, self._wall, self._chance = clock, wall, chance
+        self._oldest_s = oldest_s
 
     async def batch(
         self,
@@ -196,7 +206,7 @@ class Nodes:
         waiting = [endpoint for endpoint in able if now.steady_s < endpoint.waits_until_s]
         if len(waiting) == len(able):
             raise NodeFault(waiting[0].why)
-        if all(endpoint.speaks is False for endpoint in able if endpoint not in waiting):
+        if all(endpoint.is_unlike(now) for endpoint in able if endpoint not in waiting):
             raise NodeFault("no node that is left simulates as the first one did")
         raise ServiceFull("busy", "The nodes may not be asked more often just now.", 1)
 
@@ -224,14 +234,14 @@ class Nodes:
         try:
             async with asyncio.timeout(max(_LEAST_TIMEOUT_S, asking.deadline_s - self._clock())):
                 simulates = any(call.method == SIMULATES for call in runner.calls)
-                if simulates and endpoint.speaks is None and self.speaks is not None:
+                if simulates and not endpoint.speaks and self.speaks is not None:
                     runner.meter.trips += 1
-                    runner.meter.calls += 1
-                    endpoint.take(1, self._now())
+                    runner.meter.calls += _PROBE_CALLS
+                    endpoint.take(_PROBE_CALLS, self._now())
                     told = await self.speaks(node)
                     if isinstance(told, RpcError):
                         raise _CannotSimulate(told)
-                    endpoint.speaks = told
+                    endpoint.told_speech(told, self._now())
                     if not told:
                         raise _Unlike
                 started_s = self._clock()
@@ -313,6 +323,11 @@ class Nodes:
         except ServiceFull:
             # Its day ended between the choice and the sending.
             asking.failed(NodeFault("its budget of calls is used up"))
+        except Exception:
+            # Whatever a node answers, the next one is asked.
+            log.exception("an answer could not be read", node=endpoint.host)
+            endpoint.failed(_ODD, now, self._chance(), runner.heavy())
+            asking.failed(NodeFault(_ODD))
 
     def _settle(self, asking: Asking, runner: Runner, answers: list[Answer], now: Moment) -> None:
         """Raises NodeFault when the node is of another chain or says nothing usable."""
@@ -322,13 +337,15 @@ class Nodes:
         told: set[tuple[Concern, str]] = set()
         for index, call, answer in zip(runner.indexes, runner.calls, answers, strict=False):
             said = BLIND if blind and call.method == "eth_getLogs" else answer
-            about = _about(call, said)
-            told.add((about, call.method))
-            if about == "call" and believed:
+            if is_old(call, answer, now.wall_s - self._oldest_s):
+                said = OLD
+            spoken = about(call, said)
+            told.add((spoken, call.method))
+            if spoken == "call" and believed:
                 asking.settled.setdefault(index, said)
-            elif about != "call" and isinstance(said, RpcError):
+            elif spoken != "call" and isinstance(said, RpcError):
                 asking.said.setdefault(index, said)
-        abouts = {about for about, _ in told}
+        abouts = {spoken for spoken, _ in told}
         if not believed and "limited" not in abouts:
             raise NodeFault("it does not tell of which chain it is")
         if abouts == {"node"}:
@@ -353,23 +370,15 @@ class Nodes:
         return told or not runner.chain_due
 
 
-def _about(call: RpcCall, said: Answer) -> Concern:
-    """What an answer speaks of; a chain id that is not told is no fault of the call's, which says nothing."""
-    about = concern(said) if isinstance(said, RpcError) else "call"
-    return (
-        "node" if isinstance(said, RpcError) and call.method == "eth_chainId" and about == "call" else about
-    )
-
-
 def _note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> None:
     """Puts down what errors say of the node: what they are about, and the method."""
-    abouts = {about for about, _ in told}
+    abouts = {spoken for spoken, _ in told}
     if "limited" in abouts:
         endpoint.told_to_wait(LIMITED, now)
     if "behind" in abouts:
         endpoint.is_behind(now)
-    for about, method in told:
-        if about == "method":
+    for spoken, method in told:
+        if spoken == "method":
             endpoint.does_not_serve(method, now)
 
 

@@ -14,6 +14,7 @@ from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.venues import abi
 
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
+from .node_errors import in_our_words
 from .rpc import Asks, RpcCall, RpcError, hex_bytes
 
 TELLER = Address("0x" + "7e" * 20)
@@ -108,14 +109,14 @@ def read_probe(answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError,
     does not simulate, or tells contracts of other block numbers than the chain does: deadlines that stand in
     them would be missed."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it does not simulate ({answer.message[:60] or answer.code})")
+        raise NodeFault(f"it does not simulate ({in_our_words(answer)})")
     try:
         blocks = {int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_Block])}
         last = blocks[pinned.number + 1 + _NUMBERS_LATER]
         told, reverted, starved = last.calls
+        number, time_s = _words(told)
     except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
         raise NodeFault("its simulation does not fit the request") from error
-    number, time_s = _words(told)
     own_numbers = number == pinned.number + 1 + _NUMBERS_LATER
     there = abi.uint_at(hex_bytes(on_chain), 0)
     if own_numbers and there not in (pinned.number, pinned.number + 1):
@@ -152,8 +153,9 @@ async def speaks_as(
     simulate. Raises NodeFault when it gave no answer."""
     asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
     answer, on_chain = await node.batch(asked, budgeted=False)
-    if isinstance(answer, RpcError):
-        return answer
+    for one in (answer, on_chain):
+        if isinstance(one, RpcError):
+            return one
     try:
         found = read_probe(answer, on_chain, pinned).dialect
     except NodeFault:

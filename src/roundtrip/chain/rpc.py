@@ -292,7 +292,8 @@ def quantity(answer: msgspec.Raw | RpcError) -> int:
 def text(answer: msgspec.Raw | RpcError) -> str:
     """A JSON string. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
-        raise NodeFault(answer.message[:80] or f"error {answer.code}")
+        # A node's own words may hold anything, also whose key it was asked with.
+        raise NodeFault(f"error {answer.code}")
     try:
         return msgspec.json.decode(answer, type=str)
     except (msgspec.DecodeError, ValueError) as error:

@@ -14,6 +14,7 @@ from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 
 from .dialect import Dialect
+from .node_errors import in_our_words
 from .reverts import reason_in
 from .rpc import RpcCall, RpcError
 
@@ -165,7 +166,7 @@ class _Read:
 def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: Dialect) -> Results | Missing:
     """The results by label; Missing when the node did not run the plan, or ran another one."""
     if isinstance(answer, RpcError):
-        return Missing("node", f"the simulation was not run ({answer.message[:60] or answer.code})")
+        return Missing("node", f"the simulation was not run ({in_our_words(answer)})")
     try:
         blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
         return _results(plan, blocks, pinned, dialect)

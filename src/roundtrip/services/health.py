@@ -1,5 +1,7 @@
 """Is the service keeping up with the chain, and what does it have to do without."""
 
+import contextlib
+
 import asyncpg
 import msgspec
 
@@ -9,7 +11,7 @@ from roundtrip.domain.price import usd_per_eth
 
 from .context import Answered, Context
 
-_DATABASE_S = 2.0
+_DATABASE_S = 1.0
 
 
 class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +47,7 @@ async def health(ctx: Context, params: HealthParams) -> Answered[Health]:
     price = usd_per_eth(head.market, ctx.policy)
     return Answered(
         Health(
-            ok=not needed,
+            ok=not needed and head.dialect is not None,
             head=head.block.number,
             blocks_behind=0,
             eth_usd=None if price is None else float(price),
@@ -58,11 +60,24 @@ async def _lacks(ctx: Context) -> tuple[list[Lack], bool]:
     """What is missing, and whether no check can be made without it."""
     found = [Lack(row.what, row.costs) for row in ctx.lacks()]
     needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
+    if await _keeps(ctx):
+        return found, needed
+    return [*found, Lack("database", "every check: its evidence cannot be kept")], True
+
+
+async def _keeps(ctx: Context) -> bool:
+    """Whether the database answers; where every connection is at work, it does."""
     try:
-        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-            await connection.fetchval("SELECT 1", timeout=_DATABASE_S)
+        connection = await ctx.pool.acquire(timeout=_DATABASE_S)
     except TimeoutError:
-        return found, needed  # Every connection is at work.
+        return bool(ctx.pool.get_size() >= ctx.pool.get_max_size())
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        return [*found, Lack("database", "every check: its evidence cannot be kept")], True
-    return found, needed
+        return False
+    try:
+        await connection.fetchval("SELECT 1", timeout=_DATABASE_S)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        return False
+    finally:
+        with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            await ctx.pool.release(connection, timeout=_DATABASE_S)
+    return True

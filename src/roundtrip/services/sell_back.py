@@ -33,6 +33,7 @@ from roundtrip.domain.types import BPS
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
 from roundtrip.venues.base import Call
 
+from .at_once import at_once
 from .gather import Opened
 from .run import Run, Tried
 from .second_trip import standard_probes
@@ -192,7 +193,6 @@ async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter) -> li
 async def _sold(
     own: WalletCalls, tokens: list[Brought], closed: tuple[Brought, ...], meter: Meter
 ) -> list[SoldBack]:
-    run = replace(tokens[0].opened.run, meter=meter)
     ways = [_ways(own, token, token in closed) for token in tokens]
     asked = [
         one
@@ -200,14 +200,23 @@ async def _sold(
         for way in own_ways
         for one in _asked(own, token, way)
     ]
-    try:
-        told = await run.ask_later([(one.way.place, one.plan) for one in asked])
-    except NodeFault as fault:
-        told = [Missing("node", fault.message)] * len(asked)
+    meters = [Meter() for _ in tokens]
+    waits = (_told(token, asked, own_meter) for token, own_meter in zip(tokens, meters, strict=True))
+    told = [one for found in await at_once(*waits) for one in found]
+    meter.add(*meters)
     return [
         _read(token, own_ways, left_out, asked, told)
         for token, (own_ways, left_out) in zip(tokens, ways, strict=True)
     ]
+
+
+async def _told(token: Brought, asked: list[_Asked], meter: Meter) -> list[Results | Missing | Refused]:
+    """By the token's own run: another token's knows nothing of what this one's code may do."""
+    plans = [(one.way.place, one.plan) for one in asked if one.brought is token]
+    try:
+        return await replace(token.opened.run, meter=meter).ask_later(plans)
+    except NodeFault as fault:
+        return [Missing("node", fault.message)] * len(plans)
 
 
 def _ways(own: WalletCalls, token: Brought, closed: bool) -> tuple[list[Way], bool]:

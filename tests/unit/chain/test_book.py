@@ -136,6 +136,14 @@ def test_the_newest_blocks_are_read_again_with_the_next_head() -> None:
     assert asked(book, 1_050) == (938, 1_050)
 
 
+def test_a_head_that_never_was_is_gone_back_from() -> None:
+    book = caught_up(1_000)
+    while asked(book, 5_000) is not None:
+        assert book.read(NOTHING, 5_000)
+    assert asked(book, 1_001) is None
+    assert asked(book, 1_010) == (938, 1_010)
+
+
 def test_a_young_chain_is_read_again_from_its_beginning() -> None:
     assert asked(caught_up(10), 11) == (0, 11)
 

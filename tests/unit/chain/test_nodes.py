@@ -125,10 +125,19 @@ def test_who_lacks_a_method_is_asked_for_others_and_for_it_only_where_nobody_els
 
 def test_who_speaks_another_dialect_is_never_asked_to_simulate() -> None:
     them = endpoints({}, {})
-    them[0].speaks = False
+    them[0].told_speech(False, at(0))
     assert chosen(them, at(0), SIMULATIONS) == (1, 0)
     assert chosen(them, at(0), SIMULATIONS, asked=frozenset({1})) is None
     assert chosen(them, at(0), READS) == (0, 0)
+    assert them[0].state(at(0)).condition == "simulates otherwise"
+
+
+def test_who_spoke_otherwise_once_is_heard_again() -> None:
+    them = endpoints({}, {})
+    them[0].told_speech(False, at(0))
+    assert chosen(them, at(59), SIMULATIONS) == (1, 0)
+    assert chosen(them, at(61), SIMULATIONS) == (0, 0)
+    assert them[0].state(at(61)).condition == "ok"
 
 
 def test_a_node_of_another_chain_waits_and_comes_behind_all_others_then() -> None:

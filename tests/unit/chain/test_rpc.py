@@ -415,7 +415,7 @@ def test_bytes_that_are_no_utf_8_are_no_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "why"), [(RpcError(-5, "no such block"), "no such block"), (RpcError(-5), "-5")]
+    ("error", "why"), [(RpcError(-5, "key=SECRET"), "^[^S]*error -5[^S]*$"), (RpcError(-5), "-5")]
 )
 def test_an_error_in_an_answers_place_is_the_nodes_fault(error: RpcError, why: str) -> None:
     for reading in (text, quantity, hex_bytes):
