@@ -53,6 +53,28 @@ ROBINHOOD = Network(
             _at("0xA5aAb3F0c6EeadF30Ef1D3Eb997108E976351feB"),
             _at("0xF4fC0CD27fC8EcF17E55eE4c3f7201897dF3eb75"),
         ),
+        beside=(
+            # The exchange: v2's factory and router, two readers, other releases of the universal router.
+            _at("0x8bcEaA40B9AcdfAedF85AdF4FF01F5Ad6517937f"),
+            _at("0x89e5DB8B5aA49aA85AC63f691524311AEB649eba"),
+            _at("0x7dfd4f31be6814d2906bde155c3e1b146eac1468"),
+            _at("0x282a3c4d320cc7f0d5eaf56b8029e4b88338f0a3"),
+            _at("0x06AfBA43Fd06227fA663b0DAecF536f6EaA6bf99"),
+            _at("0x204FAca1764B154221e35c0d20aBb3c525710498"),
+            _at("0x53bf6b0684ec7ef91e1387da3d1a1769bc5a6f77"),
+            _at("0x248a454ac3584c2a48d1fcb28d3910a6b6ea00af"),
+            # The launchpad: fee escrow, buyback vault, locker, deployer, graduation's executor and guard.
+            _at("0xd3AFEB2a57f70eF218Aa82451c51B2fb0416Ac9e"),
+            _at("0x42df2a798f82289E177311362e8f5ccC45c1219c"),
+            _at("0x267444D099b10fB5Ed7c3Cc7B7c767AdcA574952"),
+            _at("0x3711ceA4feaDE896C913C68F01Eda97Cb06D1A42"),
+            _at("0xC7819B64A1dAECD7eC19856d026cb14EfBd89046"),
+            _at("0xf5695117b99B6f6401e67d4195BD653628176C6C"),
+            # Its first generation's lockers.
+            _at("0x31ca5E101941A93A7DD6d0497928700625CF54B5"),
+            _at("0x736D76699C26D0d966744cAe304C000d471f7F35"),
+            _at("0x10f2756E373bAb14999Fdc9177587D51d30a1cF5"),
+        ),
     ),
     rpc_url="https://rpc.mainnet.chain.robinhood.com",
     # An hour and a half: ten blocks a second, in ranges of ten thousand.

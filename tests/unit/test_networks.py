@@ -34,7 +34,7 @@ def test_contracts_are_told_by_name_and_several_under_one() -> None:
     named = known.named()
     assert (named["launchpad_v1_factories 2"], named["weth"]) == (second, known.weth)
     assert {first, second, third, known.weth, known.launchpad_hook} <= known.known()
-    assert len(named) == len(known.known()) == len(fields(Contracts)) + 2
+    assert len(named) == len(known.known()) == len(fields(Contracts)) + 2 + len(known.beside) - 1
 
 
 def test_the_contracts_of_a_description_are_read_by_their_names() -> None:

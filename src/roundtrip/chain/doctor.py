@@ -83,15 +83,19 @@ async def _code(patient: Patient) -> list[Finding]:
         [RpcCall("eth_getCode", [a, at]) for a in named.values()], budgeted=False
     )
     told = [not (isinstance(one, RpcError) or hex_bytes(one)) for one in answers]
-    empty = [name for name, without in zip(named, told, strict=True) if without]
+    without = [name for name, lacks in zip(named, told, strict=True) if lacks]
+    empty = [name for name in without if not name.startswith("beside")]
     if empty:
         return [Finding("contracts", "missing", f"no code at {', '.join(empty)}", "what trades through them")]
     untold = _untold(answers)
+    if without:
+        return [Finding("contracts", "in part", f"no code at {', '.join(without)}", _BESIDE)]
     if untold:
         return [Finding("contracts", "in part", f"{untold} of {len(named)} were not told", _NOT_TOLD)]
     return [Finding("contracts", "works", f"code at all {len(named)}")]
 
 
+_BESIDE = "nothing now: nobody trades through those"
 _NOT_TOLD = "nothing is known of those: the node would not say"
 
 

@@ -29,6 +29,8 @@ class Contracts:
     launchpad_hook: Address | None = None
     launchpad_router: Address | None = None
     launchpad_v1_factories: tuple[Address, ...] = ()
+    beside: tuple[Address, ...] = ()
+    """Of the same makers, and nothing here trades through them: lockers, vaults, other routers."""
 
     def named(self) -> dict[str, Address]:
         """Every address by its field's name; of several in one field each with its number."""
