@@ -62,6 +62,12 @@ async def fetched(ctx: Context, tokens: list[str], query: str = "") -> list[Json
     return found
 
 
+async def at_a_new_block(ctx: Context, rpc: SyncRpc) -> None:
+    """The state of the block that all tests begin with is let go by the local node after a thousand more."""
+    rpc.call("evm_mine")
+    await ctx.heads.refresh()
+
+
 async def verified(proof: Json | bytes, folder: Path, network: Path, url: str | None) -> Result:
     """What ``roundtrip verify`` does with it."""
     file = folder / "proof.json"
@@ -76,6 +82,7 @@ async def verified(proof: Json | bytes, folder: Path, network: Path, url: str | 
 async def test_ten_proofs_reproduce_at_a_later_block(
     ctx: Context, rpc: SyncRpc, built: Built, tmp_path: Path, network_file: Path
 ) -> None:
+    await at_a_new_block(ctx, rpc)
     proofs = await fetched(ctx, [built.tokens[key] for key in TEN])
     for _ in range(5):
         rpc.call("evm_mine")
@@ -92,6 +99,7 @@ async def test_so_do_other_launchpads_and_deep_ones(
 ) -> None:
     """What is asked of owners stands in the proof as what is asked of wallets does."""
     token = built.tokens[key]
+    await at_a_new_block(ctx, rpc)
     (proof,) = await fetched(ctx, [token], "?deep=1")
     assert proof["begun"]["deep"] is True
     asked_owner = proof["evidence"]["owner_calls"] is not None
@@ -247,6 +255,7 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
 @pytest.fixture
 async def sound(ctx: Context, rpc: SyncRpc, built: Built) -> Json:
     """A proof of a token with two venues."""
+    await at_a_new_block(ctx, rpc)
     (proof,) = await fetched(ctx, [built.tokens["both_versions"]])
     return proof
 

@@ -29,6 +29,14 @@ class Unreadable(Exception):
     """Not even what functions there are could be told."""
 
 
+class CutShort(Exception):
+    """The functions were told, as ``told``, and their arguments were not."""
+
+    def __init__(self, told: "tuple[Function, ...]") -> None:
+        super().__init__("there was no time to read the arguments")
+        self.told = told
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """``selector``: ``0x`` and eight hex digits. ``offset``: where its own code begins. ``arguments``: their
@@ -40,7 +48,8 @@ class Function:
 
 
 def read(code: bytes) -> tuple[Function, ...]:
-    """Every function. Blocks for some tens of milliseconds, three seconds at most. Raises Unreadable."""
+    """Every function. Blocks for some tens of milliseconds, three seconds at most. Raises Unreadable, and
+    CutShort where the time was not enough for all."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-c", _PROGRAM], input=code, capture_output=True, timeout=_MOST_S
@@ -50,10 +59,14 @@ def read(code: bytes) -> tuple[Function, ...]:
         told = late.stdout or b""
     except OSError as error:
         raise Unreadable(str(error)) from error
-    found, _, rest = told.partition(b"\n")
+    first, _, rest = told.partition(b"\n")
+    whole = rest.endswith(b"}\n")
     try:
-        functions: list[tuple[str, int]] = json.loads(found)
-        arguments: dict[str, str | None] = json.loads(rest) if rest.endswith(b"}\n") else {}
+        functions: list[tuple[str, int]] = json.loads(first)
+        arguments: dict[str, str | None] = json.loads(rest) if whole else {}
     except ValueError as error:
         raise Unreadable("its functions could not be read") from error
-    return tuple(Function(f"0x{name}", offset, arguments.get(name)) for name, offset in functions)
+    found = tuple(Function(f"0x{name}", offset, arguments.get(name)) for name, offset in functions)
+    if not whole:
+        raise CutShort(found)
+    return found

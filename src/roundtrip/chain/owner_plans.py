@@ -23,7 +23,11 @@ STAND_IN_CODE = "0x60003560e01c6352d1902d14601357600080fd5b7f" + IMPLEMENTATION_
 """Reverts, but to proxiableUUID(), which upgrades ask (EIP-1822): any owner can deploy the like."""
 
 _OWNER_WEI = 100 * WEI_PER_ETH
-_RISING = (10, 25, 49, 90, 99, 100, 1000, 4900, 9900, 9999, 10_000, 2**32, 2**64, 2**128)
+_RISING = (
+    10, 25, 49, 99, 100, 250, 500, 999, 2500, 5000, 9000, 9999, 10_000, 9 * 10**17, 2**64, 2**128,
+)  # fmt: skip
+"""Shares in hundredths, thousandths, ten thousandths and parts of 1e18, below bounds that are usual; and what
+no share is. As many as an ordinary block has room for."""
 _FALLING = (10**18, 10**9, 10**6, 1000, 10, 1)
 _BESIDE_ADDRESSES = (99, 10_000, 2**128)
 

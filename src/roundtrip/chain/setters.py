@@ -83,10 +83,21 @@ class _Own:
     unread: frozenset[str]
 
 
-@lru_cache(maxsize=128)
 def _of_code(code: bytes) -> _Own:
+    """Of one code. What was cut short, perhaps because the machine had much to do, is read again."""
+    try:
+        return _read_whole(code)
+    except functions.CutShort as short:
+        return _told(code, short.told)
+
+
+@lru_cache(maxsize=128)
+def _read_whole(code: bytes) -> _Own:
     """Tokens often share their code, and reading it takes a process."""
-    told = functions.read(code) if code else ()
+    return _told(code, functions.read(code) if code else ())
+
+
+def _told(code: bytes, told: tuple[functions.Function, ...]) -> _Own:
     writes = changing(code, [one.offset for one in told])
     found = [_setter(one.selector, one.arguments) for one in told if one.offset in writes]
     # A proxy may look at its upgrade's selector outside of what tells its functions apart.

@@ -48,7 +48,7 @@ def change(known: OwnerCalls, policy: Policy) -> Change | None:
         lost = lost_bps(call.outcome)
         if lost is None:
             return Change(call, None)
-        if isinstance(lost, Missing) or lost < policy.danger_loss_bps or before >= policy.danger_loss_bps:
+        if isinstance(lost, Missing) or lost - before < policy.warn_loss_bps:
             continue
         if worst is None or lost > (worst.loss_bps or 0):
             worst = Change(call, lost)

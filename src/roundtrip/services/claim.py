@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
+from roundtrip.chain.book import COMMON_MONEY
 from roundtrip.chain.dialect import BY_NAME
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import READ_METHODS
 from roundtrip.domain import canonical, names
-from roundtrip.domain.evidence import Evidence, Launch, Missing, Venue
+from roundtrip.domain.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate, Venue
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.proof import Begun
 from roundtrip.domain.types import Address, parse_address
@@ -24,7 +25,7 @@ from .candidates import Candidates
 from .gather import EVIDENCE_SCHEMA, Beginning
 from .proof_answer import Proof, answered, named
 
-MOST_FILE_BYTES = 16 * 2**20
+MOST_FILE_BYTES = 8 * 2**20
 _MOST_SHOWN = 300
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 
@@ -181,12 +182,35 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
     if max(len(begin.known.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it asks more venues than a check does"
     for rate in evidence.market.rates:
-        for address in (rate.asset, *(hop.to for hop in rate.route)):
-            parse_address(address)
+        if not _is_way(rate, evidence, contracts):
+            return f"{shown(rate.asset)} is had by a way that a check does not go"
+    if evidence.market.pool_fee_pips not in (None, *amm_v3.FEE_TIERS_PIPS):
+        return "usdg is had by a way that a check does not go"
     for venue in begin.known.venues:
         if not genuine(venue, evidence, contracts):
             return f"{shown(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
+        if not _is_paid_in_money(venue, evidence):
+            return f"{shown(venue.quote_address)} is nobody's money: no check trades for it"
     return None
+
+
+def _is_paid_in_money(venue: Venue, evidence: Evidence) -> bool:
+    """The rule by which a check passes pools over: anybody can make one against a token of his own. What the
+    launchpad launched it against is proven with the answers."""
+    launch = evidence.launch
+    if isinstance(launch, Launch | PoolLaunch) and launch.quote_address == venue.quote_address:
+        return True
+    return venue.quote in COMMON_MONEY
+
+
+def _is_way(rate: QuoteRate, evidence: Evidence, contracts: Contracts) -> bool:
+    """Straight from weth, or over usdg by the pool that its price is of; never over a stranger's token."""
+    parse_address(rate.asset)
+    last = rate.route[-1] if rate.route else None
+    if last is None or last.to != rate.asset or last.fee_pips not in amm_v3.FEE_TIERS_PIPS:
+        return False
+    over_usdg = Hop(contracts.usdg, evidence.market.pool_fee_pips or 0)
+    return rate.route[:-1] in ((), (over_usdg,))
 
 
 def genuine(venue: Venue, evidence: Evidence, contracts: Contracts) -> bool:
@@ -205,9 +229,7 @@ def genuine(venue: Venue, evidence: Evidence, contracts: Contracts) -> bool:
         made = launchpad_pool.pool(token, quote, fee, venue.tick_spacing, contracts)
     elif venue.kind == "launchpad_curve":
         launch = evidence.launch
-        if not isinstance(launch, Missing) and not (
-            isinstance(launch, Launch) and launch.curve == venue.pool
-        ):
+        if not isinstance(launch, Launch) or launch.curve != venue.pool:
             return False
         made = launchpad_curve.curve(quote, Address(venue.pool or ""), contracts)
     else:

@@ -13,7 +13,7 @@ from roundtrip.chain.recording import Comparing
 from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError, quantity
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.evidence import Evidence
+from roundtrip.domain.evidence import Evidence, Market
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.types import BPS
 from roundtrip.venues.base import Contracts
@@ -173,6 +173,7 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
     own = await Rates(node, contracts).join(own, assets, block, Meter())
     if told.block_number > block.number:
         raise Untrue("the file's prices are of a later block")
+    _same_ways(told, own)
     known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in own.rates}
     prices: list[tuple[str, object, object]] = [
         (f"units of {shown(rate.asset)}", rate.units_per_eth_raw, known.get((rate.asset, rate.decimals)))
@@ -185,6 +186,18 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
         if isinstance(said, int) and not _near(said, found, trusted.policy):
             there = found if isinstance(found, int) else "nothing"
             raise Untrue(f"an eth is worth {shown(said)} {what} in the file, and {there} at that block")
+
+
+def _same_ways(told: Market, own: Market) -> None:
+    """The pools that money was bought in are those that this block's prices name. Raises Elsewhere: half a
+    minute before others may have been the best."""
+    ways = {rate.asset: rate.route for rate in own.rates}
+    asked = told.pool_fee_pips
+    if asked is not None and asked != own.pool_fee_pips:
+        raise Elsewhere("usdg was bought in another pool than that block's prices name")
+    for rate in told.rates:
+        if ways.get(rate.asset) != rate.route:
+            raise Elsewhere(f"{shown(rate.asset)} was bought in other pools than that block's prices name")
 
 
 def _near(said: int, found: object, policy: Policy) -> bool:

@@ -1,6 +1,7 @@
 """What could change it: the owner's functions called with hostile values, each before a sell of its own."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from roundtrip.chain import facts, legs, owner_plans, setters
@@ -20,6 +21,30 @@ from .at_once import at_once
 from .context import Context
 from .gather import Opened, closed, opened
 from .run import Run
+
+
+class _Reading:
+    """Contracts being read, two at a time, in threads that nothing else needs: reading can be made slow."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(2, "reading")
+        self._waiting = 0
+
+    def full(self) -> bool:
+        """Whether a few wait already."""
+        return self._waiting >= _MOST_WAITING
+
+    async def find(self, *codes: bytes) -> setters.Found:
+        """As ``setters.find``."""
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, setters.find, *codes)
+        finally:
+            self._waiting -= 1
+
+
+_MOST_WAITING = 8
+_READING = _Reading()
 
 
 async def gather_deep(ctx: Context, token: Address, meter: Meter) -> Evidence:
@@ -73,8 +98,10 @@ async def _asked(
     sell = _sell(first, evidence, best)
     if isinstance(sell, Missing):
         return sell
+    if _READING.full():
+        return Missing("node", "too many contracts are being read")
     try:
-        found = await asyncio.to_thread(setters.find, code, behind)
+        found = await _READING.find(code, behind)
     except Unreadable:
         return Missing("token", "its functions could not be read")
     if not found.setters:

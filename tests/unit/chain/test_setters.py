@@ -13,7 +13,7 @@ from vyper.compiler.input_bundle import FilesystemInputBundle
 from roundtrip.chain import functions
 from roundtrip.chain.code_paths import changing
 from roundtrip.chain.known_setters import HOLDERS, KNOWN, UPGRADES
-from roundtrip.chain.setters import Setter, find
+from roundtrip.chain.setters import Found, Setter, find
 from roundtrip.venues.abi import selector
 from unit.chain.bytecode import STOP, contract, reads, writes
 
@@ -181,8 +181,23 @@ def test_a_reader_that_dies_has_told_what_it_told(
         with pytest.raises(functions.Unreadable):
             functions.read(b"\0")
         return
-    assert [one.selector for one in functions.read(b"\0")] == selectors
-    assert all(one.arguments is None for one in functions.read(b"\0"))
+    with pytest.raises(functions.CutShort) as short:
+        functions.read(b"\0")
+    assert [one.selector for one in short.value.told] == selectors
+    assert all(one.arguments is None for one in short.value.told)
+
+
+def test_what_was_cut_short_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut short because the machine had much to do, it was kept so for good."""
+    code = b"\0cut short once"
+    with monkeypatch.context() as busy:
+        busy.setattr(functions, "_PROGRAM", "print('[[\"11223344\", 7]]', flush=True)")
+        find(code)
+    with monkeypatch.context() as idle:
+        idle.setattr(functions, "_PROGRAM", "print('[]'); print('{}')")
+        assert find(code) == Found((), 0)
+        idle.setattr(functions, "_PROGRAM", "")
+        assert find(code) == Found((), 0), "what was read in whole is kept"
 
 
 @settings(deadline=None, max_examples=200)

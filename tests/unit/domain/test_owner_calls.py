@@ -69,13 +69,15 @@ def test_where_none_stops_it_the_dearest_is_named() -> None:
 
 
 def test_the_line_of_a_dear_sell_is_the_policys() -> None:
-    line = POLICY.danger_loss_bps
-    assert "The one function called" in says(call(sold(line - 1)))
-    assert "raise the loss to 50.00 %" in says(call(sold(line)))
+    """So much more than without the call."""
+    line = POLICY.warn_loss_bps
+    assert "The one function called" in says(call(sold(100 + line - 1)), control=sold(100))
+    assert "raise the loss to 16.00 %" in says(call(sold(100 + line)), control=sold(100))
 
 
 def test_what_was_as_dear_before_is_not_the_owners_doing() -> None:
-    assert "The one function" in says(call(sold(9000)), control=sold(6000))
+    assert "The one function" in says(call(sold(7000)), control=sold(6000))
+    assert "raise the loss to 90.00 %" in says(call(sold(9000)), control=sold(6000))
     assert "stop selling" in says(call(STOPPED), control=sold(6000))
 
 

@@ -12,7 +12,7 @@ import pytest
 from roundtrip.chain.recording import pack
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence, Venue
+from roundtrip.domain.evidence import Evidence, Hop, QuoteRate, Venue
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.proof import Begun
 from roundtrip.domain.types import ZERO_ADDRESS, Address
@@ -196,6 +196,9 @@ def test_numbers_that_no_check_has_end_in_a_line(path: str, amount: int | str) -
 # --- how it began -----------------------------------------------------------------------------------
 
 
+EVIL, OTHER_MONEY = address(0xE711), address(0x5A4E)
+
+
 def said(document: Json, contracts: Contracts = CONTRACTS, chain_id: int = CHAIN_ID) -> str:
     found = amiss(claim(document), chain_id, contracts, POLICY)
     assert found is not None
@@ -291,4 +294,41 @@ def test_every_kind_of_venue_can_be_genuine() -> None:
     assert not genuine(real[3], sound(), CONTRACTS)
     other = launchpad_curve.curve(ZERO_ADDRESS, address(0xBAD), CONTRACTS)
     assert not genuine(other, launched, CONTRACTS)
-    assert genuine(other, replace(sound(), launch=NODE), CONTRACTS)
+    assert not genuine(other, replace(sound(), launch=NODE), CONTRACTS)
+
+
+def test_a_pool_against_nobodys_money_is_no_checks() -> None:
+    """Anybody can make one against a token of his own, which opens a trap while it is tried."""
+    forged = amm_v3.pool(TOKEN, EVIL, 3000, CONTRACTS)
+    assert genuine(forged, sound(), CONTRACTS)
+    assert "nobody's money" in said(proof(venues=(OURS, forged)))
+    # What the launchpad says it was launched against is money; that it says so, the answers prove.
+    launched = replace(sound(), launch=replace(LAUNCH, quote_address=EVIL))
+    assert amiss(claim(proof(launched, venues=(OURS, forged))), CHAIN_ID, CONTRACTS, POLICY) is None
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        (),
+        (Hop(EVIL, 3000), Hop(OTHER_MONEY, 3000)),
+        (Hop(CONTRACTS.usdg, 100), Hop(CONTRACTS.weth, 500), Hop(OTHER_MONEY, 3000)),
+        (Hop(CONTRACTS.usdg, 3000), Hop(OTHER_MONEY, 3000)),
+        (Hop(OTHER_MONEY, 3001),),
+        (Hop(EVIL, 3000),),
+    ],
+)
+def test_a_way_to_other_money_that_no_check_goes_is_found_out(route: tuple[Hop, ...]) -> None:
+    rate = QuoteRate(OTHER_MONEY, 10**18, route, 18)
+    market = replace(sound().market, pool_fee_pips=500, rates=(rate,))
+    assert "by a way" in said(proof(replace(sound(), market=market)))
+
+
+@pytest.mark.parametrize(
+    "route", [(Hop(OTHER_MONEY, 3000),), (Hop(CONTRACTS.usdg, 500), Hop(OTHER_MONEY, 3000))]
+)
+def test_a_way_that_a_check_goes_is_none_of_a_liar(route: tuple[Hop, ...]) -> None:
+    rate = QuoteRate(OTHER_MONEY, 10**18, route, 18)
+    market = replace(sound().market, pool_fee_pips=500, rates=(rate,))
+    document = proof(replace(sound(), market=market))
+    assert amiss(claim(document), CHAIN_ID, CONTRACTS, POLICY) is None
