@@ -68,6 +68,10 @@ class Asking:
         """Of these calls."""
         return frozenset(self.calls[index].method for index in indexes)
 
+    def most_sent(self, left: list[int]) -> int:
+        """How many calls it takes at most to ask for these."""
+        return len(left) + len(guards([self.calls[index] for index in left], True))
+
     def failed(self, fault: NodeFault) -> None:
         """The first fault is told, but one that is about the answer's size before others."""
         if self.fault is None or isinstance(fault, NodeAnswerTooLarge):

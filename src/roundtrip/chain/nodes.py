@@ -154,7 +154,7 @@ class Nodes:
         asking.next_s = math.inf
         if choice is None:
             if not asking.running and asking.fault is None and not asking.asked:
-                self._nobody(_most_sent(asking, left), now)
+                self._nobody(asking.most_sent(left), now)
             return
         if choice.wait_s > 0:
             asking.next_s = now.steady_s + choice.wait_s
@@ -178,7 +178,7 @@ class Nodes:
         return choice.well and (on_trial or self.hedging.take())
 
     def _choice(self, asking: Asking, left: list[int], now: Moment) -> Choice | None:
-        within_s, calls = asking.deadline_s - now.steady_s, _most_sent(asking, left)
+        within_s, calls = asking.deadline_s - now.steady_s, asking.most_sent(left)
         return choose(self.endpoints, asking.methods(left), calls, now, within_s, frozenset(asking.asked))
 
     def _start(self, asking: Asking, number: int, left: list[int], now: Moment) -> None:
@@ -380,11 +380,6 @@ def _note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> No
     for spoken, method in told:
         if spoken == "method":
             endpoint.does_not_serve(method, now)
-
-
-def _most_sent(asking: Asking, left: list[int]) -> int:
-    """How many calls it takes at most to ask for these."""
-    return len(left) + len(guards([asking.calls[index] for index in left], True))
 
 
 class _OtherChain(NodeFault):
