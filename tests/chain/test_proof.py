@@ -225,6 +225,11 @@ LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
         "yes unknown NO",
         "an eth is worth",
     ),
+    "the pool that usdg is bought in": (
+        lambda p: changed(p, "evidence.market.pool_fee_pips", lambda fee: 100 if fee != 100 else 500),
+        "yes unknown unknown",
+        "usdg was bought in another pool",
+    ),
     "the block's time": (
         lambda p: changed(
             changed(p, "block.time", "2025-10-18T09:00:32Z"), "evidence.block.timestamp_s", 1_760_778_032

@@ -16,6 +16,7 @@ from roundtrip.domain.types import Address, BlockRef
 from roundtrip.venues import abi
 from roundtrip.venues.base import Contracts
 
+from .background import beside
 from .heads import Heads
 from .node_errors import in_our_words
 from .nodes import Nodes
@@ -325,13 +326,8 @@ class Rounds:
     async def going(self) -> AsyncIterator["Rounds"]:
         """Looks in the background while the block of ``async with`` runs; sooner again where something that
         is needed was missing."""
-        task = asyncio.create_task(self._go(), name="rounds")
-        try:
+        async with beside(self._go(), "rounds"):
             yield self
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def _go(self) -> None:
         while True:

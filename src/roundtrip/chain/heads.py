@@ -17,6 +17,7 @@ from roundtrip.domain.types import Address, BlockRef
 from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 
+from .background import beside
 from .book import Book
 from .dialect import Dialect
 from .node_errors import in_our_words
@@ -143,13 +144,8 @@ class Heads:
         """Polls in the background while the block of ``async with`` runs."""
         with contextlib.suppress(RoundtripError):
             await self.refresh()
-        task = asyncio.create_task(self._follow(), name="heads")
-        try:
+        async with beside(self._follow(), "heads"):
             yield self
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def _follow(self) -> None:
         while True:
