@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import signal
 import sys
 import threading
@@ -71,8 +72,20 @@ def main() -> None:
         # The command line library turns an interrupt into 130; ending us is no failure.
         raise SystemExit(0 if ended.code == _INTERRUPTED else ended.code) from None
     except _EXPECTED as error:
-        console.print(f"roundtrip: {error}", markup=False)
+        console.print(f"roundtrip: {_in_a_line(error)}", markup=False)
         raise SystemExit(1) from None
+
+
+def _in_a_line(error: Exception) -> str:
+    """An expected failure for who runs this. What a setting was set to is not repeated: it may be a key."""
+    if isinstance(error, ValidationError):
+        found = [
+            (".".join(map(str, one["loc"][:1])), one["msg"]) for one in error.errors(include_input=False)
+        ]
+        return "; ".join(f"ROUNDTRIP_{name.upper()}: {said}" if name else said for name, said in found)
+    if isinstance(error, SettingsError) and (named := re.search(r'field "(\w+)"', str(error))):
+        return f"ROUNDTRIP_{named[1].upper()} is not the JSON that it has to be"
+    return str(error)
 
 
 def _as_interrupt(number: int, frame: object) -> None:

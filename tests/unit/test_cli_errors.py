@@ -1,0 +1,38 @@
+"""What is wrong with a setting, in one line that names it and repeats nothing of it."""
+
+import pytest
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from roundtrip.cli import _in_a_line
+from roundtrip.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"RPC_URLS": "[secret"}, "ROUNDTRIP_RPC_URLS is not the JSON that it has to be"),
+        ({"RPC_URLS": '["ftp://secret"]'}, "ROUNDTRIP_RPC_URLS: String should match pattern"),
+        ({"NETWORK": "secret"}, "ROUNDTRIP_NETWORK: Input should be 'devnet' or 'robinhood'"),
+        ({"PORT": "secret"}, "ROUNDTRIP_PORT: Input should be a valid integer"),
+        (
+            {"RPC_URL": "http://secret", "RPC_URLS": '["http://secret"]'},
+            "Value error, set ROUNDTRIP_RPC_URL or ROUNDTRIP_RPC_URLS, not both",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], said: str
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(f"ROUNDTRIP_{name}", value)
+    with pytest.raises((ValidationError, SettingsError)) as wrong:
+        Settings()
+    line = _in_a_line(wrong.value)
+    assert line.startswith(said)
+    assert "secret" not in line
+    assert "\n" not in line
+
+
+def test_other_failures_speak_for_themselves() -> None:
+    assert _in_a_line(OSError("no such file")) == "no such file"
