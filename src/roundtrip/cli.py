@@ -82,7 +82,9 @@ def _in_a_line(error: Exception) -> str:
         found = [
             (".".join(map(str, one["loc"][:1])), one["msg"]) for one in error.errors(include_input=False)
         ]
-        return "; ".join(f"ROUNDTRIP_{name.upper()}: {said}" if name else said for name, said in found)
+        return "; ".join(
+            f"{name} (ROUNDTRIP_{name.upper()}): {said}" if name else said for name, said in found
+        )
     if isinstance(error, SettingsError) and (named := re.search(r'field "(\w+)"', str(error))):
         return f"ROUNDTRIP_{named[1].upper()} is not the JSON that it has to be"
     return str(error)

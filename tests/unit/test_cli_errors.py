@@ -12,9 +12,9 @@ from roundtrip.settings import Settings
     ("settings", "said"),
     [
         ({"RPC_URLS": "[secret"}, "ROUNDTRIP_RPC_URLS is not the JSON that it has to be"),
-        ({"RPC_URLS": '["ftp://secret"]'}, "ROUNDTRIP_RPC_URLS: String should match pattern"),
-        ({"NETWORK": "secret"}, "ROUNDTRIP_NETWORK: Input should be 'devnet' or 'robinhood'"),
-        ({"PORT": "secret"}, "ROUNDTRIP_PORT: Input should be a valid integer"),
+        ({"RPC_URLS": '["ftp://secret"]'}, "rpc_urls (ROUNDTRIP_RPC_URLS): String should match pattern"),
+        ({"NETWORK": "secret"}, "network (ROUNDTRIP_NETWORK): Input should be 'devnet' or 'robinhood'"),
+        ({"PORT": "secret"}, "port (ROUNDTRIP_PORT): Input should be a valid integer"),
         (
             {"RPC_URL": "http://secret", "RPC_URLS": '["http://secret"]'},
             "Value error, set ROUNDTRIP_RPC_URL or ROUNDTRIP_RPC_URLS, not both",
