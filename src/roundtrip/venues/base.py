@@ -1,7 +1,7 @@
 """What every venue file offers, and the words its plans are made of."""
 
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from roundtrip.domain.evidence import AnyLaunch, PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
@@ -76,8 +76,7 @@ UNBOUND = Terms()
 """For trades that are only simulated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(NamedTuple):
     """One event as the chain tells it. ``topics`` are ``0x`` words in lower case."""
 
     address: Address

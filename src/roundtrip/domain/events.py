@@ -1,0 +1,149 @@
+"""What happened on the chain, as its logs tell it. Amounts are raw integers, in base units.
+
+First what a venue's file reads off one log, knowing nothing else; then what that means once it is known which
+pool, which token and whose money it was about. Named tuples: ten thousand of them are made in a block's time.
+"""
+
+from typing import Literal, NamedTuple
+
+from .evidence import VenueKind
+from .types import Address, TxHash
+
+# --- read off one log ------------------------------------------------------------------------------
+
+
+class PoolOpened(NamedTuple):
+    """A pool of two currencies, the lower address first; the zero address is eth. ``at``: a v3 pool's
+    address, a v4 pool's id. Both are made again from the key, not believed."""
+
+    at: str
+    kind: VenueKind
+    currency0: Address
+    currency1: Address
+    fee_pips: int
+    tick_spacing: int
+    hook: Address | None
+
+
+class Swapped(NamedTuple):
+    """A swap as the pool sees it: an amount above zero was paid in, below zero paid out. ``sender``: who
+    called the pool; ``recipient``: whom it paid, where it tells. Price, liquidity and tick: after it."""
+
+    at: str
+    amount0: int
+    amount1: int
+    sqrt_price_x96: int
+    liquidity: int
+    tick: int
+    sender: Address
+    recipient: Address | None
+
+
+class HookFeeTaken(NamedTuple):
+    """What the launchpad's hook kept of the swap before it: fee and creator's tax, of ``currency``."""
+
+    at: str
+    currency: Address
+    amount_raw: int
+
+
+class LiquidityMoved(NamedTuple):
+    """Liquidity added (above zero) or taken away. Amounts where the log tells them, as the pool sees it:
+    above zero paid in, below zero owed out."""
+
+    at: str
+    owner: Address
+    tick_lower: int
+    tick_upper: int
+    liquidity_delta: int
+    amount0: int | None
+    amount1: int | None
+
+
+class CurveTraded(NamedTuple):
+    """A buy or a sell on a launchpad's curve ``at``. ``wallet``: who called it. ``quote_raw``: what was paid,
+    fees in it, or what was paid out, fees off; ``fee_raw`` and ``tax_raw`` are of it."""
+
+    at: str
+    buys: bool
+    wallet: Address
+    recipient: Address
+    quote_raw: int
+    token_raw: int
+    fee_raw: int
+    tax_raw: int
+
+
+class Launched(NamedTuple):
+    """A launchpad's token. ``at``: its curve, or of the first generation (1) its v3 pool. ``threshold_raw``:
+    what the curve raises before it graduates; None where the log does not tell."""
+
+    token: Address
+    deployer: Address
+    quote: Address
+    at: str
+    generation: int
+    threshold_raw: int | None
+
+
+Step = Literal["swept", "pooled", "rescued"]
+"""What becomes of a curve: emptied for its pool, become a pool, taken off by the launchpad's owner."""
+
+
+class LaunchMoved(NamedTuple):
+    """A curve took a step. Amounts that moved with it, where the log tells them."""
+
+    token: Address
+    step: Step
+    quote_raw: int | None
+    token_raw: int | None
+
+
+class Transferred(NamedTuple):
+    """An ERC-20's Transfer."""
+
+    token: Address
+    sender: Address
+    recipient: Address
+    amount_raw: int
+
+
+class Operated(NamedTuple):
+    """An account-abstraction entry point has run an operation of ``account``: what stands before it in the
+    same transaction, since the operation before that one, was that account's doing."""
+
+    account: Address
+
+
+Event = (
+    PoolOpened | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | Launched | LaunchMoved | Transferred
+    | Operated
+)  # fmt: skip
+
+
+# --- with what else is known -----------------------------------------------------------------------
+
+
+class Spot(NamedTuple):
+    """Where on the chain: facts are in this order. ``log_index`` counts the logs of the block."""
+
+    block_number: int
+    log_index: int
+    at_s: int
+    tx_hash: TxHash
+
+
+class Trade(NamedTuple):
+    """Somebody bought or sold ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar): what
+    the quote was worth in that block; None where that is not known."""
+
+    spot: Spot
+    at: str
+    token: Address
+    quote: Address
+    trader: Address
+    buys: bool
+    token_raw: int
+    quote_raw: int
+    eth_wei: int | None
+    micro_usd: int | None
