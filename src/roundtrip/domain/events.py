@@ -134,8 +134,8 @@ class Spot(NamedTuple):
 
 
 class Trade(NamedTuple):
-    """Somebody bought or sold ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar): what
-    the quote was worth in that block; None where that is not known."""
+    """Somebody bought or sold ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar):
+    what the quote was worth in that block; None where that is not known."""
 
     spot: Spot
     at: str
