@@ -35,9 +35,9 @@ _NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok`` false:
-    the service has fallen behind the chain, or cannot make a check at all. ``lacks``: what it does without.
-    """
+    """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
+    false: the service has fallen behind the chain, or cannot make a check at all. ``lacks``: what it does
+    without."""
 
     ok: bool
     head: int
