@@ -14,9 +14,9 @@ MOST_MICRO_USD = 2**63 - 1
 class Prices:
     """Keeps ``known.prices`` and writes each change into ``changed``.
 
-    A v3 pool with usdg tells: of weth, which stands for eth, and of what launches were made against. Of several
-    the one that was deepest where it stood when it last told. Somebody with much money could put it into a pool
-    of his own and tell what he likes: what things were worth informs, and decides nothing.
+    A v3 pool with usdg tells: of weth, which stands for eth, and of what launches were made against. Of
+    several the one that was deepest where it stood when it last told. Somebody with much money could put it
+    into a pool of his own and tell what he likes: what things were worth informs, and decides nothing.
     """
 
     def __init__(self, known: Known, contracts: Contracts, changed: dict[tuple[Address, int], Price]) -> None:
