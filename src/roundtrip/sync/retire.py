@@ -1,0 +1,35 @@
+"""Old trades go, and what they made of positions stays."""
+
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain.profit import folded
+from roundtrip.store import chain, partitions
+from roundtrip.store.positions import fills_between, positions, put_positions
+from roundtrip.venues.base import Contracts
+
+_TRADE: partitions.Daily = "facts.trade"
+
+
+async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts: Contracts) -> bool:
+    """Folds the oldest day of trades into ``facts.position_base`` and drops it, where it ended by ``before_s``;
+    False: there is none. One transaction, in which the sync waits. Raises asyncpg.LockNotAvailableError when
+    the table could not be had soon: later, then."""
+    async with connection.transaction():
+        if await chain.hold(connection) is None:
+            return False
+        days = await partitions.days(connection, _TRADE)
+        if not days:
+            return False
+        first_s = int(datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC).timestamp())
+        end_s = first_s + partitions.DAY_S
+        if end_s > before_s:
+            return False
+        fills = await fills_between(connection, first_s, end_s, contracts)
+        bases = await positions(connection, fills, "position_base")
+        after = {key: folded(bases.get(key), some)[0] for key, some in fills.items()}
+        await put_positions(connection, after, "position_base")
+        await chain.trades_gone(connection, end_s)
+        await partitions.drop_before(connection, _TRADE, days[0] + timedelta(days=1))
+        return True
