@@ -13,7 +13,7 @@ _TRADE: partitions.Daily = "facts.trade"
 
 
 async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts: Contracts) -> bool:
-    """Folds the oldest day of trades into ``facts.position_base`` and drops it, where it ended by ``before_s``;
+    """Folds the oldest day of trades into ``position_base`` and drops it, where it ended by ``before_s``;
     False: there is none. One transaction, in which the sync waits. Raises asyncpg.LockNotAvailableError when
     the table could not be had soon: later, then."""
     async with connection.transaction():
