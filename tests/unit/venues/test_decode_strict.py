@@ -40,7 +40,7 @@ def hexed(word: bytes) -> str:
 
 
 EXPECTED: dict[Shape, tuple[Address, Callable[..., Event]]] = {
-    logs.V3_SWAP: (STRANGER, lambda s, r, *rest: Swapped(STRANGER, *rest, s, r)),
+    logs.V3_SWAP: (STRANGER, lambda s, r, a, b, p, q, t: Swapped(STRANGER, a, b, p, q, t, s, r)),
     logs.V3_MINT: (STRANGER, lambda _, o, lo, up, *rest: LiquidityMoved(STRANGER, o, lo, up, *rest)),
     logs.V3_BURN: (STRANGER, lambda o, lo, up, *n: LiquidityMoved(STRANGER, o, lo, up, *(-x for x in n))),
     logs.V4_SWAP: (MANAGER, lambda i, s, a, b, p, q, t, _: Swapped(hexed(i), -a, -b, p, q, t, s, None)),
