@@ -27,17 +27,19 @@ TOO_MANY_LOGS = RpcError(code=-32005, message="query returned more than 10000 re
 
 class ScriptedChain:
     """``blocks``: so many are made at once, with logs of up to ``most_logs`` a block. Number 0 has none.
+    ``words``: topics are drawn from so many; 0: nearly each is new.
 
     ``twist``: changes a batch's answers in place before they are given. ``before``: awaited with the calls
     before each answer; it may wait or raise. ``most_blocks`` and ``most_found``: the node gives no logs of
     more blocks, or no more logs, at once. ``asked``: every batch so far.
     """
 
-    def __init__(self, seed: int, blocks: int = 20, most_logs: int = 6) -> None:
+    def __init__(self, seed: int, blocks: int = 20, most_logs: int = 6, words: int = 0) -> None:
         self._random = random.Random(seed)
         self._salt = seed
         self._most_logs = most_logs
         self._addresses = [self._hex(20) for _ in range(4)]
+        self._words = [self._hex(32) for _ in range(words)]
         self._signatures = [self._hex(32) for _ in range(3)]
         self.blocks: list[dict[str, Any]] = []
         self.logs: list[list[dict[str, Any]]] = []
@@ -172,7 +174,10 @@ class ScriptedChain:
 
     def _log(self) -> Log:
         topics = [self._random.choice(self._signatures)]
-        topics += [self._hex(32) for _ in range(self._random.randrange(4))]
+        topics += [
+            self._random.choice(self._words) if self._words else self._hex(32)
+            for _ in range(self._random.randrange(4))
+        ]
         return Log(
             self._random.choice(self._addresses),  # type: ignore[arg-type]
             tuple(topics),

@@ -35,9 +35,9 @@ def test_a_slow_answer_halves_and_one_between_changes_nothing() -> None:
 
 def test_many_logs_keep_it_from_growing_and_more_halve_it() -> None:
     width = Width()
-    width.took(FIRST_BLOCKS, FAST, MOST_LOGS)
+    width.took(FIRST_BLOCKS, FAST, MOST_LOGS // 2 + 1)
     assert width.blocks == FIRST_BLOCKS
-    width.took(FIRST_BLOCKS, FAST, 2 * MOST_LOGS + 1)
+    width.took(FIRST_BLOCKS, FAST, MOST_LOGS + 1)
     assert width.blocks == FIRST_BLOCKS // 2
 
 
@@ -84,7 +84,7 @@ def test_it_settles_where_an_answer_takes_about_the_target(ms_a_block: float, lo
         width.took(width.blocks, width.blocks * ms_a_block / 1000, width.blocks * logs_a_block)
     took_s, logs = width.blocks * ms_a_block / 1000, width.blocks * logs_a_block
     assert took_s <= 2 * TARGET_S
-    assert logs <= 2 * MOST_LOGS
+    assert logs <= MOST_LOGS
     assert width.blocks == MOST_BLOCKS or 2 * took_s >= TARGET_S / 2 or 2 * logs > MOST_LOGS, (
         "and uses what room there is"
     )
