@@ -1,4 +1,4 @@
-"""The command line: demo, serve, devnet, migrate, doctor, verify, verify-trade, publish."""
+"""The command line: demo, serve, work, devnet, migrate, doctor, verify, verify-trade, publish."""
 
 import asyncio
 import contextlib
@@ -26,6 +26,7 @@ from rich.text import Text
 from roundtrip import assembly, verify
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
+from roundtrip.chain.background import beside
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
@@ -141,7 +142,8 @@ async def _serve_demo(
         assembly.context(settings, rpc_url, contracts, database_url) as ctx,
     ):
         welcome()
-        await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
+        async with beside(assembly.worker(ctx).run(), "jobs"):
+            await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 
 
 def _welcome(base_url: str, built: world.Built, described: Path) -> None:
@@ -238,6 +240,24 @@ async def _serve(settings: Settings, network: Network, listening: Any) -> None:
     ):
         print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
         await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
+
+
+@app.command()
+def work() -> None:
+    """Only the work that is to be done later, on the network that is set."""
+    settings = Settings()
+    assembly.log_to_stderr()
+    _run(_work(settings, assembly.network_of(settings)))
+
+
+async def _work(settings: Settings, network: Network) -> None:
+    given = (settings, assembly.node_urls(settings, network), network.contracts)
+    async with (
+        assembly.database(settings) as database_url,
+        assembly.context(*given, database_url, network.look_back_blocks) as ctx,
+    ):
+        print(f"roundtrip works on chain {ctx.chain_id}. Ctrl-C ends it.", flush=True)
+        await assembly.worker(ctx).run()
 
 
 @app.command()
