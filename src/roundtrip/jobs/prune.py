@@ -6,6 +6,7 @@ import asyncpg
 
 from roundtrip.services.context import Context
 from roundtrip.store import jobs, partitions
+from roundtrip.store.followed import followed
 from roundtrip.store.jobs import Job
 from roundtrip.store.partitions import DAY_S, Daily
 
@@ -23,11 +24,11 @@ async def prune(ctx: Context, job: Job) -> Effect:
     async def drop(connection: asyncpg.Connection) -> None:
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=DAY_S))
         await jobs.forget_failed(connection, now - FAILED_KEPT)
-        chain_s = await partitions.chain_clock_s(connection)
-        if chain_s is None:
+        known = await followed(connection)
+        if known is None:
             return
-        # The hook for the sync: ``sync.retire.retire_trades(connection, chain_s - 90 * DAY_S)`` goes here.
+        # The hook for the sync: ``sync.retire.retire_trades(connection, known.at_s - 90 * DAY_S)`` goes here.
         for table, kept in KEPT_DAYS.items():
-            await partitions.drop_before(connection, table, partitions.day_of(chain_s - kept * DAY_S))
+            await partitions.drop_before(connection, table, partitions.day_of(known.at_s - kept * DAY_S))
 
     return drop

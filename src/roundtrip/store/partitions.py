@@ -96,9 +96,3 @@ def _known(table: Daily, day: date) -> date:
     if table not in DAILY:
         raise ValueError(f"{table} is not cut into days")
     return day
-
-
-async def chain_clock_s(connection: asyncpg.Connection) -> int | None:
-    """How far the chain was followed, in seconds since 1970: what is old is old by this. None: not at all."""
-    at_s: int | None = await connection.fetchval("SELECT at_s FROM facts.cursor")
-    return at_s

@@ -55,8 +55,7 @@ def test_a_failure_is_told_without_strangers_tricks() -> None:
 
 
 def test_a_failure_is_told_with_its_place() -> None:
-    try:
-        raise ValueError
-    except ValueError as error:
-        assert re.fullmatch(r"test_kinds\.py:\d+", where(error))
+    with pytest.raises(ValueError, match="no") as raised:
+        raise ValueError("no")
+    assert re.fullmatch(r"test_kinds\.py:\d+", where(raised.value))
     assert where(ValueError()) == "nowhere"
