@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -386,5 +387,5 @@ async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> 
         await server.stop()
 
 
-async def _heard(logged: list[dict[str, object]], event: str) -> bool:
+async def _heard(logged: Sequence[Mapping[str, Any]], event: str) -> bool:
     return any(entry["event"] == event for entry in logged)
