@@ -193,6 +193,7 @@ class LiquidityChange(NamedTuple):
 
     spot: Spot
     at: str
+    token: Address
     owner: Address
     sender: Address
     tick_lower: int

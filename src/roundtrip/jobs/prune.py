@@ -5,15 +5,16 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.services.context import Context
-from roundtrip.store import jobs, partitions
-from roundtrip.store.followed import followed
+from roundtrip.store import chain, jobs, partitions
 from roundtrip.store.jobs import Job
 from roundtrip.store.partitions import DAY_S, Daily
+from roundtrip.sync.retire import retire_trades
 
 from .worker import Effect
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
-"""Trades are not among them: before their rows go, positions have to be folded up to there."""
+TRADES_KEPT_DAYS = 90
+"""Before their rows go, positions are folded up to there."""
 FAILED_KEPT = timedelta(days=7)
 
 
@@ -24,11 +25,16 @@ async def prune(ctx: Context, job: Job) -> Effect:
     async def drop(connection: asyncpg.Connection) -> None:
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=DAY_S))
         await jobs.forget_failed(connection, now - FAILED_KEPT)
-        known = await followed(connection)
+        known = await chain.cursor(connection)
         if known is None:
             return
-        # The hook for the sync: ``sync.retire.retire_trades(connection, known.at_s - 90 * DAY_S)`` goes here.
+        while await retire_trades(
+            connection, known.block.timestamp_s - TRADES_KEPT_DAYS * DAY_S, ctx.contracts
+        ):
+            pass
         for table, kept in KEPT_DAYS.items():
-            await partitions.drop_before(connection, table, partitions.day_of(known.at_s - kept * DAY_S))
+            await partitions.drop_before(
+                connection, table, partitions.day_of(known.block.timestamp_s - kept * DAY_S)
+            )
 
     return drop

@@ -1,10 +1,21 @@
 """What tokens say of themselves."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 import asyncpg
 
 from roundtrip.domain.types import Address
+
+from .words import as_address, as_bytes
+
+
+async def read_among(connection: asyncpg.Connection, given: Iterable[Address]) -> set[Address]:
+    """Which of these somebody has read already."""
+    rows = await connection.fetch(
+        "SELECT token FROM facts.token WHERE token = ANY($1::bytea[])", [as_bytes(token) for token in given]
+    )
+    return {as_address(row["token"]) for row in rows}
 
 
 async def keep(
@@ -22,7 +33,7 @@ async def keep(
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (token) DO UPDATE SET symbol = excluded.symbol,"
         " name = excluded.name, decimals = excluded.decimals, supply_raw = excluded.supply_raw,"
         " read_number = excluded.read_number WHERE token.read_number <= excluded.read_number",
-        bytes.fromhex(token[2:]),
+        as_bytes(token),
         symbol,
         name,
         decimals,
