@@ -25,6 +25,13 @@ class PoolOpened(NamedTuple):
     hook: Address | None
 
 
+class Priced(NamedTuple):
+    """A v3 pool was given its first price."""
+
+    at: str
+    sqrt_price_x96: int
+
+
 class Swapped(NamedTuple):
     """A swap as the pool sees it: an amount above zero was paid in, below zero paid out. ``sender``: who
     called the pool; ``recipient``: whom it paid, where it tells. Price, liquidity and tick: after it."""
@@ -116,8 +123,8 @@ class Operated(NamedTuple):
 
 
 Event = (
-    PoolOpened | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | Launched | LaunchMoved | Transferred
-    | Operated
+    PoolOpened | Priced | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | Launched | LaunchMoved
+    | Transferred | Operated
 )  # fmt: skip
 
 
