@@ -95,11 +95,13 @@ def values_of(kind: str) -> st.SearchStrategy[Any]:
 
 
 def a_log(shape: Shape) -> Log:
-    """One good log."""
+    """One good log, its numbers as large as they can be."""
     if shape in KEYED:
         return KEYED[shape][0]
     ones: dict[str, Any] = {"address": address(1), "bytes32": bytes(32), "bool": True}
-    return shape.log(EXPECTED[shape][0], *(ones.get(kind, 1) for kind in shape.plain))
+    numbers = {kind: 2 ** int(kind[4:]) - 1 for kind in shape.plain if kind.startswith("uint")}
+    numbers |= {kind: -(2 ** (int(kind[3:]) - 1)) for kind in shape.plain if kind.startswith("int")}
+    return shape.log(EXPECTED[shape][0], *((ones | numbers)[kind] for kind in shape.plain))
 
 
 def wrong_words(kind: str) -> list[int]:
