@@ -28,10 +28,9 @@ from support.wallet import calldata
 from unit.venues import logs
 from unit.venues.logs import Shape
 
-V3_INITIALIZE = logs.shape("Initialize(uint160,int24)")
-
 SENT_BY: dict[Shape, str | None] = {
     logs.V3_CREATED: "v3Factory",
+    logs.V3_INITIALIZE: None,
     logs.V3_SWAP: None,
     logs.V3_MINT: None,
     logs.V3_BURN: None,
@@ -94,7 +93,7 @@ def read(chain: SyncRpc, built: Built) -> Past:
         says, done = decoder(log), by_tx[raw["transactionHash"]]
         done.told.append((log, says))
         topic, words = log.topics[0], [log.data[at : at + 32] for at in range(0, len(log.data), 32)]
-        if topic == V3_INITIALIZE.topic:
+        if topic == logs.V3_INITIALIZE.topic:
             prices[str(log.address)] = int.from_bytes(words[0], "big")
         elif topic == logs.V4_INITIALIZE.topic:
             prices[log.topics[1]] = int.from_bytes(words[3], "big")

@@ -53,6 +53,7 @@ def shape(declared: str) -> Shape:
 
 
 V3_CREATED = shape("PoolCreated(address*,address*,uint24*,int24,address)")
+V3_INITIALIZE = shape("Initialize(uint160,int24)")
 V3_SWAP = shape("Swap(address*,address*,int256,int256,uint160,uint128,int24)")
 V3_MINT = shape("Mint(address,address*,int24*,int24*,uint128,uint256,uint256)")
 V3_BURN = shape("Burn(address*,int24*,int24*,uint128,uint256,uint256)")

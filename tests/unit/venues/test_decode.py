@@ -17,6 +17,7 @@ from roundtrip.domain.events import (
     LiquidityMoved,
     Operated,
     PoolOpened,
+    Priced,
     Swapped,
     Transferred,
 )
@@ -62,6 +63,11 @@ CASES = (
         "a v3 pool",
         logs.V3_CREATED.log(ETHEREUM_FACTORY, USDC, WETH, 500, 10, USDC_WETH),
         PoolOpened(USDC_WETH, "amm_v3", USDC, WETH, 500, 10, None),
+    ),
+    Case(
+        "a v3 pool's first price",
+        logs.V3_INITIALIZE.log(USDC_WETH, 2**160 - 1, -887272),
+        Priced(USDC_WETH, 2**160 - 1),
     ),
     Case(
         "a v3 swap: the first was paid in",
@@ -217,7 +223,10 @@ def test_a_log_counts_only_from_who_must_have_sent_it(row: Decoding) -> None:
 
 def test_pools_and_curves_and_tokens_may_be_anybodys_and_nothing_else_may() -> None:
     open_to_all = {row.topic for row in ROWS if row.emitter is None}
-    shapes = (logs.V3_SWAP, logs.V3_MINT, logs.V3_BURN, logs.CURVE_BUY, logs.CURVE_SELL, logs.TRANSFER)
+    shapes = (
+        logs.V3_INITIALIZE, logs.V3_SWAP, logs.V3_MINT, logs.V3_BURN, logs.CURVE_BUY, logs.CURVE_SELL,
+        logs.TRANSFER,
+    )  # fmt: skip
     assert open_to_all == {shape.topic for shape in shapes}
     by_topic: dict[str, set[Address | None]] = {}
     for row in ROWS:
@@ -271,7 +280,7 @@ def test_a_log_without_topics_or_with_a_strangers_is_nobodys() -> None:
         (USDC, WETH, 500, Address("0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5641")),
         (USDC, WETH, 501, USDC_WETH),
         (WETH, USDC, 500, USDC_WETH),
-        (USDC, USDC, 500, USDC_WETH),
+        (USDC, USDC, 500, logs.v3_pool(ETHEREUM_FACTORY, USDC, USDC, 500)),
     ],
 )
 def test_a_v3_pool_that_is_not_its_keys_is_none(low: Address, high: Address, fee: int, told: Address) -> None:
@@ -300,6 +309,10 @@ def test_a_v4_pool_whose_id_is_not_its_keys_is_none(changed: int) -> None:
 def test_a_v4_key_whose_currencies_are_out_of_order_is_none(low: Address, high: Address) -> None:
     own = logs.pool_id(low, high, 0, 200, HOOK)
     assert Decoder(CONTRACTS)(logs.V4_INITIALIZE.log(MANAGER, own, low, high, 0, 200, HOOK, 2**96, 0)) is None
+
+
+def test_a_first_price_of_nothing_is_none() -> None:
+    assert Decoder(CONTRACTS)(logs.V3_INITIALIZE.log(USDC_WETH, 0, 0)) is None
 
 
 def test_a_collections_transfer_is_no_transfer() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from eth_utils.crypto import keccak
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +18,12 @@ from roundtrip.domain.events import (
     LiquidityMoved,
     Operated,
     PoolOpened,
+    Priced,
     Swapped,
     Transferred,
 )
 from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.venues import DECODERS
+from roundtrip.venues import DECODERS, amm_v3
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -39,7 +41,8 @@ def hexed(word: bytes) -> str:
     return "0x" + word.hex()
 
 
-EXPECTED: dict[Shape, tuple[Address, Callable[..., Event]]] = {
+EXPECTED: dict[Shape, tuple[Address, Callable[..., Event | None]]] = {
+    logs.V3_INITIALIZE: (STRANGER, lambda p, _: Priced(STRANGER, p) if p else None),
     logs.V3_SWAP: (STRANGER, lambda s, r, a, b, p, q, t: Swapped(STRANGER, a, b, p, q, t, s, r)),
     logs.V3_MINT: (STRANGER, lambda _, o, lo, up, *rest: LiquidityMoved(STRANGER, o, lo, up, *rest)),
     logs.V3_BURN: (STRANGER, lambda o, lo, up, *n: LiquidityMoved(STRANGER, o, lo, up, *(-x for x in n))),
@@ -92,11 +95,13 @@ def values_of(kind: str) -> st.SearchStrategy[Any]:
 
 
 def a_log(shape: Shape) -> Log:
-    """One good log."""
+    """One good log, its numbers as large as they can be."""
     if shape in KEYED:
         return KEYED[shape][0]
     ones: dict[str, Any] = {"address": address(1), "bytes32": bytes(32), "bool": True}
-    return shape.log(EXPECTED[shape][0], *(ones.get(kind, 1) for kind in shape.plain))
+    numbers = {kind: 2 ** int(kind[4:]) - 1 for kind in shape.plain if kind.startswith("uint")}
+    numbers |= {kind: -(2 ** (int(kind[3:]) - 1)) for kind in shape.plain if kind.startswith("int")}
+    return shape.log(EXPECTED[shape][0], *((ones | numbers)[kind] for kind in shape.plain))
 
 
 def wrong_words(kind: str) -> list[int]:
@@ -163,6 +168,29 @@ def test_a_log_of_another_length_is_nothing_but_for_more_data(shape: Shape) -> N
 def test_a_key_is_read_as_it_was_written(shape: Shape) -> None:
     log, says = KEYED[shape]
     assert READ(log) == says
+
+
+@pytest.mark.parametrize(
+    ("fee", "spacing", "hook"),
+    [
+        (2**24, 10, HOOK),
+        (500, 2**23, HOOK),
+        (500, -(2**23) - 1, HOOK),
+        (500, 10, address(2**160)),
+    ],
+)
+def test_a_key_too_wide_makes_no_pool_though_its_hash_is_right(fee: int, spacing: int, hook: Address) -> None:
+    words = [int(LOW, 16), int(HIGH, 16), fee, spacing % 2**256, int(hook, 16)]
+    raw = b"".join(word.to_bytes(32, "big") for word in words)
+    good = KEYED[logs.V4_INITIALIZE][0]
+    topics = (good.topics[0], hexed(keccak(raw)), *good.topics[2:])
+    assert READ(Log(MANAGER, topics, raw[64:] + good.data[96:])) is None
+    low, high, tier, *_ = words
+    created = KEYED[logs.V3_CREATED][0]
+    own = amm_v3.pool_address(V3_FACTORY, address(low), address(high), tier)
+    for_fee = (*created.topics[:3], f"0x{tier:064x}")
+    data = raw[96:128] + int(own, 16).to_bytes(32, "big")
+    assert (READ(Log(V3_FACTORY, for_fee, data)) is None) is (tier != 500 or not -(2**23) <= spacing < 2**23)
 
 
 # --- anything at all -------------------------------------------------------------------------------
