@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roundtrip.chain import origins
 from roundtrip.chain.origins import Found, Never, State, between, find_origin, is_monotone
 from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.types import Address, BlockRef
 from unit.chain.samples import raw
 from unit.venues.network import address
@@ -448,6 +448,14 @@ async def test_a_fault_on_any_trip_is_none(trip: int) -> None:
     await find_origin(whole, WALLET, 0, chain.ref())
     assert len(whole.trips) >= trip
     assert await find_origin(Scripted(chain, fault), WALLET, 0, chain.ref()) is None
+
+
+async def test_a_spent_budget_is_told() -> None:
+    def spent(call: RpcCall, trip: int) -> Answer | None:
+        raise ServiceFull("budget_spent", "Today's budget of chain calls is used up.", 60)
+
+    with pytest.raises(ServiceFull):
+        await find_origin(Scripted(Chain(), spent), WALLET, 0, Chain().ref())
 
 
 async def test_where_nobody_sends_it_could_not_be_found_out() -> None:
