@@ -139,6 +139,8 @@ async def test_removed_logs_are_told_and_never_lost() -> None:
         await until(feed, lambda: feed.newest() == 9)
         assert await taken(feed, 100) == Hint(5, 100.0, removed=True)
         assert await taken(feed, 8) == Hint(9, 100.0)
+        server.put(log_frame(3, True))
+        assert await taken(feed, 100) == Hint(3, 100.0, removed=True)
 
 
 async def test_forks_are_told_where_no_removed_logs_are() -> None:
