@@ -1,7 +1,7 @@
-"""All that the index says, in one number: two indexes of one chain have it in common, however they came about.
+"""All that the index says, in one number: two indexes of one chain have it in common, whatever befell them.
 
-Ids are handed out in the order in which things are met, and that is no fact: the addresses they stand for take
-their place. Every other column of a table counts, also one that is added tomorrow.
+Ids are handed out in the order in which things are met, and that is no fact: the addresses that they stand
+for take their place. Every other column of a table counts, also one that is added tomorrow.
 """
 
 import hashlib
@@ -11,7 +11,6 @@ from itertools import islice
 
 import asyncpg
 
-WEEK_S = 7 * 86_400
 _SHOWN_ROWS = 5
 
 DIGESTED = {
@@ -24,7 +23,7 @@ DIGESTED = {
     "trade": "true",
     "liquidity": "true",
     # Kept for seven days: how much longer an older row lies there is up to whoever clears away.
-    "transfer": f"at_s >= (SELECT at_s FROM facts.cursor) - {WEEK_S}",
+    "transfer": "at_s >= (SELECT at_s FROM facts.cursor) - 7 * 86400",
     "price": "true",
     "origin": "true",
     "position": "true",

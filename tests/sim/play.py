@@ -99,7 +99,7 @@ class Play:
             self._turn()
 
     def outgrow(self) -> None:
-        """Turns until the chain is longer than any that was ever seen here, which is how forks are decided."""
+        """Turns until the chain is longer than any that was ever seen here, as the one that wins is."""
         self.up_to(self.highest + 1)
 
     # --- forks ------------------------------------------------------------------------------------
