@@ -34,6 +34,7 @@ class Settings(BaseSettings):
     rpc_port: int = Field(8545, ge=0, le=65_535)
     rpc_url: str | None = None
     rpc_urls: tuple[NodeSetting, ...] = ()
+    ws_url: str | None = Field(None, pattern="^wss?://")
     database_url: str | None = None
     var: Path = Path("var")
     anon_per_minute: int = Field(10, ge=1)

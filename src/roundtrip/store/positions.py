@@ -125,7 +125,7 @@ async def fills_of(
     """The trades of these keys that are kept, in the order of the chain."""
     given = list(keys)
     rows = await connection.fetch(
-        f"{_FILLS} JOIN unnest($2::int[], $3::int[]) AS given (wallet, token)"  # noqa: S608
+        f"{_FILLS} JOIN unnest($2::int[], $3::int[]) AS given (wallet, token)"
         f" ON trade.trader_id = given.wallet AND pool.token_id = given.token {_IN_ORDER}",
         _in_eth(contracts),
         [key.wallet_id for key in given],
@@ -139,7 +139,7 @@ async def fills_between(
 ) -> dict[Held, list[Fill]]:
     """The trades of that time, in the order of the chain."""
     rows = await connection.fetch(
-        f"{_FILLS} WHERE trade.at_s >= $2 AND trade.at_s < $3 {_IN_ORDER}",  # noqa: S608
+        f"{_FILLS} WHERE trade.at_s >= $2 AND trade.at_s < $3 {_IN_ORDER}",
         _in_eth(contracts),
         first_s,
         before_s,

@@ -360,7 +360,9 @@ class Ledger:
         """In wei of eth and in millionths of a dollar; None where that is not known."""
         eth = self._known.prices.get(self._contracts.weth)
         if quote in (ZERO_ADDRESS, self._contracts.weth):
-            return quote_raw, None if eth is None else min(worth_usdg(quote_raw, eth.usdg_raw), MOST_MICRO_USD)
+            return quote_raw, None if eth is None else min(
+                worth_usdg(quote_raw, eth.usdg_raw), MOST_MICRO_USD
+            )
         if quote == self._contracts.usdg:
             micro_usd = min(quote_raw, MOST_MICRO_USD)
         else:

@@ -170,7 +170,8 @@ CREATE TABLE facts.older_origin (
     searched_number int NOT NULL
 );
 
--- One row a wallet and token that it ever traded: its trades folded in order.
+-- One row a wallet and token that it ever traded: its trades folded in order, as domain/profit.py says.
+-- profit_wei: of closings. spent_micro_usd: NULL where it is not known of every buy.
 CREATE TABLE facts.position (
     wallet_id       int     NOT NULL,
     token_id        int     NOT NULL,
@@ -181,13 +182,15 @@ CREATE TABLE facts.position (
     spent_wei       numeric NOT NULL,
     got_wei         numeric NOT NULL,
     profit_wei      numeric NOT NULL,
-    spent_micro_usd numeric NOT NULL,
+    spent_micro_usd numeric,
     buys            int     NOT NULL,
     sells           int     NOT NULL,
     unpriced        int     NOT NULL,
     closed          int     NOT NULL,
     round_spent_wei numeric NOT NULL,
     round_got_wei   numeric NOT NULL,
+    round_most_raw  numeric NOT NULL,
+    round_unpriced  int     NOT NULL,
     first_s         int     NOT NULL,
     last_s          int     NOT NULL,
     PRIMARY KEY (wallet_id, token_id)
@@ -197,7 +200,7 @@ CREATE INDEX position_by_token ON facts.position (token_id);
 -- The same of trades whose rows are gone: where a fold begins.
 CREATE TABLE facts.position_base (LIKE facts.position INCLUDING CONSTRAINTS INCLUDING INDEXES);
 
--- A wallet sold out of a token.
+-- A wallet sold out of a token, and what everything it paid and got since it began was worth is known.
 CREATE TABLE facts.closing (
     block_number int     NOT NULL,
     log_index    int     NOT NULL,
