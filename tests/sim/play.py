@@ -88,6 +88,15 @@ class Play:
         """The chain's last block."""
         return int(self._chain.call("eth_blockNumber"), 16)
 
+    def last(self) -> int:
+        """The chain's last block as it was after the last turn: asks nobody."""
+        return self._last
+
+    def tip(self) -> tuple[int, str]:
+        """The chain's last block, by number and hash."""
+        block = self._chain.call("eth_getBlockByNumber", "latest", False)
+        return int(block["number"], 16), str(block["hash"])
+
     def turns(self, count: int) -> None:
         """So many turns."""
         for _ in range(count):
