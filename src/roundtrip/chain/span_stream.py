@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 
 from roundtrip.domain.errors import NodeFault, ServiceFull
@@ -54,7 +54,7 @@ async def spans(
     parent_hash: str | None = None,
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.perf_counter,
-) -> AsyncIterator[list[BlockRead]]:
+) -> AsyncGenerator[list[BlockRead], None]:
     """Blocks ``first`` to ``last_known`` (asked again whenever there is room), in spans that follow each
     other. ``parent_hash``: of the block before ``first``, where it is known. At most ``in_flight`` spans are
     asked for or wait here to be taken.

@@ -67,17 +67,33 @@ async def begin(connection: asyncpg.Connection, first: int, parent: BlockRef) ->
     )
 
 
-async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockRef) -> bool:
-    """Moves the cursor from ``parent_hash`` to ``last``; False: it stands elsewhere. The row stays locked
-    until the transaction ends, so of two writers one waits, and then finds it moved."""
-    done: str = await connection.execute(
-        "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4 WHERE hash = $1",
+async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockRef) -> int | None:
+    """Moves the cursor from ``parent_hash`` to ``last``; None: it stands elsewhere. The row stays locked
+    until the transaction ends, so of two writers one waits, and then finds it moved. Gives how often somebody
+    else changed what was folded before: who remembers anything of that reads it again."""
+    changes: int | None = await connection.fetchval(
+        "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4 WHERE hash = $1 RETURNING changes",
         as_bytes(parent_hash),
         last.number,
         as_bytes(last.hash),
         last.timestamp_s,
     )
-    return done == "UPDATE 1"
+    return changes
+
+
+async def hold(connection: asyncpg.Connection) -> int | None:
+    """Keeps the cursor where it is until the transaction ends, to change what was folded up to there. Gives
+    the time from which on trades are kept; None: nothing was ever followed."""
+    from_s: int | None = await connection.fetchval(
+        "UPDATE facts.cursor SET changes = changes + 1 RETURNING trades_from_s"
+    )
+    return from_s
+
+
+async def last_address(connection: asyncpg.Connection) -> int:
+    """The highest number that an address has; 0 where there is none."""
+    number: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM facts.address")
+    return number
 
 
 async def keep_blocks(connection: asyncpg.Connection, blocks: Sequence[BlockRef]) -> None:
@@ -85,7 +101,8 @@ async def keep_blocks(connection: asyncpg.Connection, blocks: Sequence[BlockRef]
     last = blocks[-1].number
     kept = [b for b in blocks if b.number > last - BLOCKS_KEPT or b.number % CHECKPOINT_BLOCKS == 0]
     await connection.execute(
-        "INSERT INTO facts.block (number, hash, at_s) SELECT * FROM unnest($1::int[], $2::bytea[], $3::int[])",
+        "INSERT INTO facts.block (number, hash, at_s)"
+        " SELECT * FROM unnest($1::int[], $2::bytea[], $3::int[])",
         [block.number for block in kept],
         [as_bytes(block.hash) for block in kept],
         [block.timestamp_s for block in kept],
@@ -139,7 +156,7 @@ async def unpaid_pools_of(
 async def pools_of(connection: asyncpg.Connection, token: Address, most: int) -> list[Pool]:
     """Where ``token`` trades for money, the oldest places first."""
     rows = await connection.fetch(
-        f"{_POOL} WHERE pool.in_money_from IS NOT NULL"
+        f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
         " AND pool.token_id = (SELECT id FROM facts.address WHERE address = $1)"
         " ORDER BY pool.block_number, pool.log_index LIMIT $2",
         as_bytes(token),

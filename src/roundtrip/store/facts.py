@@ -50,9 +50,10 @@ async def put_pools(connection: asyncpg.Connection, pools: Sequence[Pool], ids: 
         return
     known = ids.addresses
     rows = await connection.fetch(
-        "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing, hook_id,"
-        " block_number, log_index, at_s) SELECT * FROM unnest($1::bytea[], $2::text[], $3::int[], $4::int[],"
-        " $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::int[]) RETURNING id, at",
+        "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
+        " hook_id, block_number, log_index, at_s) SELECT * FROM unnest($1::bytea[], $2::text[], $3::int[],"
+        " $4::int[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::int[])"
+        " RETURNING id, at",
         [as_bytes(pool.at) for pool in pools],
         [pool.kind for pool in pools],
         [known[pool.token] for pool in pools],
@@ -74,7 +75,8 @@ async def turn_pools(
     """Quotes that have become money, with their blocks, and the pools where they are."""
     if quotes:
         await connection.execute(
-            "INSERT INTO facts.launch_quote (quote_id, block_number) SELECT * FROM unnest($1::int[], $2::int[])",
+            "INSERT INTO facts.launch_quote (quote_id, block_number)"
+            " SELECT * FROM unnest($1::int[], $2::int[])",
             [ids.addresses[quote] for quote, _ in quotes],
             [number for _, number in quotes],
         )
@@ -143,8 +145,8 @@ async def put_trades(
 
 
 _TRADE = (
-    "micro_usd", "at_s", "block_number", "log_index", "pool_id", "trader_id", "buys", "token_raw", "quote_raw",
-    "eth_wei", "tx_hash",
+    "micro_usd", "at_s", "block_number", "log_index", "pool_id", "trader_id", "buys", "token_raw",
+    "quote_raw", "eth_wei", "tx_hash",
 )  # fmt: skip
 
 

@@ -79,6 +79,32 @@ async def put_positions(
     )
 
 
+async def positions_of_wallets(
+    connection: asyncpg.Connection, first: int, end: int, table: str = "position"
+) -> dict[Held, Position]:
+    """Of every wallet from ``first`` to before ``end``."""
+    rows = await connection.fetch(
+        f"SELECT wallet_id, token_id, {_TEXTS} FROM facts.{table}"  # noqa: S608
+        " WHERE wallet_id >= $1 AND wallet_id < $2",
+        first,
+        end,
+    )
+    return {Held(row[0], row[1]): _position(row) for row in rows}
+
+
+async def clear_wallets(connection: asyncpg.Connection, first: int, end: int, from_s: int) -> None:
+    """Takes away the positions of these wallets, and what they closed from then on."""
+    await connection.execute(
+        "DELETE FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2", first, end
+    )
+    await connection.execute(
+        "DELETE FROM facts.closing WHERE wallet_id >= $1 AND wallet_id < $2 AND at_s >= $3",
+        first,
+        end,
+        from_s,
+    )
+
+
 async def drop_positions(connection: asyncpg.Connection, keys: Sequence[Held]) -> None:
     """Takes these away."""
     await connection.execute(
@@ -110,8 +136,9 @@ async def put_closings(connection: asyncpg.Connection, closed: Sequence[Closed])
 
 _FILLS = """
 SELECT trade.trader_id, pool.token_id, trade.at_s, trade.block_number, trade.log_index, trade.buys,
-    trade.token_raw::text, coalesce(trade.eth_wei, CASE WHEN quote.address = ANY($1::bytea[]) THEN trade.quote_raw
-    END)::text AS eth_wei, trade.micro_usd
+    trade.token_raw::text, coalesce(
+        trade.eth_wei, CASE WHEN quote.address = ANY($1::bytea[]) THEN trade.quote_raw END
+    )::text AS eth_wei, trade.micro_usd
 FROM facts.trade AS trade
 JOIN facts.pool AS pool ON pool.id = trade.pool_id
 JOIN facts.address AS quote ON quote.id = pool.quote_id
@@ -130,6 +157,19 @@ async def fills_of(
         _in_eth(contracts),
         [key.wallet_id for key in given],
         [key.token_id for key in given],
+    )
+    return _grouped(rows)
+
+
+async def fills_of_wallets(
+    connection: asyncpg.Connection, first: int, end: int, contracts: Contracts
+) -> dict[Held, list[Fill]]:
+    """The trades of these wallets that are kept, in the order of the chain."""
+    rows = await connection.fetch(
+        f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3 {_IN_ORDER}",
+        _in_eth(contracts),
+        first,
+        end,
     )
     return _grouped(rows)
 
@@ -164,7 +204,8 @@ async def keys_after(connection: asyncpg.Connection, number: int, at_s: int) -> 
     """Whoever traded what after a block, which was of that second."""
     rows = await connection.fetch(
         "SELECT DISTINCT trade.trader_id, pool.token_id FROM facts.trade AS trade"
-        " JOIN facts.pool AS pool ON pool.id = trade.pool_id WHERE trade.at_s >= $1 AND trade.block_number > $2",
+        " JOIN facts.pool AS pool ON pool.id = trade.pool_id"
+        " WHERE trade.at_s >= $1 AND trade.block_number > $2",
         at_s,
         number,
     )

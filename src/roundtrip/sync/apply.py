@@ -44,6 +44,7 @@ class Writer:
         self._known: Known | None = None
         self._ids = chain.Ids()
         self._positions: dict[Held, Position] = {}
+        self._changes = 0
 
     def forget(self) -> None:
         """Everything that is remembered."""
@@ -59,8 +60,12 @@ class Writer:
         told = told_by(blocks, self._decoder)
         try:
             async with connection.transaction():
-                if not await chain.advance(connection, parent_hash, last):
+                changes = await chain.advance(connection, parent_hash, last)
+                if changes is None:
                     raise CursorMoved
+                if changes != self._changes:
+                    self.forget()
+                    self._changes = changes
                 known = await self._knows(connection)
                 await self._learn(connection, known, wanted(told, known))
                 ledger = Ledger(known, self._contracts, parent_hash, newest_s - TRANSFERS_KEPT_S)
@@ -79,7 +84,7 @@ class Writer:
         CursorMoved."""
         self.forget()
         async with connection.transaction():
-            if not await chain.advance(connection, at.hash, to):
+            if await chain.advance(connection, at.hash, to) is None:
                 raise CursorMoved
             touched = await keys_after(connection, to.number, to.timestamp_s)
             await rewind.take_away(connection, to)

@@ -78,8 +78,8 @@ class Batch:
 
     def rows(self) -> int:
         """How many facts it adds."""
-        facts = (self.pools, self.launches, self.steps, self.trades, self.liquidity, self.transfers)
-        return sum(map(len, facts))
+        launched = len(self.pools) + len(self.launches) + len(self.steps)
+        return launched + len(self.trades) + len(self.liquidity) + len(self.transfers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,13 @@ DATABASE_FAULTS = (
 class AlreadyFollowed(Exception):
     """Another sync writes into this database."""
 
+    def __init__(self) -> None:
+        super().__init__("another sync writes into this database: there can be only one")
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the sync stands. ``rows``: facts added since it was started; ``head``: the newest block heard of."""
+    """Where the sync stands. ``rows``: facts added since the start; ``head``: the newest block heard of."""
 
     number: int
     head: int
@@ -59,13 +62,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What is followed, and how. ``first``: where an empty database begins; ``deepest_fork``: a fork of more
-    blocks is not believed; None: any is, as on a local chain that was begun anew."""
+    """What is followed, and how. ``first``: where an empty database begins; None: ``look_back_blocks`` behind
+    the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is, as a local chain
+    may have been begun anew."""
 
     node: Asks
     feed: Feed
     contracts: Contracts
-    first: int
+    first: int | None
+    look_back_blocks: int
     deepest_fork: int | None
     tell: Callable[[Progress], None] = lambda _: None
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -145,7 +150,10 @@ class Sync:
             await self._look_for_a_fork(connection)
 
     async def _begin(self, connection: asyncpg.Connection) -> None:
-        first = self._following.first
+        following, first = self._following, self._following.first
+        if first is None:
+            newest = (await following.feed.next(-1)).number
+            first = max(0, newest - following.look_back_blocks)
         await chain.begin(connection, first, await self._parent_of(first))
 
     async def _parent_of(self, first: int) -> BlockRef:

@@ -8,14 +8,16 @@ CREATE TABLE facts.address (
 );
 
 -- How far the chain was followed. start_number: the first block that was read; 0: the index is whole.
--- trades_from_s: raw trades before it were folded into positions_base and are gone.
+-- trades_from_s: raw trades before it were folded into position_base and are gone. changes: how often somebody
+-- but the sync changed what was folded.
 CREATE TABLE facts.cursor (
     only_one      boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     start_number  int   NOT NULL,
     number        int   NOT NULL,
     hash          bytea NOT NULL CHECK (length(hash) = 32),
     at_s          int   NOT NULL,
-    trades_from_s int   NOT NULL DEFAULT 0
+    trades_from_s int   NOT NULL DEFAULT 0,
+    changes       int   NOT NULL DEFAULT 0
 );
 
 -- Blocks by which a fork is found: the newest ones, and of older ones every thousandth.
@@ -82,8 +84,7 @@ CREATE TABLE facts.launch_step (
 );
 CREATE INDEX launch_step_by_token ON facts.launch_step (token_id);
 
--- eth_wei: NULL where the quote is eth or weth, and quote_raw is it; also NULL where it is not known: then
--- micro_usd is NULL, too.
+-- eth_wei: NULL where the quote is eth or weth, and quote_raw is it; also NULL where it is not known, as micro_usd.
 CREATE TABLE facts.trade (
     micro_usd    bigint,
     at_s         int     NOT NULL,
