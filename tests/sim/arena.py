@@ -19,8 +19,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, Places, write_description
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
-
-from .digest import Digest, digest
+from sim.digest import Digest, digest
 
 POLL_S = 0.01
 START_S, STOP_S = 30.0, 10.0
@@ -44,7 +43,7 @@ async def until(holds: Callable[[], Awaitable[bool]], limit_s: float) -> bool:
 
 @contextlib.contextmanager
 def chain(places: Places, built: Built) -> Iterator[tuple[RunningNode, SyncRpc]]:
-    """The built chain, running. Its first block's time is given, too: the same blocks have the same hashes."""
+    """The built chain, running. Its first block's time is given, too: one seed has one chain."""
     options = NodeOptions(state=built.state, timestamp_s=built.head_s + 1)
     with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as rpc:
         rpc.call("anvil_setCoinbase", COINBASE)
@@ -162,7 +161,6 @@ class Program:
 
     async def launched(self, command: str) -> asyncio.subprocess.Process:
         """A process at work; it ends with this one."""
-        self.var.mkdir(exist_ok=True)
         write_description(Places(self.places.project, self.var), self.built, self.node_url)
         with self.log.open("ab") as log:
             return await asyncio.create_subprocess_exec(
@@ -187,18 +185,22 @@ class Program:
 
     async def kill(self) -> None:
         """As by the kernel, in the middle of whatever it does."""
-        await self._end(signal.SIGKILL, -signal.SIGKILL)
+        await self._end(signal.SIGKILL, (-signal.SIGKILL,))
 
     async def stop(self) -> None:
-        """As by whoever runs it."""
-        await self._end(signal.SIGTERM, 0)
+        """As by whoever runs it; it may have been started a moment ago, and hear nothing yet."""
+        await self._end(signal.SIGTERM, (0, -signal.SIGTERM))
 
-    async def _end(self, how: signal.Signals, expected: int) -> None:
+    async def end(self) -> None:
+        """As by whoever runs it, when it is at work."""
+        await self._end(signal.SIGTERM, (0,))
+
+    async def _end(self, how: signal.Signals, expected: tuple[int, ...]) -> None:
         self.must_run()
         assert self.process is not None
         self.process.send_signal(how)
         code = await ended(self.process, STOP_S)
-        if code != expected:
+        if code not in expected:
             raise WentWrong(f"the sync ended with {code} after {how.name}: {self.tail()}")
 
     def must_run(self) -> None:
@@ -221,13 +223,18 @@ class Program:
         return await until(is_there, limit_s)
 
 
-@contextlib.asynccontextmanager
-async def program(
+def program(
     places: Places, built: Built, database: Database, node_url: str, folder: Path
-) -> AsyncIterator[Program]:
+) -> contextlib.AbstractAsyncContextManager[Program]:
     """A program that is not started yet, and is ended at the end."""
-    found = Program(places, built, database, node_url, folder, folder / f"{database.name}.log")
-    found.log.write_bytes(b"")
+    folder.mkdir(exist_ok=True)
+    log = folder / f"{database.name}.log"
+    log.write_bytes(b"")
+    return _ended_after(Program(places, built, database, node_url, folder, log))
+
+
+@contextlib.asynccontextmanager
+async def _ended_after(found: Program) -> AsyncIterator[Program]:
     try:
         yield found
     finally:
@@ -238,7 +245,7 @@ async def program(
 
 
 async def ended(process: asyncio.subprocess.Process, limit_s: float) -> int:
-    """A process's exit code. Raises WentWrong, and ends it, when it goes on past the limit."""
+    """A process's exit code. Ends it, and raises WentWrong, when it goes on past the limit."""
     try:
         return await asyncio.wait_for(process.wait(), limit_s)
     except TimeoutError:

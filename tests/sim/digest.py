@@ -32,6 +32,8 @@ DIGESTED = {
 """The tables, and which of their rows."""
 
 LEFT_OUT = {
+    "evidence": "what checks saw; no fact of the chain alone",
+    "proof": "what was proved to somebody",
     "address": "the ids themselves; every address that a fact names stands in that fact's row",
     "older_origin": "found by a job in an archive, whenever it comes to it",
     "token": "read by a job, whenever it comes to it",
@@ -40,7 +42,7 @@ LEFT_OUT = {
 """The other tables of the schema, and why."""
 
 NO_FACTS = {
-    "cursor": {"only_one", "trades_from_s"},
+    "cursor": {"only_one", "trades_from_s", "changes"},
     "pool": {"id"},
 }
 """Columns that differ between equal indexes."""

@@ -88,10 +88,6 @@ class Play:
         """The chain's last block."""
         return int(self._chain.call("eth_blockNumber"), 16)
 
-    def last(self) -> int:
-        """The chain's last block as it was after the last turn: asks nobody."""
-        return self._last
-
     def tip(self) -> tuple[int, str]:
         """The chain's last block, by number and hash."""
         block = self._chain.call("eth_getBlockByNumber", "latest", False)
@@ -123,6 +119,7 @@ class Play:
         """The branch is given up for another one, which is longer or shorter; the blocks taken back."""
         assert self._branch is not None
         snapshot, fork, mind = self._branch
+        self._branch = None
         branch = self.head()
         assert self._chain.call("evm_revert", snapshot)
         self._remember(fork, mind)
@@ -224,11 +221,11 @@ class Play:
             key = (ZERO, listed.token, POOL_FEE, POOL_SPACING, ZERO)
             return [(v4_swap(wallet, self._built.contracts, key, ZERO, wei), Step(who, "buy", number, wei))]
         on_curve = Launched(listed.token, listed.curve, ZERO)
-        found = [(curve_buy(wallet, on_curve, wei), Step(who, "buy", number, wei))]
+        bought = curve_buy(wallet, on_curve, wei)
         if self._rng.randrange(3) == 0:
             # Back again in the same block: the last of it is still sold in one piece by whoever comes later.
-            curve_sell(wallet, on_curve, 10**18)
-        return found
+            curve_sell(wallet, on_curve, _ETH)
+        return [(bought, Step(who, "buy", number, wei))]
 
     def _some_token(self, *kinds: str) -> int | None:
         """The place of some eth-quoted token that is of one of these kinds."""
@@ -250,9 +247,13 @@ class Play:
             self._chain.call("evm_mine")
 
     def _hours_pass(self) -> None:
+        """No fork takes hours back: what is too old to be kept would be younger again."""
+        if self._branch is not None:
+            return
         now_s = int(self._chain.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
         self._chain.call("evm_setNextBlockTimestamp", now_s + self._rng.randrange(1, HOURS_AT_ONCE) * 3600)
         self._chain.call("evm_mine")
+        self._minds.clear()
 
     def _pay(self) -> None:
         wallet = self._desk.wallet(self._rng.choice(TRADERS))

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from .lies import LIES, Batch
+from sim.lies import LIES, Batch
 
 MOST_LATE_S = 0.2
 HANGS_S = 2.0
@@ -47,7 +47,7 @@ class Proxy:
         async with aiohttp.ClientSession() as self._session:
             app = web.Application(client_max_size=64 * 2**20)
             app.router.add_post("/", self._serve)
-            runner = web.AppRunner(app, shutdown_timeout=0.1)
+            runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
             await runner.setup()
             try:
                 await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -1,24 +1,25 @@
-"""One seeded run: a chain that lives and forks, a node that lies, a sync that is killed, a database that ends.
+"""One seeded run: a chain that lives and forks, a node that lies, a sync that is killed, a database
+that ends.
 
 At the end the faults are over, and the index has to be the one that a fresh sync makes of the same chain.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, Places
 from roundtrip.store.postgres import EmbeddedPostgres
-
-from . import arena
-from .arena import Database, Program, WentWrong
-from .digest import Digest, difference
-from .play import DEEPEST, Play
-from .proxy import Proxy
+from sim import arena
+from sim.arena import Database, Program, WentWrong
+from sim.digest import Digest, difference
+from sim.play import DEEPEST, Play
+from sim.proxy import Proxy
 
 EVENTS_A_RUN = 8
 _FOLLOWS_S = 3.0
@@ -60,6 +61,10 @@ class Outcome:
         said = "  ".join(f"{name} {getattr(self, name)}" for name in counts)
         return f"seed {self.seed}  {said}  {self.digest or '-'}  {'WRONG' if self.wrong else 'equal'}"
 
+    def told(self) -> list[str]:
+        """What a person needs to know of a run that went wrong; nothing of one that did not."""
+        return [*self.script, *self.wrong] if self.wrong else []
+
 
 @dataclass(slots=True)
 class Run:
@@ -72,6 +77,11 @@ class Run:
     database: Database
     sync: Program
     outcome: Outcome
+    began_s: float = field(default_factory=time.monotonic)
+
+    def note(self, what: str) -> None:
+        """A line of the script, with the seconds since the run began."""
+        self.outcome.script.append(f"{time.monotonic() - self.began_s:4.1f} s  {what}")
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -88,10 +98,8 @@ class Run:
     async def kill(self) -> None:
         """The sync is killed in the middle of whatever it does, and started again."""
         self.outcome.kills += 1
-        playing = asyncio.create_task(self._played(self.rng.randrange(1, 5)))
-        await self.proxy.more(self.rng.randrange(1, 12), _FOLLOWS_S)
-        await self.sync.kill()
-        await playing
+        async with self._at_some_moment():
+            await self.sync.kill()
         await self.sync.start()
 
     async def second(self) -> None:
@@ -99,18 +107,20 @@ class Run:
         await self._locked()
         first = self.sync.process
         assert first is not None
-        first.send_signal(arena.signal.SIGSTOP)
+        first.send_signal(signal.SIGSTOP)
         try:
             await self._still()
             before = await arena.digest_of(self.database)
             code = await arena.ended(await self.sync.launched("sync"), _COMMAND_S)
             after = await arena.digest_of(self.database)
         finally:
-            first.send_signal(arena.signal.SIGCONT)
+            first.send_signal(signal.SIGCONT)
         if code == 0:
             raise WentWrong(f"a second sync was not refused: {self.sync.tail()}")
         if before != after:
-            raise WentWrong("a second sync wrote: " + "; ".join(difference(before, after, ("before", "after"))))
+            raise WentWrong(
+                "a second sync wrote: " + "; ".join(difference(before, after, ("before", "after")))
+            )
 
     async def database_stops(self) -> None:
         """The database is ended in order, and started again."""
@@ -120,10 +130,8 @@ class Run:
     async def database_crashes(self) -> None:
         """The database ends as in a crash, in the middle of whatever it does, and is started again."""
         self.outcome.restarts += 1
-        playing = asyncio.create_task(self._played(self.rng.randrange(1, 5)))
-        await self.proxy.more(self.rng.randrange(1, 12), _FOLLOWS_S)
-        await arena.restart(self.server, at_once=True)
-        await playing
+        async with self._at_some_moment():
+            await arena.restart(self.server, at_once=True)
 
     async def connections_cut(self) -> None:
         """The database ends every connection."""
@@ -135,7 +143,7 @@ class Run:
         await self._forked(longer=True)
 
     async def shorter_fork(self) -> None:
-        """Other blocks take the place of the last ones, and fewer of them; later the chain is longer again."""
+        """Other blocks take the place of the last ones, and fewer of them."""
         await self._forked(longer=False)
 
     async def drop(self) -> None:
@@ -155,27 +163,32 @@ class Run:
     async def _played(self, turns: int) -> None:
         await asyncio.to_thread(self.play.turns, turns)
 
+    @contextlib.asynccontextmanager
+    async def _at_some_moment(self) -> AsyncIterator[None]:
+        """While the chain goes on and the sync asks for it."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._played(self.rng.randrange(1, 5)))
+            await self.proxy.more(self.rng.randrange(1, 12), _FOLLOWS_S)
+            yield
+
     async def _forked(self, longer: bool) -> None:
         blocks = self.rng.randrange(1, DEEPEST)
         fork = await asyncio.to_thread(self.play.head)
         await asyncio.to_thread(self.play.branch_off, blocks)
         await self.follow()
         self.outcome.forks += 1
-        self.outcome.undone += await self._above(fork)
+        at = await arena.cursor(self.database)
+        self.outcome.undone += max(0, at[0] - fork) if at else 0
         await asyncio.to_thread(self.play.come_back, longer)
 
     async def _taken_back(self, take: Callable[[], int]) -> None:
         await self.follow()
-        before = await arena.cursor(self.database)
+        head = await asyncio.to_thread(self.play.head)
+        at = await arena.cursor(self.database)
         depth = await asyncio.to_thread(take)
         if depth:
-            head = await asyncio.to_thread(self.play.last)
             self.outcome.forks += 1
-            self.outcome.undone += max(0, before[0] - (head - depth)) if before else 0
-
-    async def _above(self, number: int) -> int:
-        at = await arena.cursor(self.database)
-        return max(0, at[0] - number) if at else 0
+            self.outcome.undone += max(0, at[0] - (head - depth)) if at else 0
 
     async def follow(self) -> None:
         """Gives the sync time to come to the head, where it can: a fork that it never saw is none."""
@@ -224,9 +237,7 @@ async def run(seed: int, places: Places, built: Built, server: EmbeddedPostgres,
     outcome = Outcome(seed)
     with arena.chain(places, built) as (node, rpc):
         async with contextlib.AsyncExitStack() as stack:
-            proxy = await stack.enter_async_context(
-                Proxy(node.url, Random(f"{seed} faults")).running()
-            )
+            proxy = await stack.enter_async_context(Proxy(node.url, Random(f"{seed} faults")).running())
             database = await stack.enter_async_context(arena.fresh(server, "sim_run"))
             program = arena.program(places, built, database, proxy.url, folder)
             sync = await stack.enter_async_context(program)
@@ -237,7 +248,7 @@ async def run(seed: int, places: Places, built: Built, server: EmbeddedPostgres,
                 await _compared(at_work, places, built, node.url, folder)
             except WentWrong as wrong:
                 outcome.wrong.append(str(wrong))
-            outcome.faults, outcome.blocks = proxy.faults, play.last()
+            outcome.faults, outcome.blocks = proxy.faults, play.head()
     return outcome
 
 
@@ -249,16 +260,18 @@ async def _through(at_work: Run) -> None:
     await sync.start()
     await proxy.more(rng.randrange(1, 20), arena.START_S)
     for name in rng.choices(list(EVENTS), list(EVENTS.values()), k=EVENTS_A_RUN):
-        at_work.outcome.script.append(f"{name} at {play.last()}, faults {proxy.rate}")
+        at_work.note(f"{name} at {play.head()}, faults {proxy.rate}")
         await getattr(at_work, name)()
         if rng.randrange(2):
             await at_work.follow()
     proxy.rate = 0.0
+    at_work.note(f"no more faults, at {play.head()}")
     await asyncio.to_thread(play.outgrow)
     if not await sync.reach(*play.tip(), _REACHED_S):
         at = await arena.cursor(at_work.database)
         raise WentWrong(f"the index ends at {at}, the chain at {play.tip()}: {sync.tail()}")
-    await sync.stop()
+    at_work.note(f"at the head, {play.head()}")
+    await sync.end()
 
 
 async def _compared(at_work: Run, places: Places, built: Built, node_url: str, folder: Path) -> None:
@@ -270,6 +283,7 @@ async def _compared(at_work: Run, places: Places, built: Built, node_url: str, f
         whole, again = await asyncio.gather(
             _fresh(places, built, database, node_url, folder, at_work.play), _rebuilt(at_work)
         )
+    at_work.note("compared")
     _differ(outcome, found, whole, "the index", "a fresh one")
     _differ(outcome, found, again, "the index", "itself rebuilt")
 
@@ -281,7 +295,7 @@ async def _fresh(
         await sync.start()
         if not await sync.reach(*play.tip(), _REACHED_S):
             raise WentWrong(f"a fresh sync does not come to the head: {sync.tail()}")
-        await sync.stop()
+        await sync.end()
         return await arena.digest_of(database)
 
 
