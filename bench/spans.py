@@ -47,6 +47,7 @@ def calls_of(first: int, last: int) -> list[RpcCall]:
 async def plainly(node: Asks, first: int, last: int) -> None:
     """The same calls, their JSON read and nothing checked."""
     for answer in await node.batch(calls_of(first, last), budgeted=False):
+        assert not isinstance(answer, RpcError)
         msgspec.json.decode(answer)
 
 
