@@ -76,6 +76,10 @@ class _Lost(Exception):
     """Somebody else took the job meanwhile."""
 
 
+class NotYet(Exception):
+    """For handlers: it cannot be done now, though nothing failed."""
+
+
 class NeverFinished(Exception):
     """Taken too often, by workers that died of it or with it."""
 
@@ -102,6 +106,8 @@ class Worker(Generic[C]):
                 try:
                     await self._rounds()
                 except Exception as error:
+                    if _is_cancelled():
+                        raise asyncio.CancelledError from error
                     # Whatever it is: nobody else would begin this again.
                     if not self._away:
                         log.warning("no jobs can be taken", error=described(error))
@@ -131,11 +137,11 @@ class Worker(Generic[C]):
 
     async def _rounds(self) -> None:
         """As long as the connection lasts by which it hears of wishes."""
-        async with self._listening() as listening:
+        async with self._listening() as cut:
             if not self._started:
                 await self.start()
                 self._started = True
-            while not listening.is_closed():
+            while not cut.is_set():
                 self._wake.clear()
                 await self.take()
                 if self._away:
@@ -146,18 +152,27 @@ class Worker(Generic[C]):
                         await self._wake.wait()
 
     @contextlib.asynccontextmanager
-    async def _listening(self) -> AsyncIterator[asyncpg.Connection]:
+    async def _listening(self) -> AsyncIterator[asyncio.Event]:
+        """Woken by every wish; gives what is set when the connection is lost."""
+        cut = asyncio.Event()
+
         def wake(*_: Any) -> None:
+            self._wake.set()
+
+        def lost(*_: Any) -> None:
+            cut.set()
             self._wake.set()
 
         async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
             await connection.add_listener(jobs.CHANNEL, wake)
-            connection.add_termination_listener(wake)
+            connection.add_termination_listener(lost)
             try:
-                yield connection
+                yield cut
             finally:
-                connection.remove_termination_listener(wake)
-                await connection.remove_listener(jobs.CHANNEL, wake)
+                # One that was lost is no longer ours to be asked anything.
+                if not cut.is_set():
+                    connection.remove_termination_listener(lost)
+                    await connection.remove_listener(jobs.CHANNEL, wake)
 
     def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
@@ -217,6 +232,12 @@ class Worker(Generic[C]):
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
+
+
+def _is_cancelled() -> bool:
+    """What fails on the way out hides that it was the way out."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def described(error: Exception) -> str:
