@@ -34,6 +34,7 @@ class Ground:
     at_s: float = NOW_S
     begun: list[str] = field(default_factory=list)
     go: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: list[str] = field(default_factory=list)
     has_begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     def now_s(self) -> float:
@@ -83,7 +84,10 @@ async def quiet(ground: Ground, job: Job) -> Effect:
 async def waits(ground: Ground, job: Job) -> Effect:
     ground.begun.append(job.key)
     ground.has_begun.set()
-    await ground.go.wait()
+    try:
+        await ground.go.wait()
+    finally:
+        ground.ended.append(job.key)
     return mark(job)
 
 
@@ -334,11 +338,34 @@ async def test_when_it_ends_what_is_under_way_is_left_to_others(ground: Ground) 
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+    assert ground.ended == ["a"]
     assert await ground.marks() == []
     assert await ground.claims() == []
     ground.at_s += 60
     await round_of(worker(ground, walk=kind(does)))
     assert await ground.marks() == ["a-2"]
+
+
+async def test_what_does_not_let_go_holds_up_no_end(ground: Ground) -> None:
+    async def clings(ground: Ground, job: Job) -> Effect:
+        while not ground.go.is_set():
+            ground.has_begun.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ground.go.wait()
+        ground.ended.append(job.key)
+        return nothing
+
+    await ground.wish("a")
+    ending = Worker(ground, {"walk": kind(clings)}, lambda: 0.5, 60, end_s=0.01)
+    running = asyncio.create_task(ending.run())
+    async with asyncio.timeout(WAIT_S):
+        await ground.has_begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert ground.ended == []
+        ground.go.set()
+        await until(lambda: _is(ground.left(), []))
 
 
 async def test_an_end_is_an_end_whatever_fails_on_the_way_out(ground: Ground) -> None:

@@ -27,9 +27,10 @@ MOST_TRIES = 28
 """With these waits a day: so long a node may be away."""
 POLL_S = 2.0
 """How often it is looked for what is due by now, and for what no word came of."""
+END_S = 5.0
+"""How long its end waits for what is under way to let go."""
 _AGAIN_S = 0.5
 _DATABASE_S = 5.0
-_END_S = 5.0
 _ERROR_LENGTH = 200
 log = structlog.get_logger(__name__)
 
@@ -88,12 +89,17 @@ class Worker(Generic[C]):
     """``chance``: draws from 0 to 1. The time of day is the context's."""
 
     def __init__(
-        self, ctx: C, kinds: Mapping[str, Kind[C]], chance: Callable[[], float], poll_s: float = POLL_S
+        self,
+        ctx: C,
+        kinds: Mapping[str, Kind[C]],
+        chance: Callable[[], float],
+        poll_s: float = POLL_S,
+        end_s: float = END_S,
     ) -> None:
         self._ctx = ctx
         self._kinds = kinds
         self._chance = chance
-        self._poll_s = poll_s
+        self._poll_s, self._end_s = poll_s, end_s
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
         self._wake = asyncio.Event()
         self._started = self._away = False
@@ -228,7 +234,7 @@ class Worker(Generic[C]):
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_END_S)
+            await asyncio.wait(tasks, timeout=self._end_s)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
