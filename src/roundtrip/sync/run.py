@@ -89,13 +89,15 @@ class Sync:
         self._rows = 0
         self._failures = 0
 
-    async def run(self) -> None:
-        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work."""
+    async def run(self, stands_by: bool = False) -> None:
+        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work; one that ``stands_by``
+        takes its place when that one ends."""
         while True:
             try:
                 await self._session()
             except AlreadyFollowed:
-                raise
+                if not stands_by:
+                    raise
             except DATABASE_FAULTS as fault:
                 log.warning("the database is away", error=type(fault).__name__)
             except Exception:
