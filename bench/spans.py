@@ -46,8 +46,7 @@ def calls_of(first: int, last: int) -> list[RpcCall]:
 
 async def plainly(node: Asks, first: int, last: int) -> None:
     """The same calls, their JSON read and nothing checked."""
-    for answer in await node.batch(calls_of(first, last), budgeted=False):
-        msgspec.json.decode(answer)
+    _decoded(await node.batch(calls_of(first, last), budgeted=False))
 
 
 async def median_ms(work: Callable[[], Awaitable[object]], rounds: int) -> float:

@@ -205,6 +205,59 @@ async def test_a_block_that_comes_at_the_last_try_is_taken() -> None:
     assert await numbers(stream(made, width=Width(1, 1))) == [[0], [1], [2]]
 
 
+async def test_a_block_alone_that_is_too_much_waits_and_waits_begin_anew_after_an_answer() -> None:
+    made, waits, left = ScriptedChain(3, blocks=4), Waits(), {0: 3, 2: 2}
+
+    async def before(calls: Sequence[RpcCall]) -> None:
+        first = asked_for(calls)[0]
+        if left.get(first):
+            left[first] -= 1
+            raise SpanRefused("too much")
+
+    made.before = before
+    assert await numbers(stream(made, width=Width(1, 1), wait=waits, in_flight=1)) == [[0], [1], [2], [3]]
+    assert waits.waited_s == [FIRST_WAIT_S * times for times in (1, 2, 4, 1, 2)]
+
+
+async def test_after_halves_no_more_are_under_way_than_before() -> None:
+    made, under_way, most = ScriptedChain(3, blocks=40), 0, 0
+
+    async def before(calls: Sequence[RpcCall]) -> None:
+        nonlocal under_way, most
+        first, last = asked_for(calls)
+        if last - first + 1 > 2:
+            raise SpanRefused("too wide")
+        under_way += 1
+        most = max(most, under_way)
+        await turns()
+        under_way -= 1
+
+    made.before = before
+    assert sum(map(len, await numbers(stream(made, width=Width(16), in_flight=2)))) == 40
+    assert most == 2
+
+
+@pytest.mark.parametrize(("answer_s", "then"), [(0.0, 16), (9.0, 4)])
+async def test_how_long_an_answer_took_is_told_to_the_width(answer_s: float, then: int) -> None:
+    made, width, now_s = ScriptedChain(3, blocks=8), Width(8), 0.0
+
+    async def before(_: Sequence[RpcCall]) -> None:
+        nonlocal now_s
+        now_s += answer_s
+
+    made.before = before
+    await numbers(stream(made, width=width, clock=lambda: now_s))
+    assert width.blocks == then
+
+
+async def test_how_many_logs_there_were_is_told_to_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roundtrip.chain.width.MOST_LOGS", 10)
+    made, width = ScriptedChain(3, blocks=8), Width(8)
+    assert sum(map(len, made.logs)) > 10
+    await numbers(stream(made, width=width))
+    assert width.blocks == 4
+
+
 async def test_a_lie_is_asked_for_again_and_not_given_out() -> None:
     made = ScriptedChain(3, blocks=200)
     lies = 3
