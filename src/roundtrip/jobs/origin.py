@@ -10,7 +10,7 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import BlockRef, parse_address
 from roundtrip.services.context import Context
 from roundtrip.store import origins
-from roundtrip.store.followed import followed
+from roundtrip.store.chain import cursor
 from roundtrip.store.jobs import Job
 from roundtrip.store.origins import OlderOrigin, Origin
 
@@ -22,7 +22,7 @@ async def origin(ctx: Context, job: Job) -> Effect:
     it could not be found out, and NodeFault."""
     wallet = parse_address(job.key)
     async with ctx.pool.acquire() as connection:
-        known = await followed(connection)
+        known = await cursor(connection)
     if known is None:
         raise NotYet("the index has not begun")
     if known.start_number == 0:
