@@ -46,10 +46,12 @@ class Writer:
         self._ids = chain.Ids()
         self._positions: dict[Held, Position] = {}
         self._wishes = Wishes()
+        self._at: str | None = None
         self._changes = 0
 
     def forget(self) -> None:
         """Everything that is remembered."""
+        self._at = None
         self._known = None
         self._wishes = Wishes()
         self._ids.clear()
@@ -66,7 +68,8 @@ class Writer:
                 changes = await chain.advance(connection, parent_hash, last)
                 if changes is None:
                     raise CursorMoved
-                if changes != self._changes:
+                # Somebody else wrote in between, or changed what was folded before.
+                if changes != self._changes or parent_hash != self._at:
                     self.forget()
                     self._changes = changes
                 known = await self._knows(connection)
@@ -80,6 +83,7 @@ class Writer:
         except BaseException:
             self.forget()
             raise
+        self._at = last.hash
         self._trim(known)
         return batch.rows()
 
