@@ -225,7 +225,7 @@ async def test_a_quote_whose_launch_is_gone_is_no_money_any_more(
     other = blocks.fork(100, "other")
     other.block(sent(v4_swap(at, -7, 5)))
     await appended(index, writer, other.blocks[1:])
-    assert (await tables(index))["trade"] == []
+    assert (await tables(index))["trade"] == ()
 
 
 async def test_a_fork_may_go_back_to_before_the_first_block(index: asyncpg.Connection) -> None:

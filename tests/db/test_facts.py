@@ -154,7 +154,7 @@ async def test_a_trade_reads_back(
 async def test_liquidity_reads_back(
     connection: asyncpg.Connection, ids: Ids, amounts: tuple[int | None, int | None]
 ) -> None:
-    change = LiquidityChange(SPOT, PLACE, WALLET, OTHER, -(2**23), 2**23 - 1, -(2**255), *amounts)
+    change = LiquidityChange(SPOT, PLACE, TOKEN, WALLET, OTHER, -(2**23), 2**23 - 1, -(2**255), *amounts)
     await facts.put_liquidity(connection, [change], ids)
     row = await only(connection, "liquidity")
     assert (row["liquidity_delta"], row["tick_lower"], row["tick_upper"]) == (-(2**255), -(2**23), 2**23 - 1)

@@ -10,13 +10,8 @@ from roundtrip.domain.types import BlockRef
 from roundtrip.store import chain
 from roundtrip.store.migrate import migrate
 from roundtrip.sync.apply import Writer
+from sim.digest import digest
 from unit.venues.logs import NETWORK
-
-TABLES = (
-    "cursor", "block", "pool", "launch", "launch_quote", "launch_step", "trade", "liquidity", "transfer",
-    "price", "origin", "position", "closing",
-)  # fmt: skip
-_NO_FACTS = {"cursor": {"only_one", "changes"}, "pool": {"id"}}
 
 
 @asynccontextmanager
@@ -61,28 +56,9 @@ async def appended(
         first, turn = first + len(some), turn + 1
 
 
-async def tables(connection: asyncpg.Connection) -> dict[str, list[str]]:
-    """Every table's rows as text, sorted, with addresses and places for their numbers."""
-    addresses = dict(await connection.fetch("SELECT id, '0x' || encode(address, 'hex') FROM facts.address"))
-    places = dict(await connection.fetch("SELECT id, '0x' || encode(at, 'hex') FROM facts.pool"))
-    found = {}
-    for name in TABLES:
-        rows = await connection.fetch(f"SELECT * FROM facts.{name}")  # noqa: S608
-        found[name] = sorted(_line(row, addresses, places, _NO_FACTS.get(name, set())) for row in rows)
-    return found
-
-
-def _line(
-    row: asyncpg.Record, addresses: dict[int, str], places: dict[int, str], left_out: set[str]
-) -> str:
-    words = []
-    for name, value in row.items():
-        if name in left_out:
-            continue
-        if name.endswith("_id") and value is not None:
-            value = (places if name == "pool_id" else addresses).get(value, f"no such id: {value}")
-        words.append(f"{name}={'0x' + value.hex() if isinstance(value, bytes) else value}")
-    return " ".join(words)
+async def tables(connection: asyncpg.Connection) -> dict[str, tuple[str, ...]]:
+    """What the digest is made of: every table's rows as text, with addresses and places for their numbers."""
+    return {name: table.lines for name, table in (await digest(connection)).tables.items()}
 
 
 async def all_rows(connection: asyncpg.Connection, table: str, order: str) -> list[dict[str, object]]:
