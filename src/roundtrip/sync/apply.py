@@ -21,7 +21,7 @@ from roundtrip.store.positions import (
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
-from .known import Known
+from .known import Known, money
 from .ledger import Batch, Ledger, Wanted, told_by, wanted
 from .wishes import Wishes
 
@@ -112,8 +112,10 @@ class Writer:
         if want.pools:
             found = await chain.pools_at(connection, want.pools, self._ids)
             known.pools.update((at, found.get(at)) for at in want.pools)
-        if want.quotes:
-            known.pools.update(await chain.unpaid_pools_of(connection, want.quotes, self._ids))
+        # Looked for among all pools, so only what may become money with this batch.
+        quotes = want.quotes - money(self._contracts)
+        if quotes:
+            known.pools.update(await chain.unpaid_pools_of(connection, quotes, self._ids))
         if want.tokens:
             launched = await chain.launched_among(connection, want.tokens)
             known.launched.update((token, token in launched) for token in want.tokens)

@@ -35,7 +35,7 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-from .known import Known, sides
+from .known import Known, money, sides
 from .prices import Prices
 
 
@@ -129,7 +129,7 @@ class Ledger:
     ) -> None:
         self._known = known
         self._contracts = contracts
-        self._money = (ZERO_ADDRESS, contracts.weth, contracts.usdg)
+        self._money = money(contracts)
         self._nobody = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS, None}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
