@@ -220,12 +220,15 @@ async def launch_quotes(connection: asyncpg.Connection) -> set[Address]:
 
 async def newest_prices(connection: asyncpg.Connection) -> dict[Address, Price]:
     """The newest price of every quote that has one."""
+    # From quote to quote along the key: there is a row for nearly every block, and they are many.
     rows = await connection.fetch(
-        "SELECT DISTINCT ON (price.quote_id) quote.address, price.block_number, price.at_s, pool.at,"
-        " price.usdg_raw, price.depth_raw FROM facts.price AS price"
-        " JOIN facts.address AS quote ON quote.id = price.quote_id"
-        " JOIN facts.pool AS pool ON pool.id = price.pool_id"
-        " ORDER BY price.quote_id, price.block_number DESC"
+        "WITH RECURSIVE newest AS ("
+        "(SELECT * FROM facts.price ORDER BY quote_id DESC, block_number DESC LIMIT 1)"
+        " UNION ALL SELECT lower.* FROM newest, LATERAL (SELECT * FROM facts.price"
+        " WHERE price.quote_id < newest.quote_id ORDER BY quote_id DESC, block_number DESC LIMIT 1) AS lower"
+        ") SELECT quote.address, newest.block_number, newest.at_s, pool.at, newest.usdg_raw, newest.depth_raw"
+        " FROM newest JOIN facts.address AS quote ON quote.id = newest.quote_id"
+        " JOIN facts.pool AS pool ON pool.id = newest.pool_id"
     )
     found = {}
     for row in rows:

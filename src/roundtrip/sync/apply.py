@@ -21,7 +21,7 @@ from roundtrip.store.positions import (
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
-from .known import Known
+from .known import Known, money
 from .ledger import Batch, Ledger, Wanted, told_by, wanted
 from .wishes import Wishes
 
@@ -46,10 +46,12 @@ class Writer:
         self._ids = chain.Ids()
         self._positions: dict[Held, Position] = {}
         self._wishes = Wishes()
+        self._at: str | None = None
         self._changes = 0
 
     def forget(self) -> None:
         """Everything that is remembered."""
+        self._at = None
         self._known = None
         self._wishes = Wishes()
         self._ids.clear()
@@ -66,7 +68,8 @@ class Writer:
                 changes = await chain.advance(connection, parent_hash, last)
                 if changes is None:
                     raise CursorMoved
-                if changes != self._changes:
+                # Somebody else wrote in between, or changed what was folded before.
+                if changes != self._changes or parent_hash != self._at:
                     self.forget()
                     self._changes = changes
                 known = await self._knows(connection)
@@ -80,6 +83,7 @@ class Writer:
         except BaseException:
             self.forget()
             raise
+        self._at = last.hash
         self._trim(known)
         return batch.rows()
 
@@ -108,8 +112,10 @@ class Writer:
         if want.pools:
             found = await chain.pools_at(connection, want.pools, self._ids)
             known.pools.update((at, found.get(at)) for at in want.pools)
-        if want.quotes:
-            known.pools.update(await chain.unpaid_pools_of(connection, want.quotes, self._ids))
+        # Looked for among all pools, so only what may become money with this batch.
+        quotes = want.quotes - money(self._contracts)
+        if quotes:
+            known.pools.update(await chain.unpaid_pools_of(connection, quotes, self._ids))
         if want.tokens:
             launched = await chain.launched_among(connection, want.tokens)
             known.launched.update((token, token in launched) for token in want.tokens)

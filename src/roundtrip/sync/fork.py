@@ -55,7 +55,8 @@ async def parting(node: Asks, kept: Sequence[BlockRef], first: int) -> Parting:
 async def _last_of_both(node: Asks, kept: Sequence[BlockRef]) -> BlockRef | None:
     for end in range(len(kept), 0, -_AT_ONCE):
         some = kept[max(0, end - _AT_ONCE) : end]
-        found = await read_refs(node, [block.number for block in some])
+        # Who has none of them is no fault: his chain may be that much shorter. A first block everybody has.
+        _, *found = await read_refs(node, [0, *(block.number for block in some)])
         for block, ref in zip(reversed(some), reversed(found), strict=True):
             if ref is not None and ref[0].hash == block.hash:
                 return block

@@ -33,6 +33,11 @@ class Known:
                 memory.clear()
 
 
+def money(contracts: Contracts) -> frozenset[Address]:
+    """What is money on any network, before any launch."""
+    return frozenset({ZERO_ADDRESS, contracts.weth, contracts.usdg})
+
+
 def sides(
     low: Address, high: Address, quotes: set[Address], contracts: Contracts
 ) -> tuple[Address, Address, bool]:

@@ -1,5 +1,6 @@
 """Blocks folded into facts: what the logs mean, given what was before. Pure but for what is ``Known``."""
 
+from bisect import bisect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-from .known import Known, sides
+from .known import Known, money, sides
 from .prices import Prices
 
 
@@ -128,13 +129,15 @@ class Ledger:
     ) -> None:
         self._known = known
         self._contracts = contracts
-        self._money = (ZERO_ADDRESS, contracts.weth, contracts.usdg)
-        self._machinery = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS}
+        self._money = money(contracts)
+        self._nobody = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS, None}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
         self._prices = Prices(known, contracts, self._batch.prices)
         self._block = BlockTold(BlockRef(0, "", 0), (), [])
         self._last: dict[tuple[int, str], int] = {}
+        self._operations: list[tuple[int, int, Address]] | None = None
+        self._launching: set[Address] = set()
         self._fold: dict[type, Callable[[Told, Spot], None]] = {
             PoolOpened: self._pool_opened,
             Priced: self._priced,
@@ -152,6 +155,8 @@ class Ledger:
         for block in blocks:
             self._block = block
             self._last.clear()
+            self._operations = None
+            self._launching = {one.event.token for one in block.told if isinstance(one.event, Launched)}
             self._batch.blocks.append(block.ref)
             self._meet_wallets()
             for told in block.told:
@@ -170,7 +175,7 @@ class Ledger:
             if tx.value != "0x0" and tx.to is not None:
                 wallet = Address(tx.to)
                 self._meet(wallet)
-                if tx.sends_eth() and wallet not in self._known.funded:
+                if tx.sends_eth() and wallet != tx.sender and wallet not in self._known.funded:
                     self._known.funded.add(wallet)
                     self._batch.funded.append(Funded(wallet, Address(tx.sender), number, at_s))
             self._meet(Address(tx.sender))
@@ -243,7 +248,8 @@ class Ledger:
     def _transferred(self, told: Told, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Transferred)
-        if not self._known.launched.get(event.token):
+        # A token moves before its launch is told: what it minted.
+        if not (self._known.launched.get(event.token) or event.token in self._launching):
             return
         self._meet(event.recipient)
         if spot.at_s >= self._transfers_from_s:
@@ -274,6 +280,8 @@ class Ledger:
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
         self._prices.swapped(event, pool, self._block.ref)
+        # A fee that follows is of this swap, also where it is no trade.
+        self._last.pop((told.tx_index, event.at), None)
         if event.sender == self._contracts.launchpad_hook:
             # It sells what it took: nobody's trade.
             return
@@ -326,7 +334,9 @@ class Ledger:
         event = told.event
         assert isinstance(event, LiquidityMoved)
         pool = self._known.pools.get(event.at)
-        if pool is None or pool.in_money_from is None or event.liquidity_delta == 0:
+        if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
+            return
+        if event.liquidity_delta == 0:
             return
         token_raw, quote_raw = event.amount0, event.amount1
         if pool.token > pool.quote:
@@ -345,22 +355,27 @@ class Ledger:
         return Address(self._block.transactions[told.tx_index].sender)
 
     def _trader(self, told: Told, wallet: Address | None, recipient: Address | None) -> Address:
-        """Who sent the transaction; whom the trade paid where the launch router or an entry point stands
-        between, and of an entry point whose operation it was where the trade does not tell."""
+        """Who sent the transaction; whom the trade paid where the launch router stands between, and whose
+        operation it was where an entry point does. Whom an operation pays is no sign of who trades: anybody
+        may have a famous wallet paid."""
         tx = self._block.transactions[told.tx_index]
         router = self._contracts.launchpad_router
         if tx.to in ENTRY_POINTS:
-            if recipient is not None and recipient not in self._machinery:
-                return recipient
             return self._account(told) or Address(tx.sender)
-        if (wallet == router or tx.to == router) and recipient is not None and router is not None:
+        if router is not None and router in (wallet, tx.to) and recipient not in self._nobody:
+            assert recipient is not None
             return recipient
         return Address(tx.sender)
 
     def _account(self, told: Told) -> Address | None:
         """The operation that the log belongs to: the first one that ended after it."""
-        for other in self._block.told:
-            later = other.tx_index == told.tx_index and other.log_index > told.log_index
-            if later and isinstance(other.event, Operated):
-                return other.event.account
-        return None
+        if self._operations is None:
+            self._operations = [
+                (other.tx_index, other.log_index, other.event.account)
+                for other in self._block.told
+                if isinstance(other.event, Operated)
+            ]
+        place = bisect(self._operations, (told.tx_index, told.log_index, ZERO_ADDRESS))
+        if place == len(self._operations) or self._operations[place][0] != told.tx_index:
+            return None
+        return self._operations[place][2]

@@ -11,12 +11,17 @@ MOST_MICRO_USD = 2**63 - 1
 """Nine trillion dollars, as far as a bigint goes: no trade is worth more."""
 
 
+HALVED_S = 60
+"""How deep a pool was counts half as much when so long ago."""
+
+
 class Prices:
     """Keeps ``known.prices`` and writes each change into ``changed``.
 
     A v3 pool with usdg tells: of weth, which stands for eth, and of what launches were made against. Of
-    several the one that was deepest where it stood when it last told. Somebody with much money could put it
-    into a pool of his own and tell what he likes: what things were worth informs, and decides nothing.
+    several the one that was deepest where it stood when it last told; the longer ago, the less that counts,
+    as money may be lent for one transaction only. Somebody with much money could put it into a pool of his
+    own and tell what he likes: what things were worth informs, and decides nothing.
     """
 
     def __init__(self, known: Known, contracts: Contracts, changed: dict[tuple[Address, int], Price]) -> None:
@@ -56,7 +61,7 @@ class Prices:
             return
         depth_raw = usdg_in_range(event.sqrt_price_x96, event.liquidity, pool.token > pool.quote)
         before = self._known.prices.get(pool.token)
-        if before is None or before.at == pool.at or depth_raw > before.depth_raw:
+        if before is None or before.at == pool.at or depth_raw > _depth_now(before, at):
             self._put(pool, event.sqrt_price_x96, depth_raw, at)
 
     def _of(self, quote: Address) -> Price | None:
@@ -74,3 +79,8 @@ class Prices:
     def _note(self, price: Price) -> None:
         self._known.prices[price.quote] = price
         self._changed[price.quote, price.block_number] = price
+
+
+def _depth_now(price: Price, at: BlockRef) -> int:
+    """What is left of a pool's claim to be the deepest."""
+    return price.depth_raw >> max(0, at.timestamp_s - price.at_s) // HALVED_S

@@ -1,0 +1,239 @@
+"""Every row that is written reads back as it was, at the ends of what fits, in a real database."""
+
+from decimal import Decimal
+from typing import Any
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.events import (
+    Funded,
+    Launch,
+    Launched,
+    LaunchMoved,
+    LaunchStep,
+    LiquidityChange,
+    Met,
+    Pool,
+    Price,
+    Spot,
+    Trade,
+    Transfer,
+    Transferred,
+)
+from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, TxHash
+from roundtrip.store import chain, facts, partitions
+from roundtrip.store.chain import BLOCKS_KEPT, CHECKPOINT_BLOCKS, Ids
+from roundtrip.store.words import as_bytes
+from support.tables import all_rows
+from unit.venues.logs import NETWORK
+from unit.venues.network import address
+
+MOST = 2**256 - 1
+AT_S = 1_760_000_000
+# Bytes that COPY's text form would take for its own: newline, tab, backslash.
+TOKEN, WALLET, OTHER = Address("0x" + "5c" * 20), Address("0x" + "0a" * 20), Address("0x" + "09" * 20)
+HASH = TxHash("0x" + "5c0a0d09005c4e00" * 4)
+PLACE = "0x" + "5c2e" * 16
+SPOT = Spot(2**31 - 1, 2**31 - 1, AT_S, HASH)
+POOL = Pool(PLACE, "amm_v4", TOKEN, ZERO_ADDRESS, 5, 2**24 - 1, -(2**23), OTHER, SPOT)
+
+
+@pytest.fixture
+async def ids(connection: asyncpg.Connection) -> Ids:
+    """Everybody is known, and the pool; the day is there."""
+    found = Ids()
+    everybody = (TOKEN, WALLET, OTHER, ZERO_ADDRESS, NETWORK.weth, NETWORK.usdg)
+    await facts.intern(connection, everybody, found)
+    await facts.put_pools(connection, [POOL], found)
+    for table in partitions.DAILY:
+        await partitions.ensure(connection, table, AT_S, AT_S)
+    return found
+
+
+async def only(connection: asyncpg.Connection, table: str) -> dict[str, Any]:
+    (row,) = await all_rows(connection, table, "1")
+    return row
+
+
+async def test_an_address_has_one_number(connection: asyncpg.Connection) -> None:
+    one, other = Ids(), Ids()
+    await facts.intern(connection, [TOKEN, WALLET, TOKEN], one)
+    await facts.intern(connection, [WALLET, OTHER, TOKEN], other)
+    assert {**other.addresses, **one.addresses} == other.addresses
+    assert len(set(other.addresses.values())) == 3
+    rows = await connection.fetch("SELECT id, address FROM facts.address WHERE id = ANY($1)", list(
+        other.addresses.values()
+    ))  # fmt: skip
+    assert {row["id"]: row["address"] for row in rows} == {
+        number: as_bytes(text) for text, number in other.addresses.items()
+    }
+    await facts.intern(connection, [], Ids())
+
+
+async def test_a_pool_reads_back(connection: asyncpg.Connection, ids: Ids) -> None:
+    again = Ids()
+    assert await chain.pools_at(connection, [PLACE, "0x" + "77" * 20], again) == {
+        PLACE: POOL._replace(spot=SPOT._replace(tx_hash=TxHash("")))
+    }
+    assert again.pools == ids.pools
+
+
+async def test_pools_of_no_money_are_found_by_either_side_and_turned(
+    connection: asyncpg.Connection, ids: Ids
+) -> None:
+    unpaid = POOL._replace(at="0x" + "0d" * 20, token=TOKEN, quote=OTHER, in_money_from=None, hook=None)
+    await facts.put_pools(connection, [unpaid], ids)
+    for side in (TOKEN, OTHER):
+        assert list(await chain.unpaid_pools_of(connection, [side], Ids())) == [unpaid.at]
+    turned = unpaid._replace(token=OTHER, quote=TOKEN, in_money_from=7)
+    await facts.turn_pools(connection, [(TOKEN, 7)], [turned], ids)
+    assert await chain.launch_quotes(connection) == {TOKEN}
+    (found,) = (await chain.pools_at(connection, [unpaid.at], Ids())).values()
+    assert (found.token, found.quote, found.in_money_from) == (OTHER, TOKEN, 7)
+    assert await chain.unpaid_pools_of(connection, [TOKEN, OTHER], Ids()) == {}
+    assert [pool.at for pool in await chain.pools_of(connection, OTHER, 5)] == [unpaid.at]
+
+
+@pytest.mark.parametrize("threshold", [None, 0, MOST])
+async def test_a_launch_and_its_steps_read_back(
+    connection: asyncpg.Connection, ids: Ids, threshold: int | None
+) -> None:
+    launched = Launched(TOKEN, WALLET, OTHER, PLACE[:42], 2, threshold)
+    steps = [
+        LaunchStep(SPOT, LaunchMoved(TOKEN, "swept", MOST, 0)),
+        LaunchStep(SPOT._replace(log_index=0), LaunchMoved(TOKEN, "rescued", None, None)),
+    ]
+    await facts.put_launches(connection, [Launch(SPOT, launched, OTHER)], steps, ids)
+    row = await only(connection, "launch")
+    assert row == {
+        "token_id": ids.addresses[TOKEN], "generation": 2, "deployer_id": ids.addresses[WALLET],
+        "sender_id": ids.addresses[OTHER], "quote_id": ids.addresses[OTHER], "at": as_bytes(PLACE[:42]),
+        "threshold_raw": None if threshold is None else Decimal(threshold), "block_number": 2**31 - 1,
+        "log_index": 2**31 - 1, "at_s": AT_S, "tx_hash": as_bytes(HASH),
+    }  # fmt: skip
+    rescued, swept = await all_rows(connection, "launch_step", "log_index")
+    assert (rescued["step"], rescued["quote_raw"], rescued["token_raw"]) == ("rescued", None, None)
+    assert (swept["step"], swept["quote_raw"], swept["token_raw"]) == ("swept", Decimal(MOST), Decimal(0))
+    assert (swept["tx_hash"], swept["token_id"]) == (as_bytes(HASH), ids.addresses[TOKEN])
+    assert await chain.launched_among(connection, [TOKEN, OTHER]) == {TOKEN}
+
+
+@pytest.mark.parametrize(
+    ("quote", "eth_wei", "micro_usd", "stored_wei"),
+    [
+        # Of eth and weth the amount is the value: it is not stored twice.
+        (ZERO_ADDRESS, MOST, 2**63 - 1, None),
+        (NETWORK.weth, MOST, None, None),
+        (NETWORK.usdg, MOST, 0, Decimal(MOST)),
+        (NETWORK.usdg, None, None, None),
+        (OTHER, 0, 7, Decimal(0)),
+    ],
+)
+@pytest.mark.parametrize("buys", [True, False])
+async def test_a_trade_reads_back(
+    connection: asyncpg.Connection,
+    ids: Ids,
+    quote: Address,
+    eth_wei: int | None,
+    micro_usd: int | None,
+    stored_wei: Decimal | None,
+    buys: bool,
+) -> None:
+    trade = Trade(SPOT, PLACE, TOKEN, quote, WALLET, buys, MOST, MOST, eth_wei, micro_usd)
+    await facts.put_trades(connection, [trade], NETWORK, ids)
+    assert await only(connection, "trade") == {
+        "micro_usd": micro_usd, "at_s": AT_S, "block_number": 2**31 - 1, "log_index": 2**31 - 1,
+        "pool_id": ids.pools[PLACE], "trader_id": ids.addresses[WALLET], "buys": buys,
+        "token_raw": Decimal(MOST), "quote_raw": Decimal(MOST), "eth_wei": stored_wei,
+        "tx_hash": as_bytes(HASH),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("amounts", [(None, None), (MOST, -MOST), (0, None)])
+async def test_liquidity_reads_back(
+    connection: asyncpg.Connection, ids: Ids, amounts: tuple[int | None, int | None]
+) -> None:
+    change = LiquidityChange(SPOT, PLACE, TOKEN, WALLET, OTHER, -(2**23), 2**23 - 1, -(2**255), *amounts)
+    await facts.put_liquidity(connection, [change], ids)
+    row = await only(connection, "liquidity")
+    assert (row["liquidity_delta"], row["tick_lower"], row["tick_upper"]) == (-(2**255), -(2**23), 2**23 - 1)
+    assert (row["token_raw"], row["quote_raw"]) == amounts
+    assert (row["owner_id"], row["sender_id"]) == (ids.addresses[WALLET], ids.addresses[OTHER])
+    assert (row["pool_id"], row["tx_hash"]) == (ids.pools[PLACE], as_bytes(HASH))
+
+
+async def test_a_transfer_reads_back(connection: asyncpg.Connection, ids: Ids) -> None:
+    await facts.put_transfers(connection, [Transfer(SPOT, Transferred(TOKEN, WALLET, OTHER, MOST))], ids)
+    row = await only(connection, "transfer")
+    assert (row["token_id"], row["from_id"], row["to_id"]) == tuple(
+        ids.addresses[one] for one in (TOKEN, WALLET, OTHER)
+    )
+    assert (row["amount_raw"], row["tx_hash"]) == (MOST, as_bytes(HASH))
+
+
+async def test_prices_read_back_the_newest_of_each_quote(connection: asyncpg.Connection, ids: Ids) -> None:
+    assert await chain.newest_prices(connection) == {}
+    old = [Price(WALLET, number, AT_S, PLACE, number, MOST) for number in (3, 9, 5)]
+    newest = Price(TOKEN, 4, AT_S, PLACE, MOST, 0)
+    await facts.put_prices(connection, [*old, newest], ids)
+    assert await chain.newest_prices(connection) == {WALLET: old[1], TOKEN: newest}
+
+
+async def test_origins_stay_as_they_were_first_told(connection: asyncpg.Connection, ids: Ids) -> None:
+    await facts.put_origins(connection, [Met(WALLET, 5, AT_S)], [], ids)
+    await facts.put_origins(connection, [Met(WALLET, 6, AT_S + 1)], [Funded(WALLET, OTHER, 7, AT_S)], ids)
+    await facts.put_origins(connection, [], [Funded(WALLET, TOKEN, 8, AT_S), Funded(OTHER, TOKEN, 8, 8)], ids)
+    assert await only(connection, "origin") == {
+        "wallet_id": ids.addresses[WALLET], "first_number": 5, "first_s": AT_S,
+        "funder_id": ids.addresses[OTHER], "funded_number": 7, "funded_s": AT_S,
+    }  # fmt: skip
+
+
+# --- the cursor and the blocks ---------------------------------------------------------------------
+
+
+def ref(number: int) -> BlockRef:
+    return BlockRef(number, f"0x{number + 1:064x}", AT_S + number)
+
+
+async def test_the_cursor_moves_only_from_where_it_stands(connection: asyncpg.Connection) -> None:
+    assert await chain.cursor(connection) is None
+    assert await chain.advance(connection, ref(9).hash, ref(10)) is None
+    await chain.begin(connection, 10, ref(9))
+    await chain.begin(connection, 77, ref(76))
+    assert await chain.cursor(connection) == chain.Cursor(10, ref(9))
+    assert await chain.advance(connection, ref(8).hash, ref(10)) is None
+    assert await chain.advance(connection, ref(9).hash, ref(12)) == 0
+    assert await chain.advance(connection, ref(9).hash, ref(10)) is None
+    assert await chain.cursor(connection) == chain.Cursor(10, ref(12))
+
+
+async def test_whoever_changes_what_was_folded_is_counted(connection: asyncpg.Connection) -> None:
+    assert await chain.hold(connection) is None
+    await chain.begin(connection, 0, ref(0))
+    assert await chain.hold(connection) == 0
+    assert await chain.advance(connection, ref(0).hash, ref(1)) == 1
+
+
+@pytest.mark.parametrize("width", [1, 7, 700, BLOCKS_KEPT, 3 * BLOCKS_KEPT])
+async def test_blocks_are_kept_for_a_window_and_every_so_many_for_ever(
+    connection: asyncpg.Connection, width: int
+) -> None:
+    # Narrow ones only round the window's edges: all of them would take a minute.
+    last = 3 * BLOCKS_KEPT if width > 7 else BLOCKS_KEPT + 20
+    first = 1 if width > 7 else BLOCKS_KEPT - 10
+    if first > 1:
+        await chain.keep_blocks(connection, [ref(n) for n in range(1, first)])
+    for start in range(first, last + 1, width):
+        await chain.keep_blocks(connection, [ref(n) for n in range(start, min(start + width, last + 1))])
+    window = range(last - BLOCKS_KEPT + 1, last + 1)
+    older = [n for n in range(1, window.start) if n % CHECKPOINT_BLOCKS == 0]
+    assert await chain.blocks_kept(connection) == [ref(n) for n in (*older, *window)]
+
+
+async def test_the_first_number_is_none_without_addresses(connection: asyncpg.Connection) -> None:
+    before = await chain.last_address(connection)
+    ids = Ids()
+    await facts.intern(connection, [address(0xFACE)], ids)
+    assert await chain.last_address(connection) == ids.addresses[address(0xFACE)] > before

@@ -1,0 +1,138 @@
+"""Whatever way leads to a chain's end, the index of it is the same: in any batches, over any fork, rebuilt."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.sync.apply import Writer
+from roundtrip.sync.rebuild import rebuild
+from support.tables import appended, begun, own_database, tables
+from support.told_blocks import Chain, MadeUp
+from unit.venues.logs import NETWORK
+
+SEEDS = st.integers(0, 2**20)
+SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=4)
+few = settings(
+    max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture(scope="session")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "index_properties") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+def made_up(seed: int, blocks: int) -> Chain:
+    chain = Chain()
+    MadeUp(seed).grow(chain, blocks)
+    return chain
+
+
+async def afresh(connection: asyncpg.Connection, chain: Chain) -> dict[str, Any]:
+    """The index of a chain that was read at once by somebody who knew nothing."""
+    writer = await begun(connection, chain.parent)
+    await appended(connection, writer, chain.blocks)
+    return await tables(connection)
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(2, 50), sizes=SIZES)
+async def test_batches_of_any_size_make_one_index(
+    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int]
+) -> None:
+    chain = made_up(seed, blocks)
+    expected = await afresh(index, chain)
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks, sizes)
+    assert await tables(index) == expected
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(2, 40), sizes=SIZES)
+async def test_whoever_forgets_everything_between_batches_makes_the_same(
+    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int]
+) -> None:
+    chain = made_up(seed, blocks)
+    expected = await afresh(index, chain)
+    writer = await begun(index, chain.parent)
+    first = 0
+    for size in sizes * blocks:
+        some = chain.blocks[first : first + size]
+        first += size
+        if some:
+            writer.forget()
+            await appended(index, writer, some)
+    assert await tables(index) == expected
+
+
+@few
+@given(
+    seed=SEEDS,
+    steps=st.lists(st.tuples(st.integers(1, 25), st.integers(0, 25)), min_size=1, max_size=3),
+    last=st.integers(1, 20),
+    sizes=SIZES,
+    keeps=st.booleans(),
+)
+async def test_forks_leave_nothing_behind(
+    index: asyncpg.Connection,
+    seed: int,
+    steps: list[tuple[int, int]],
+    last: int,
+    sizes: list[int],
+    keeps: bool,
+) -> None:
+    """So many blocks on, so many back, a few times over; then the rest. ``keeps``: by one writer, not by a
+    new one after each fork."""
+    makes, chain = MadeUp(seed), Chain()
+    writer = await begun(index, chain.parent)
+    for turn, (on, back) in enumerate(steps):
+        start = len(chain.blocks)
+        makes.grow(chain, on)
+        await appended(index, writer, chain.blocks[start:], sizes)
+        at = chain.blocks[-1].ref
+        number = max(chain.parent.number, at.number - back)
+        forked = chain.fork(number, f"fork {turn}")
+        to = forked.blocks[-1].ref if forked.blocks else chain.parent
+        if to != at:
+            await writer.rewind(index, at, to)
+        chain = forked
+        if not keeps:
+            writer = Writer(NETWORK)
+    start = len(chain.blocks)
+    makes.grow(chain, last)
+    await appended(index, writer, chain.blocks[start:], sizes)
+    told = await tables(index)
+    assert told == await afresh(index, chain)
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(2, 50), sizes=SIZES)
+async def test_positions_and_closings_are_what_a_rebuild_makes(
+    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int]
+) -> None:
+    chain = made_up(seed, blocks)
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks, sizes)
+    before = await tables(index)
+    assert [made async for made in rebuild(index, NETWORK)]
+    assert await tables(index) == before
+    # Whoever writes on learns of it.
+    MadeUp(seed + 1).grow(chain, 5)
+    await appended(index, writer, chain.blocks[blocks:])
+    assert await tables(index) == await afresh(index, chain)
+
+
+async def test_made_up_chains_have_something_of_everything(index: asyncpg.Connection) -> None:
+    """What the properties above are worth: a few chains fill every table, and trade in every way."""
+    filled: dict[str, int] = {}
+    for seed in range(6):
+        for table, rows in (await afresh(index, made_up(seed, 50))).items():
+            filled[table] = filled.get(table, 0) + len(rows)
+    assert [table for table, rows in filled.items() if rows < 6] == []

@@ -1,0 +1,67 @@
+"""All that the index says, as lines that two indexes of one chain have in common."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from roundtrip.chain.spans import BlockRead
+from roundtrip.domain.types import BlockRef
+from roundtrip.store import chain
+from roundtrip.store.migrate import migrate
+from roundtrip.sync.apply import Writer
+from sim.digest import digest
+from unit.venues.logs import NETWORK
+
+
+@asynccontextmanager
+async def own_database(server_url: str, name: str) -> AsyncIterator[str]:
+    """A migrated database of its own on the tests' server; its url."""
+    server = await asyncpg.connect(server_url)
+    await server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    await server.execute(f"CREATE DATABASE {name}")
+    url = server_url.replace("/roundtrip?", f"/{name}?", 1)
+    connection = await asyncpg.connect(url)
+    await migrate(connection)
+    await connection.close()
+    yield url
+    await server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await server.close()
+
+
+async def emptied(connection: asyncpg.Connection) -> None:
+    """Takes every row of every table of facts and jobs away."""
+    rows = await connection.fetch(
+        "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
+        " WHERE schemaname IN ('facts', 'jobs')"
+    )
+    await connection.execute(f"TRUNCATE {', '.join(row['name'] for row in rows)}")
+
+
+async def begun(connection: asyncpg.Connection, parent: BlockRef) -> Writer:
+    """A new index of what follows ``parent``."""
+    await emptied(connection)
+    await chain.begin(connection, parent.number + 1, parent)
+    return Writer(NETWORK)
+
+
+async def appended(
+    connection: asyncpg.Connection, writer: Writer, blocks: Sequence[BlockRead], at_once: Sequence[int] = ()
+) -> None:
+    """Appends blocks in batches of these sizes, taken in turn; none: all at once."""
+    sizes, first, turn = list(at_once) or [len(blocks)], 0, 0
+    while first < len(blocks):
+        some = blocks[first : first + sizes[turn % len(sizes)]]
+        await writer.append(connection, some, some[-1].ref.timestamp_s)
+        first, turn = first + len(some), turn + 1
+
+
+async def tables(connection: asyncpg.Connection) -> dict[str, tuple[str, ...]]:
+    """What the digest is made of: every table's rows as text, with addresses and places for their numbers."""
+    return {name: table.lines for name, table in (await digest(connection)).tables.items()}
+
+
+async def all_rows(connection: asyncpg.Connection, table: str, order: str) -> list[dict[str, object]]:
+    """Rows of a table of facts as they are."""
+    rows = await connection.fetch(f"SELECT * FROM facts.{table} ORDER BY {order}")  # noqa: S608
+    return [dict(row) for row in rows]

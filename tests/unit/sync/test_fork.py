@@ -1,0 +1,120 @@
+"""Where two chains part, by what a node says of its blocks: behind, shorter, forked, begun anew, or lying."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
+from roundtrip.chain.spans import NodeLied
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.types import BlockRef
+from roundtrip.sync.fork import Parting, parting
+from support.told_blocks import Chain
+
+
+class Headers:
+    """A node that knows the headers of a chain, from block 0 on."""
+
+    def __init__(self, *chains: Chain) -> None:
+        self._chains = chains
+        self.asked = 0
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]:
+        """As ``rpc.Node``: it raises when it knows none. Of several chains each answers a batch in turn."""
+        chain = self._chains[self.asked % len(self._chains)]
+        self.asked += 1
+        found = [self._header(chain, int(str(call.params[0]), 16)) for call in calls]
+        if all(one is NO_ANSWER for one in found):
+            raise NodeFault("it answered none of the calls")
+        return found
+
+    async def batches(
+        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
+    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+        """Nobody asks so here."""
+        raise NotImplementedError
+
+    def _header(self, chain: Chain, number: int) -> msgspec.Raw | RpcError:
+        if number >= len(chain.blocks):
+            return NO_ANSWER
+        block = chain.blocks[number]
+        return msgspec.Raw(
+            msgspec.json.encode(
+                {
+                    "number": hex(number), "hash": block.ref.hash, "parentHash": block.parent_hash,
+                    "timestamp": hex(block.ref.timestamp_s),
+                }
+            )
+        )  # fmt: skip
+
+
+def chain(blocks: int) -> Chain:
+    """From block 0 on."""
+    found = Chain(parent=BlockRef(-1, "0x" + "0" * 64, 0))
+    for _ in range(blocks):
+        found.block()
+    return found
+
+
+def forked(at: Chain, number: int, blocks: int) -> Chain:
+    """``number``: the last block that both have."""
+    found = at.fork(number, "other")
+    for _ in range(blocks):
+        found.block()
+    return found
+
+
+def refs(of: Chain) -> list[BlockRef]:
+    return [block.ref for block in of.blocks]
+
+
+OURS = chain(400)
+
+
+@pytest.mark.parametrize("number", [0, 200, 398])
+@pytest.mark.parametrize("more", [1, 150, 500])
+async def test_a_fork_is_found_where_it_began(number: int, more: int) -> None:
+    node = Headers(forked(OURS, number, more))
+    assert await parting(node, refs(OURS), 0) == Parting(OURS.blocks[number].ref, replaced=True)
+
+
+@pytest.mark.parametrize("behind", [1, 127, 128, 129, 300])
+async def test_a_node_that_is_behind_has_replaced_nothing(behind: int) -> None:
+    """Or its chain became shorter: nobody can tell."""
+    node = Headers(forked(OURS, 399 - behind, 0))
+    assert await parting(node, refs(OURS), 0) == Parting(OURS.blocks[399 - behind].ref, replaced=False)
+
+
+async def test_a_node_that_is_ahead_is_of_the_same_chain() -> None:
+    found = await parting(Headers(forked(OURS, 399, 5)), refs(OURS), 0)
+    assert found.last == OURS.blocks[399].ref
+
+
+async def test_a_chain_begun_anew_has_no_block_in_common() -> None:
+    node = Headers(forked(chain(1), -1, 30))
+    assert await parting(node, refs(OURS), 0) == Parting(None, replaced=True)
+
+
+@pytest.mark.parametrize("kept", [1, 5])
+async def test_only_kept_blocks_count(kept: int) -> None:
+    """The node's chain left ours before the oldest of them."""
+    node = Headers(forked(OURS, 100, 400))
+    assert await parting(node, refs(OURS)[-kept:], 300) == Parting(None, replaced=True)
+
+
+async def test_without_a_block_there_is_nothing_in_common() -> None:
+    assert await parting(Headers(OURS), [], 7) == Parting(None, replaced=True)
+
+
+async def test_two_nodes_that_answer_in_turn_are_not_believed() -> None:
+    """One has our chain, the other a fork: whichever is asked first, the second look is another's."""
+    other = forked(OURS, 390, 30)
+    with pytest.raises(NodeLied):
+        await parting(Headers(other, OURS), refs(OURS), 0)

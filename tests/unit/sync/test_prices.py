@@ -1,0 +1,184 @@
+"""What trades were worth in their block, and who is believed about that."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.sync.ledger import Batch
+from roundtrip.sync.prices import MOST_MICRO_USD
+from roundtrip.venues.base import Log
+from support.told_blocks import (
+    Q96,
+    USDG,
+    WETH,
+    bought,
+    hook_fee,
+    launched,
+    sent,
+    v3_at,
+    v3_burnt,
+    v3_minted,
+    v3_opened,
+    v3_priced,
+    v3_swap,
+    v4_at,
+    v4_opened,
+    v4_swap,
+)
+from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, Story
+from unit.venues.logs import NETWORK
+from unit.venues.network import address
+
+ETH = 10**18
+DEEP, SHALLOW = v3_at(WETH, USDG, 500), v3_at(WETH, USDG, 3000)
+HOOK = NETWORK.launchpad_hook or ZERO_ADDRESS
+
+
+def at_usd(dollars: int) -> int:
+    """The square root of a price of so many dollars for 10^18 raw of currency 0, exact for squares that fit:
+    dollars 10^6 / 10^18."""
+    return next(root for root in [round((dollars * 10**-12) ** 0.5 * Q96)] if root)
+
+
+def swap(at: Address, dollars: int, liquidity: int = 10**18) -> Log:
+    return v3_swap(at, 5, -7, at_usd(dollars), liquidity)
+
+
+@dataclass
+class Worth:
+    """A story with places to buy HIGH for eth and usdg, LOW for weth, and a third for NVDA."""
+
+    story: Story
+
+    def of(self, quote: Address, quote_raw: int = 10**18) -> tuple[int | None, int | None]:
+        """What a buy for so much would be worth now."""
+        places = {ZERO_ADDRESS: CURVE, NVDA: address(0x75)}
+        if quote in places:
+            batch = self.story.block(sent(bought(places[quote], ALICE, ALICE, quote_raw, 5)))
+        elif quote == WETH:
+            batch = self.story.block(sent(v3_swap(v3_at(LOW, WETH), -5, quote_raw)))
+        else:
+            batch = self.story.block(sent(v3_swap(v3_at(HIGH, USDG), quote_raw, -5)))
+        (trade,) = batch.trades
+        return trade.eth_wei, trade.micro_usd
+
+    def block(self, *logs: Log, after_s: int = 1) -> Batch:
+        return self.story.block(sent(*logs), after_s=after_s)
+
+    def eth_usd(self) -> float | None:
+        """What an eth is worth now, in dollars."""
+        _, micro_usd = self.of(ZERO_ADDRESS)
+        return None if micro_usd is None else round(micro_usd / 10**6, 3)
+
+
+@pytest.fixture
+def worth() -> Worth:
+    story = Story()
+    story.block(
+        sent(launched(HIGH, CURVE, DEV), launched(address(0x74), address(0x75), DEV, NVDA)),
+        sent(v3_opened(HIGH, USDG), v3_opened(LOW, WETH), v4_opened(WETH, USDG), v4_opened(HIGH, NVDA, HOOK)),
+        sent(v3_opened(WETH, USDG, 500), v3_opened(WETH, USDG, 3000), v3_opened(NVDA, USDG)),
+    )
+    return Worth(story)
+
+
+def test_without_a_price_only_what_needs_none_is_told(worth: Worth) -> None:
+    assert worth.of(ZERO_ADDRESS) == (ETH, None)
+    assert worth.of(WETH) == (ETH, None)
+    assert worth.of(USDG, 2_000_000) == (None, 2_000_000)
+    assert worth.of(NVDA) == (None, None)
+
+
+def test_with_prices_everything_is_told_in_eth_and_in_dollars(worth: Worth) -> None:
+    worth.block(swap(DEEP, 2500), swap(v3_at(NVDA, USDG), 100))
+    eth_wei, micro_usd = worth.of(ZERO_ADDRESS)
+    assert eth_wei == ETH
+    assert micro_usd == pytest.approx(2500 * 10**6)
+    assert worth.of(WETH) == (ETH, micro_usd)
+    eth_wei, micro_usd = worth.of(USDG, 2_500_000_000)
+    assert eth_wei == pytest.approx(ETH)
+    assert micro_usd == 2_500_000_000
+    eth_wei, micro_usd = worth.of(NVDA)
+    assert eth_wei == pytest.approx(ETH / 25)
+    assert micro_usd == pytest.approx(100 * 10**6)
+
+
+def test_a_fee_changes_what_a_trade_is_worth(worth: Worth) -> None:
+    worth.block(swap(DEEP, 2500), swap(v3_at(NVDA, USDG), 100))
+    at = v4_at(HIGH, NVDA, HOOK)
+    (trade,) = worth.block(v4_swap(at, -9 * ETH, 5), hook_fee(at, NVDA, ETH)).trades
+    assert trade.quote_raw == 10 * ETH
+    assert trade.micro_usd == pytest.approx(1000 * 10**6)
+    assert trade.eth_wei == pytest.approx(4 * ETH // 10)
+
+
+def test_a_trade_is_worth_what_prices_were_when_it_was_made(worth: Worth) -> None:
+    buy = bought(CURVE, ALICE, ALICE, ETH, 5)
+    batch = worth.block(buy, swap(DEEP, 2500), buy, swap(DEEP, 2000), buy)
+    found = [trade.micro_usd for trade in batch.trades]
+    assert found == [None, pytest.approx(2500 * 10**6), pytest.approx(2000 * 10**6)]
+
+
+def test_a_block_tells_one_price_of_each_quote_the_last(worth: Worth) -> None:
+    batch = worth.block(swap(DEEP, 2500), swap(DEEP, 2000), swap(v3_at(NVDA, USDG), 100))
+    eth, nvda = batch.prices.values()
+    assert (eth.quote, eth.at, nvda.quote) == (WETH, DEEP, NVDA)
+    assert eth.usdg_raw == pytest.approx(2000 * 10**6)
+    assert worth.block().prices == {}
+
+
+def test_v4_pools_tell_no_price(worth: Worth) -> None:
+    worth.block(v4_swap(v4_at(WETH, USDG), 5, -7))
+    assert worth.eth_usd() is None
+
+
+def test_of_two_pools_the_deeper_one_tells(worth: Worth) -> None:
+    worth.block(swap(SHALLOW, 2000, 10**17))
+    assert worth.eth_usd() == 2000
+    worth.block(swap(DEEP, 2500))
+    assert worth.eth_usd() == 2500
+    worth.block(swap(SHALLOW, 2000, 10**17))
+    assert worth.eth_usd() == 2500
+    # It lost most of what was in it.
+    worth.block(swap(DEEP, 2400, 10**16))
+    worth.block(swap(SHALLOW, 2300, 10**17))
+    assert worth.eth_usd() == 2300
+
+
+def test_who_was_deep_for_a_moment_does_not_tell_for_ever(worth: Worth) -> None:
+    """Money that is lent for one transaction makes any pool the deepest there ever was. It never swaps again:
+    then what others tell has to count in the end."""
+    worth.block(swap(DEEP, 2500))
+    own = v3_at(WETH, USDG, 10_000)
+    worth.block(v3_opened(WETH, USDG, 10_000), v3_minted(own, DEV, 10**30, 1, 1), swap(own, 9, 10**30))
+    worth.block(v3_burnt(own, DEV, 10**30, 1, 1))
+    for _ in range(60):
+        worth.block(swap(DEEP, 2500), after_s=60)
+    assert worth.eth_usd() == 2500
+
+
+def test_money_makes_a_new_pools_price_one(worth: Worth) -> None:
+    worth.block(v3_priced(DEEP, at_usd(2500)))
+    assert worth.eth_usd() is None
+    worth.block(v3_minted(DEEP, DEV, 9, 10**15, 2_500_000))
+    assert worth.eth_usd() == 2500
+
+
+def test_a_pool_that_was_begun_first_keeps_no_other_from_telling(worth: Worth) -> None:
+    worth.block(v3_priced(SHALLOW, at_usd(3)))
+    worth.block(v3_priced(DEEP, at_usd(2500)), v3_minted(DEEP, DEV, 9, 10**15, 2_500_000))
+    worth.block(swap(DEEP, 2500))
+    assert worth.eth_usd() == 2500
+
+
+def test_no_trade_is_worth_more_than_is_stored(worth: Worth) -> None:
+    worth.block(swap(DEEP, 2500))
+    assert worth.of(ZERO_ADDRESS, 2**127) == (2**127, MOST_MICRO_USD)
+    assert worth.of(USDG, 2**127)[1] == MOST_MICRO_USD
+
+
+def test_a_price_of_nothing_is_none(worth: Worth) -> None:
+    worth.block(v3_swap(DEEP, 5, -7, 5000, 10**30))
+    assert worth.of(ZERO_ADDRESS) == (ETH, None)
+    assert worth.of(USDG, 7) == (None, 7)

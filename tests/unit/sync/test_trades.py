@@ -1,0 +1,237 @@
+"""What a swap, a curve's log and the hook's fee say of a trade; and whose it was."""
+
+import pytest
+
+from roundtrip.domain.events import Trade
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from support.told_blocks import (
+    ENTRY_POINT,
+    HOOK,
+    ROUTER,
+    USDG,
+    WETH,
+    Sent,
+    bought,
+    hook_fee,
+    launched,
+    moved,
+    operated,
+    sent,
+    sold,
+    v1_launched,
+    v3_at,
+    v3_opened,
+    v3_swap,
+    v4_at,
+    v4_opened,
+    v4_swap,
+)
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH, LOW, Story, traders
+from unit.venues.logs import NETWORK
+
+POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
+"""A launchpad's: eth is currency 0."""
+SMART, OTHER_SMART = Address("0x" + "5a" * 20), Address("0x" + "5b" * 20)
+
+
+def traded(*transactions: Sent, story: Story | None = None) -> list[Trade]:
+    """The trades of a block, once every place is there."""
+    story = story or Story()
+    openings = (
+        launched(HIGH, CURVE, DEV), v4_opened(HIGH, ZERO_ADDRESS, HOOK), v3_opened(HIGH, WETH),
+        v3_opened(LOW, WETH), v4_opened(LOW, WETH), v3_opened(WETH, USDG), v4_opened(ZERO_ADDRESS, USDG),
+        v4_opened(ZERO_ADDRESS, WETH),
+    )  # fmt: skip
+    story.block(sent(*openings))
+    return story.block(*transactions).trades
+
+
+def figures(trade: Trade) -> tuple[bool, int, int]:
+    return trade.buys, trade.token_raw, trade.quote_raw
+
+
+# --- signs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("token", "amounts", "figure"),
+    [
+        # A v3 pool's view: what is above zero was paid in. Weth is currency 0, or 1.
+        (HIGH, (7, -5), (True, 5, 7)),
+        (HIGH, (-7, 5), (False, 5, 7)),
+        (LOW, (-5, 7), (True, 5, 7)),
+        (LOW, (5, -7), (False, 5, 7)),
+    ],
+)
+def test_v3_buys_and_sells(token: Address, amounts: tuple[int, int], figure: tuple[bool, int, int]) -> None:
+    (trade,) = traded(sent(v3_swap(v3_at(token, WETH), *amounts)))
+    assert figures(trade) == figure
+    assert (trade.token, trade.quote, trade.at) == (token, WETH, v3_at(token, WETH))
+
+
+@pytest.mark.parametrize(
+    ("token", "amounts", "figure"),
+    [
+        # The swapper's view: what is above zero was paid out.
+        (HIGH, (-7, 5), (True, 5, 7)),
+        (HIGH, (7, -5), (False, 5, 7)),
+        (LOW, (5, -7), (True, 5, 7)),
+        (LOW, (-5, 7), (False, 5, 7)),
+    ],
+)
+def test_v4_buys_and_sells(token: Address, amounts: tuple[int, int], figure: tuple[bool, int, int]) -> None:
+    at = POOL if token == HIGH else v4_at(token, WETH)
+    (trade,) = traded(sent(v4_swap(at, *amounts)))
+    assert figures(trade) == figure
+
+
+def test_curve_buys_and_sells() -> None:
+    buy, sell = traded(sent(bought(CURVE, ALICE, ALICE, 7, 5)), sent(sold(CURVE, ALICE, ALICE, 6, 4)))
+    assert (figures(buy), figures(sell)) == ((True, 5, 7), (False, 4, 6))
+    assert (buy.token, buy.quote, buy.at) == (HIGH, ZERO_ADDRESS, CURVE)
+
+
+@pytest.mark.parametrize("amounts", [(0, 0), (7, 0), (-7, 0), (7, 5), (-7, -5)])
+def test_swaps_of_no_token_or_of_both_sides_one_way_are_no_trades(amounts: tuple[int, int]) -> None:
+    """Weth is currency 0."""
+    assert traded(sent(v3_swap(v3_at(HIGH, WETH), *amounts))) == []
+
+
+def test_money_for_money_is_no_trade() -> None:
+    swaps = (
+        v3_swap(v3_at(WETH, USDG), 5, -7), v4_swap(v4_at(ZERO_ADDRESS, USDG), 5, -7),
+        v4_swap(v4_at(ZERO_ADDRESS, WETH), 5, -5),
+    )  # fmt: skip
+    assert traded(sent(*swaps)) == []
+
+
+def test_a_token_trades_in_the_transaction_that_launches_it() -> None:
+    (trade,) = Story().block(
+        sent(launched(HIGH, CURVE, DEV), bought(CURVE, ROUTER, ALICE, 7, 5), to=ROUTER, sender=DEV)
+    ).trades
+    assert (trade.token, trade.trader, figures(trade)) == (HIGH, ALICE, (True, 5, 7))
+
+
+def test_a_first_generation_token_trades_in_its_pool_before_its_launch_is_told() -> None:
+    """The factory opens the pool, buys, and then tells."""
+    at = v3_at(LOW, WETH)
+    batch = Story().block(
+        sent(v3_opened(LOW, WETH), v3_swap(at, -5, 7), v1_launched(LOW, DEV, at), sender=DEV)
+    )
+    (pool,) = batch.pools
+    assert pool.kind == "amm_v3"
+    (launch,) = batch.launches
+    assert (launch.launched.generation, launch.launched.at, launch.launched.threshold_raw) == (1, at, None)
+    assert [figures(trade) for trade in batch.trades] == [(True, 5, 7)]
+
+
+# --- the hook --------------------------------------------------------------------------------------
+
+
+def test_what_the_hook_sells_is_nobodys_trade_and_others_in_the_transaction_are() -> None:
+    swap, own = v4_swap(POOL, -7, 5), v4_swap(POOL, 3, -2, HOOK)
+    found = traded(sent(own, swap, own))
+    assert [(trade.spot.log_index, figures(trade)) for trade in found] == [(1, (True, 5, 7))]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "currency", "figure"),
+    [
+        ((-700, 500), HIGH, (True, 490, 700)),  # bought for exactly so much: of the tokens
+        ((-700, 500), ZERO_ADDRESS, (True, 500, 710)),  # bought exactly so many: on top
+        ((700, -500), ZERO_ADDRESS, (False, 500, 690)),  # sold exactly so many: of what they brought
+        ((700, -500), HIGH, (False, 510, 700)),  # sold for exactly so much: on top
+        ((-700, 500), USDG, (True, 500, 700)),  # of neither side
+    ],
+)
+def test_the_hooks_fee_and_tax_belong_to_the_trade_before_it(
+    amounts: tuple[int, int], currency: Address, figure: tuple[bool, int, int]
+) -> None:
+    (trade,) = traded(sent(v4_swap(POOL, *amounts), hook_fee(POOL, currency, 7, 3)))
+    assert figures(trade) == figure
+    assert trade.eth_wei == trade.quote_raw
+
+
+def test_a_fee_is_of_the_last_swap_of_that_pool_in_that_transaction_and_of_one_only() -> None:
+    swap, fee = v4_swap(POOL, -700, 500), hook_fee(POOL, HIGH, 10)
+    other = v4_swap(v4_at(LOW, WETH), 300, -200)
+    found = traded(sent(swap), sent(swap, swap, other, fee, fee), sent(fee, swap))
+    assert [trade.token_raw for trade in found] == [500, 500, 490, 300, 500]
+
+
+def test_a_fee_after_a_swap_that_is_no_trade_changes_no_other() -> None:
+    swap, fee = v4_swap(POOL, -700, 500), hook_fee(POOL, HIGH, 10)
+    for nothing in (v4_swap(POOL, -1, 0), v4_swap(POOL, -30, 20, HOOK)):
+        (trade,) = traded(sent(swap, nothing, fee))
+        assert trade.token_raw == 500
+
+
+def test_a_fee_of_more_than_the_trade_leaves_nothing_and_no_less() -> None:
+    (buy,) = traded(sent(v4_swap(POOL, -700, 500), hook_fee(POOL, HIGH, 501)))
+    (sell,) = traded(sent(v4_swap(POOL, 700, -500), hook_fee(POOL, ZERO_ADDRESS, 701)))
+    assert (buy.token_raw, sell.quote_raw, sell.eth_wei) == (0, 0, 0)
+
+
+# --- whose -----------------------------------------------------------------------------------------
+
+
+def test_a_trade_is_the_senders_whoever_was_paid() -> None:
+    swaps = bought(CURVE, BOB, CAROL, 7, 5), v3_swap(v3_at(HIGH, WETH), 7, -5, recipient=CAROL)
+    found = traded(sent(*swaps, v4_swap(POOL, -7, 5, BOB), sender=ALICE))
+    assert [trade.trader for trade in found] == [ALICE] * 3
+
+
+def test_behind_the_launch_router_stands_whom_it_paid() -> None:
+    found = traded(
+        sent(bought(CURVE, ROUTER, CAROL, 7, 5), sender=ALICE, to=ROUTER),
+        # Also where somebody's own contract calls the router.
+        sent(bought(CURVE, ROUTER, CAROL, 7, 5), sender=ALICE, to=BOB),
+        # That a swap on the way paid the network's own machinery makes nobody of it a trader.
+        sent(v3_swap(v3_at(HIGH, WETH), 7, -5, recipient=ROUTER), sender=ALICE, to=ROUTER),
+        sent(v4_swap(POOL, -7, 5), sender=ALICE, to=ROUTER),
+    )
+    assert [trade.trader for trade in found] == [CAROL, CAROL, ALICE, ALICE]
+
+
+def test_behind_an_entry_point_stands_the_account_of_the_operation() -> None:
+    swap = v4_swap(POOL, -7, 5)
+    own = swap, moved(HIGH, DEV, BOB, 1), operated(SMART), swap, swap, operated(OTHER_SMART)
+    found = traded(sent(*own, sender=DEV, to=ENTRY_POINT), sent(swap, sender=ALICE))
+    assert [trade.trader for trade in found] == [SMART, OTHER_SMART, OTHER_SMART, ALICE]
+
+
+@pytest.mark.parametrize("recipient", [SMART, ROUTER, NETWORK.universal_router, ZERO_ADDRESS, CAROL])
+def test_whom_an_operation_has_paid_is_its_accounts_own_business(recipient: Address) -> None:
+    """Anybody may have a swap pay a famous wallet through an entry point: that wallet did nothing."""
+    swaps = (
+        v3_swap(v3_at(HIGH, WETH), 7, -5, recipient=recipient), bought(CURVE, SMART, recipient, 7, 5),
+        sold(CURVE, SMART, recipient, 7, 5),
+    )  # fmt: skip
+    found = traded(sent(*swaps, operated(SMART), sender=DEV, to=ENTRY_POINT))
+    assert [trade.trader for trade in found] == [SMART] * 3
+
+
+def test_an_entry_point_that_ran_no_operation_leaves_the_sender() -> None:
+    swap = v4_swap(POOL, -7, 5)
+    found = traded(sent(swap, sender=ALICE, to=ENTRY_POINT), sent(operated(SMART), sender=BOB, to=ENTRY_POINT))
+    assert [trade.trader for trade in found] == [ALICE]
+
+
+def test_an_operation_counts_only_where_the_transaction_was_the_entry_points() -> None:
+    """A contract may run an operation on the side; what else its sender did is his own."""
+    assert [trade.trader for trade in traded(sent(v4_swap(POOL, -7, 5), operated(SMART), to=BOB))] == [ALICE]
+
+
+def test_who_traded_was_met() -> None:
+    story = Story()
+    own = bought(CURVE, ROUTER, CAROL, 7, 5)
+    (trade,) = traded(sent(own, sender=ALICE, to=ROUTER), story=story)
+    assert trade.trader == CAROL
+    assert CAROL in story.known.met
+
+
+def test_traders_are_told_in_order() -> None:
+    story = Story()
+    story.block(sent(launched(HIGH, CURVE, DEV)))
+    buy = bought(CURVE, ALICE, ALICE, 7, 5)
+    assert traders(story.block(sent(buy, sender=BOB), sent(buy, sender=ALICE))) == [BOB, ALICE]

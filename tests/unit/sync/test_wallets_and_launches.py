@@ -1,0 +1,149 @@
+"""Launches and their steps, transfers of what was launched, and where wallets came from."""
+
+import pytest
+
+from roundtrip.domain.events import Funded, Met
+from roundtrip.domain.types import ZERO_ADDRESS
+from support.told_blocks import (
+    ENTRY_POINT,
+    START_S,
+    bought,
+    launched,
+    moved,
+    rescued,
+    sent,
+    swept,
+    v1_launched,
+    v3_at,
+    v3_minted,
+    v3_opened,
+    v4_at,
+    v4_moved,
+    v4_opened,
+)
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH, LOW, Story
+from unit.venues.logs import NETWORK
+
+# --- launches --------------------------------------------------------------------------------------
+
+
+def test_a_launch_is_told_once_with_who_sent_it() -> None:
+    story = Story()
+    batch = story.block(sent(launched(HIGH, CURVE, DEV), sender=BOB))
+    (launch,) = batch.launches
+    assert (launch.launched.token, launch.launched.deployer, launch.sender) == (HIGH, DEV, BOB)
+    assert (launch.launched.at, launch.launched.generation) == (CURVE, 2)
+    assert batch.rows() == 2
+    again = story.block(sent(launched(HIGH, CURVE, DEV), v1_launched(HIGH, DEV, v3_at(HIGH, LOW))))
+    assert (again.launches, again.pools) == ([], [])
+
+
+def test_twice_in_one_block_is_once() -> None:
+    batch = Story().block(sent(launched(HIGH, CURVE, DEV)), sent(launched(HIGH, CURVE, DEV)))
+    assert (len(batch.launches), len(batch.pools)) == (1, 1)
+
+
+def test_steps_are_of_launched_tokens_only() -> None:
+    story = Story()
+    assert story.block(sent(swept(HIGH), rescued(HIGH))).steps == []
+    assert story.block(sent(swept(HIGH), launched(HIGH, CURVE, DEV), rescued(HIGH))).steps[0].spot.log_index == 2
+    swept_step, rescued_step = story.block(sent(swept(HIGH)), sent(rescued(HIGH), swept(LOW))).steps
+    assert (swept_step.moved.step, swept_step.moved.quote_raw) == ("swept", 42 * 10**17)
+    assert (rescued_step.moved.step, rescued_step.moved.quote_raw) == ("rescued", None)
+
+
+# --- transfers -------------------------------------------------------------------------------------
+
+
+def test_transfers_are_of_launched_tokens_only() -> None:
+    story = Story()
+    assert story.block(sent(moved(HIGH, ALICE, BOB, 5))).transfers == []
+    story.block(sent(launched(HIGH, CURVE, DEV)))
+    batch = story.block(sent(moved(HIGH, ALICE, BOB, 5), moved(LOW, ALICE, BOB, 6), moved(HIGH, BOB, CAROL, 0)))
+    assert [(row.spot.log_index, row.moved.amount_raw) for row in batch.transfers] == [(0, 5), (2, 0)]
+
+
+def test_a_tokens_first_move_is_kept_though_its_launch_is_told_after_it() -> None:
+    """The token mints everything in its constructor, before the factory tells of it."""
+    story = Story()
+    mint = moved(HIGH, ZERO_ADDRESS, CURVE, 10**27)
+    batch = story.block(sent(mint, launched(HIGH, CURVE, DEV), moved(HIGH, CURVE, ALICE, 5)))
+    assert [row.moved.amount_raw for row in batch.transfers] == [10**27, 5]
+
+
+def test_transfers_that_are_too_old_are_left_out_but_whom_they_reached_was_met() -> None:
+    story = Story()
+    story.block(sent(launched(HIGH, CURVE, DEV)))
+    old = story.block(sent(moved(HIGH, ALICE, BOB, 5)), transfers_from_s=START_S + 3)
+    assert old.transfers == []
+    assert Met(BOB, 101, START_S + 2) in old.met
+    assert len(story.block(sent(moved(HIGH, ALICE, BOB, 5)), transfers_from_s=START_S + 3).transfers) == 1
+
+
+# --- origins ---------------------------------------------------------------------------------------
+
+
+def test_a_wallet_is_met_once() -> None:
+    story = Story()
+    assert story.block(sent(sender=ALICE), sent(sender=ALICE)).met == [Met(ALICE, 100, START_S + 1)]
+    assert story.block(sent(sender=ALICE), sent(sender=BOB)).met == [Met(BOB, 101, START_S + 2)]
+
+
+def test_the_funder_is_who_first_sent_eth() -> None:
+    story = Story()
+    batch = story.block(
+        sent(sender=ALICE, to=BOB, value_wei=0), sent(sender=DEV, to=BOB, value_wei=1),
+        sent(sender=CAROL, to=BOB, value_wei=10**18),
+    )  # fmt: skip
+    assert batch.funded == [Funded(BOB, DEV, 100, START_S + 1)]
+    assert [met.wallet for met in batch.met] == [ALICE, BOB, DEV, CAROL]
+    assert story.block(sent(sender=CAROL, to=BOB, value_wei=5)).funded == []
+
+
+def test_who_was_met_before_may_be_funded_later() -> None:
+    story = Story()
+    story.block(sent(sender=ALICE))
+    batch = story.block(sent(sender=BOB, to=ALICE, value_wei=5))
+    assert (batch.funded, [met.wallet for met in batch.met]) == ([Funded(ALICE, BOB, 101, START_S + 2)], [BOB])
+
+
+def test_nobody_funds_himself() -> None:
+    """Who came by his first eth in a way that is not seen here would hide that by sending himself some."""
+    story = Story()
+    assert story.block(sent(sender=ALICE, to=ALICE, value_wei=5)).funded == []
+    assert story.block(sent(sender=BOB, to=ALICE, value_wei=5)).funded == [Funded(ALICE, BOB, 101, START_S + 2)]
+
+
+def test_eth_that_a_new_contract_is_given_funds_nobody() -> None:
+    batch = Story().block(sent(sender=ALICE, to=None, value_wei=5))
+    assert (batch.funded, [met.wallet for met in batch.met]) == ([], [ALICE])
+
+
+def test_whom_an_entry_point_paid_for_is_no_funders_child() -> None:
+    """Eth that a contract passes on is no plain transfer."""
+    story = Story()
+    story.block(sent(launched(HIGH, CURVE, DEV)))
+    own = sent(bought(CURVE, ALICE, BOB, 7, 5), sender=CAROL, to=ENTRY_POINT, value_wei=7)
+    assert [one.wallet for one in story.block(own).funded] == [ENTRY_POINT]
+
+
+# --- liquidity -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("token", "figures"), [(HIGH, (22, 11)), (LOW, (11, 22))])
+def test_liquidity_tells_its_sides(token: object, figures: tuple[int, int]) -> None:
+    story, weth = Story(), NETWORK.weth
+    own = HIGH if token == HIGH else LOW
+    at = v3_at(own, weth)
+    batch = story.block(sent(v3_opened(own, weth), v3_minted(at, BOB, 9, 11, 22), v3_minted(at, BOB, 0, 0, 0)))
+    (change,) = batch.liquidity
+    assert (change.owner, change.sender, change.liquidity_delta) == (BOB, ALICE, 9)
+    assert (change.token_raw, change.quote_raw) == figures
+
+
+def test_a_v4_pools_liquidity_tells_no_amounts() -> None:
+    story = Story()
+    at = v4_at(HIGH, ZERO_ADDRESS)
+    batch = story.block(sent(v4_opened(HIGH, ZERO_ADDRESS), v4_moved(at, BOB, -9), v4_moved(at, BOB, 0)))
+    (change,) = batch.liquidity
+    assert (change.liquidity_delta, change.token_raw, change.quote_raw) == (-9, None, None)
