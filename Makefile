@@ -22,6 +22,7 @@ bench: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python bench/check.py
 	@$(BIN)/python -m bench.prepare
 	@PYTHONPATH=tests $(BIN)/python -m bench.nodes
+	@$(BIN)/python -m bench.decode
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed
