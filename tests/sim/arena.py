@@ -150,6 +150,8 @@ class Program:
         """Ours, with its settings and nobody else's."""
         theirs = {name: value for name, value in os.environ.items() if not name.startswith("ROUNDTRIP_")}
         return theirs | {
+            # A process that does not end says where it is, before it is made to.
+            "PYTHONFAULTHANDLER": "1",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             "ROUNDTRIP_NETWORK": "devnet",
             "ROUNDTRIP_RPC_URL": self.node_url,
@@ -199,7 +201,10 @@ class Program:
         self.must_run()
         assert self.process is not None
         self.process.send_signal(how)
-        code = await ended(self.process, STOP_S)
+        try:
+            code = await ended(self.process, STOP_S)
+        except WentWrong as wrong:
+            raise WentWrong(f"{how.name} to the sync: {wrong}: {self.tail()}") from wrong
         if code not in expected:
             raise WentWrong(f"the sync ended with {code} after {how.name}: {self.tail()}")
 
@@ -249,7 +254,7 @@ async def ended(process: asyncio.subprocess.Process, limit_s: float) -> int:
     try:
         return await asyncio.wait_for(process.wait(), limit_s)
     except TimeoutError:
-        process.kill()
+        process.send_signal(signal.SIGABRT)
         await process.wait()
         raise WentWrong(f"a process did not end within {limit_s:.0f} s") from None
 

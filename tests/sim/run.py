@@ -30,7 +30,8 @@ _IS_LOCKED = (
 )
 _IS_ACTIVE = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active'"
-    " AND pid <> pg_backend_pid()"
+    # What waits for a client that stands still does nothing, either.
+    " AND wait_event_type IS DISTINCT FROM 'Client' AND pid <> pg_backend_pid()"
 )
 _CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
