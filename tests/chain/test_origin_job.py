@@ -1,6 +1,7 @@
 """The search for a wallet's origin as a job, on a real node with an archive."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
@@ -37,9 +38,16 @@ def archive(places: world.Places) -> Iterator[tuple[str, Address, int]]:
             to = {FUNDED: EARLY, FUNDED_LATE: LATE}.get(number, busy)
             sender = funder if number == FUNDED else busy
             rpc.call("eth_sendTransaction", {"from": sender, "to": to, "value": "0x5"})
-        assert int(rpc.call("eth_blockNumber"), 16) == BLOCKS
+            _await_block(rpc, number)
         block = rpc.call("eth_getBlockByNumber", hex(FUNDED), True)
         yield node.url, funder, int(block["timestamp"], 16)
+
+
+def _await_block(rpc: SyncRpc, number: int) -> None:
+    """A transaction is taken before its block is made."""
+    deadline_s = time.monotonic() + WAIT_S
+    while int(rpc.call("eth_blockNumber"), 16) < number:
+        assert time.monotonic() < deadline_s
 
 
 @pytest.fixture
