@@ -254,7 +254,7 @@ def _without_traces(dumped: str) -> bytes:
 
 
 def build(blocks: int, say: Callable[[str], None]) -> world.Built:
-    """The busy chain on top of the devnet, for ``world.started``; kept from an earlier run where it can be."""
+    """The busy chain on top of the devnet, for ``world.started``; kept in var/bench for the next run."""
     places = world.Places(PROJECT, PROJECT / "var")
     built = world.build(places, say)
     ours = Path(__file__).read_bytes() + built.state.parent.name.encode() + b"%d" % blocks
@@ -282,11 +282,8 @@ def main() -> None:
         seconds = time.monotonic() - started
         head = int(chain.call("eth_blockNumber"), 16)
         logs = len(chain.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": hex(head)}))
-        size = built.state.stat().st_size >> 20
-        held = node.memory_bytes() >> 20
-        print(
-            f"{head} blocks, {logs} logs; {size} MB of state, started in {seconds:.1f} s, the node holds {held} MB"
-        )
+        size, held = built.state.stat().st_size >> 20, node.memory_bytes() >> 20
+        print(f"{head} blocks, {logs} logs; {size} MB of state; started in {seconds:.1f} s, {held} MB held")
 
 
 if __name__ == "__main__":
