@@ -1,6 +1,7 @@
 """Puts the service together from settings, and runs it. Used by the command line only."""
 
 import contextlib
+import functools
 import json
 import math
 import os
@@ -29,6 +30,7 @@ from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.book import Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
 from roundtrip.chain.endpoints import Endpoint, NodeUrl
+from roundtrip.chain.feed import Feed
 from roundtrip.chain.heads import Heads, newest
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.probing import speaks_as
@@ -42,8 +44,12 @@ from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
+from roundtrip.store.chain import BLOCKS_KEPT
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.sync.rebuild import rebuild
+from roundtrip.sync.run import Following, Progress, Sync
+from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
@@ -53,8 +59,12 @@ _OLDEST_S = 60.0
 _PATIENCE_S = 2.0
 """Of several nodes one may be behind: some twenty blocks."""
 _STATEMENT_S = 5.0
+_SYNC_STATEMENT_S = 120.0
+_DEEPEST_FORK = BLOCKS_KEPT
+"""Of a real chain; a local one may have been begun anew."""
 _VERIFY_TIMEOUT_S = 30.0
 _RECURSION_LIMIT = 1000
+_chance = secrets.SystemRandom().random
 log = structlog.get_logger(__name__)
 
 # Without its native backend a signature costs 4.7 ms, and nothing says so.
@@ -202,8 +212,7 @@ def _node(settings: Settings, urls: tuple[NodeUrl, ...], session: aiohttp.Client
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     if len(urls) == 1 and not urls[0].limited():
         return Node(urls[0].url, session, timeout_s, budget)
-    chance = secrets.SystemRandom().random
-    return Nodes(urls, session, CHAIN_ID, timeout_s, budget, chance=chance, oldest_s=_oldest_s(settings))
+    return Nodes(urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings))
 
 
 def _oldest_s(settings: Settings) -> float:
@@ -246,6 +255,50 @@ async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) ->
     async with aiohttp.ClientSession() as session:
         node = Node(rpc_url, session, _VERIFY_TIMEOUT_S)
         return await verified(claim, replace(trusted, node=node))
+
+
+async def migrated(database_url: str) -> list[int]:
+    """Brings the database up to date; the numbers of the migrations that were missing."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        return await migrate(connection)
+    finally:
+        await connection.close()
+
+
+async def rebuilt(database_url: str, network: Network) -> int:
+    """Makes positions again from their trades; how many."""
+    await migrated(database_url)
+    connection = await asyncpg.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
+    try:
+        return sum([made async for made in rebuild(connection, network.contracts)])
+    finally:
+        await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def following(
+    settings: Settings, network: Network, database_url: str, tell: Callable[[Progress], None]
+) -> AsyncIterator[Sync]:
+    """The sync over its own node client and its own connection. ``network``: what is followed."""
+    await migrated(database_url)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=16)) as session:
+        node = _node(settings, node_urls(settings, network), session)
+        topics = sorted({topic for file in LISTINGS for _, topic in file.listings(network.contracts)})
+        feed = Feed(node, settings.ws_url, session, settings.poll_ms, topics=topics, chance=_chance)
+        async with feed.open():
+            yield Sync(
+                Following(
+                    node,
+                    feed,
+                    network.contracts,
+                    settings.sync_from if network.look_back_blocks else settings.sync_from or 0,
+                    network.look_back_blocks or 0,
+                    _DEEPEST_FORK if network.look_back_blocks else None,
+                    tell,
+                ),
+                functools.partial(asyncpg.connect, database_url, command_timeout=_SYNC_STATEMENT_S),
+            )
 
 
 def application(settings: Settings, ctx: Context) -> Starlette:

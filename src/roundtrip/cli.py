@@ -1,4 +1,4 @@
-"""The command line: demo, serve, devnet, migrate, doctor, verify, verify-trade, publish."""
+"""The command line: demo, serve, sync, rebuild, devnet, migrate, doctor, verify, verify-trade, publish."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
-import asyncpg
 import msgspec
 import typer
 import uvloop
@@ -26,6 +25,7 @@ from rich.text import Text
 from roundtrip import assembly, verify
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
+from roundtrip.chain.background import beside
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
@@ -33,10 +33,11 @@ from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
 from roundtrip.devnet.stories import STORIES
 from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
+from roundtrip.progress import shown
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
 from roundtrip.settings import Settings
-from roundtrip.store.migrate import migrate as run_migrations
 from roundtrip.store.postgres import EmbeddedPostgresError
+from roundtrip.sync.run import AlreadyFollowed
 
 assembly.bound_recursion()
 
@@ -55,6 +56,7 @@ _EXPECTED = (
     ArtifactError,
     NodeStartError,
     EmbeddedPostgresError,
+    AlreadyFollowed,
     OSError,
     ValidationError,
     SettingsError,
@@ -136,9 +138,13 @@ async def _serve_demo(
     settings: Settings, built: world.Built, rpc_url: str, listening: Any, welcome: Callable[[], None]
 ) -> None:
     contracts = assembly.contracts_from(built.contracts)
+    network = Network(assembly.CHAIN_ID, contracts, rpc_url, None)
+    local = settings.model_copy(update={"rpc_url": rpc_url, "rpc_urls": ()})
     async with (
         assembly.database(settings) as database_url,
         assembly.context(settings, rpc_url, contracts, database_url) as ctx,
+        assembly.following(local, network, database_url, lambda _: None) as following,
+        beside(following.run(), "sync"),
     ):
         welcome()
         await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
@@ -241,6 +247,40 @@ async def _serve(settings: Settings, network: Network, listening: Any) -> None:
 
 
 @app.command()
+def sync(
+    first: Annotated[
+        int | None, typer.Option("--from", help="The block to begin with, in an empty database.", min=0)
+    ] = None,
+) -> None:
+    """Follows the chain into the database: launches, pools, trades, wallets."""
+    settings = Settings() if first is None else Settings(sync_from=first)
+    assembly.log_to_stderr()
+    _run(_sync(settings, assembly.network_of(settings)))
+
+
+async def _sync(settings: Settings, network: Network) -> None:
+    with shown(console) as tell:
+        async with (
+            assembly.database(settings) as database_url,
+            assembly.following(settings, network, database_url, tell) as sync,
+        ):
+            await sync.run()
+
+
+@app.command()
+def rebuild() -> None:
+    """Makes positions and profits again from the trades, while everything goes on."""
+    settings = Settings()
+    _run(_rebuild(settings, assembly.network_of(settings)))
+
+
+async def _rebuild(settings: Settings, network: Network) -> None:
+    async with assembly.database(settings) as database_url:
+        made = await assembly.rebuilt(database_url, network)
+    print(f"made again: {made} positions")
+
+
+@app.command()
 def migrate() -> None:
     """Brings the database's schema up to date."""
     settings = Settings()
@@ -249,11 +289,7 @@ def migrate() -> None:
 
 async def _migrate(settings: Settings) -> None:
     async with assembly.database(settings) as database_url:
-        connection = await asyncpg.connect(database_url)
-        try:
-            applied = await run_migrations(connection)
-        finally:
-            await connection.close()
+        applied = await assembly.migrated(database_url)
     print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
 
 

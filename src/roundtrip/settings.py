@@ -34,6 +34,7 @@ class Settings(BaseSettings):
     rpc_port: int = Field(8545, ge=0, le=65_535)
     rpc_url: str | None = None
     rpc_urls: tuple[NodeSetting, ...] = ()
+    ws_url: str | None = Field(None, pattern="^wss?://")
     database_url: str | None = None
     var: Path = Path("var")
     anon_per_minute: int = Field(10, ge=1)
@@ -41,6 +42,7 @@ class Settings(BaseSettings):
     node_calls_per_day: int = Field(0, ge=0)
     node_timeout_ms: int = Field(5000, ge=1)
     poll_ms: int = Field(200, ge=10)
+    sync_from: int | None = Field(None, ge=0)
     most_checks_at_once: int = Field(128, ge=1)
 
     @field_validator("rpc_urls", mode="before")

@@ -26,7 +26,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": set(),
     "verify": set(),
     "assembly": {"domain", "venues", "networks", "chain", "store", "services", "api", "settings"},
+    "progress": {"sync"},
     "cli": {
+        "progress",
         "domain",
         "venues",
         "chain",

@@ -34,6 +34,12 @@ def test_one_url_is_one_node_without_limits(monkeypatch: pytest.MonkeyPatch) -> 
     assert (one.url, one.limited()) == (ONE, False)
 
 
+def test_a_websocket_may_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings().ws_url is None
+    for url in (f"ws://one.test/{SECRET}", f"wss://one.test/{SECRET}"):
+        assert read(monkeypatch, ws_url=url).ws_url == url
+
+
 def test_where_none_is_set_the_networks_own_are_asked_modestly() -> None:
     found = node_urls(Settings(), ROBINHOOD)
     assert [one.url for one in found] == [ROBINHOOD.rpc_url, *ROBINHOOD.more_rpc_urls]
@@ -53,6 +59,8 @@ def test_where_none_is_set_the_networks_own_are_asked_modestly() -> None:
         {"rpc_urls": {"url": ONE}},
         {"rpc_urls": ONE},
         {"rpc_urls": f"{ONE},{OTHER}"},
+        {"ws_url": ONE},
+        {"ws_url": SECRET},
     ],
 )
 def test_what_is_wrong_is_refused_and_no_url_is_told(

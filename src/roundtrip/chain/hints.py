@@ -5,13 +5,11 @@ from dataclasses import dataclass
 import msgspec
 
 from roundtrip.domain.types import Address, parse_address
-from roundtrip.venues import abi
+from roundtrip.venues import abi, erc20
 
 from .simulate import Results
 from .wallet_calls import Pair, Via, WalletCalls
 
-TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-"""Transfer(address,address,uint256)."""
 APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
 """Approval(address,address,uint256)."""
 APPROVAL_FOR_ALL = "0x17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31"
@@ -82,7 +80,7 @@ def _ways(topics: tuple[str, ...], wallet: Address) -> list[str]:
         return ["items"] if abi.topic_address(topics, 2) == wallet else []
     if topics[0] == CLAIM_TRANSFER:
         return ["items"] if abi.topic_address(topics, 1) == wallet else []
-    if topics[0] != TRANSFER:
+    if topics[0] != erc20.TRANSFER_TOPIC:
         return []
     sides = ((1, "from"), (2, "to"))
     return [way for index, way in sides if abi.topic_address(topics, index) == wallet]

@@ -133,6 +133,37 @@ class Spot(NamedTuple):
     tx_hash: TxHash
 
 
+class Pool(NamedTuple):
+    """A place where ``token`` may trade for ``quote``: a curve or a pool. ``in_money_from``: the block since
+    which the quote is money (eth, weth, usdg, or what a launchpad launched against); None: it is not, and the
+    sides are in the order of their addresses."""
+
+    at: str
+    kind: VenueKind
+    token: Address
+    quote: Address
+    in_money_from: int | None
+    fee_pips: int
+    tick_spacing: int
+    hook: Address | None
+    spot: Spot
+
+
+class Launch(NamedTuple):
+    """A token came onto the chain through a launchpad. ``sender``: who sent that transaction."""
+
+    spot: Spot
+    launched: Launched
+    sender: Address
+
+
+class LaunchStep(NamedTuple):
+    """A launch took a step."""
+
+    spot: Spot
+    moved: LaunchMoved
+
+
 class Trade(NamedTuple):
     """Somebody bought or sold ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar):
     what the quote was worth in that block; None where that is not known."""
@@ -147,3 +178,54 @@ class Trade(NamedTuple):
     quote_raw: int
     eth_wei: int | None
     micro_usd: int | None
+
+
+class LiquidityChange(NamedTuple):
+    """Liquidity added to a pool of money, or taken away. ``sender``: who sent the transaction. Amounts as in
+    ``LiquidityMoved``."""
+
+    spot: Spot
+    at: str
+    owner: Address
+    sender: Address
+    tick_lower: int
+    tick_upper: int
+    liquidity_delta: int
+    token_raw: int | None
+    quote_raw: int | None
+
+
+class Transfer(NamedTuple):
+    """A launchpad's token moved."""
+
+    spot: Spot
+    moved: Transferred
+
+
+class Price(NamedTuple):
+    """What a quote was worth at the end of a block: usdg raw for 10^18 raw of it, told by the pool ``at``,
+    which had ``depth_raw`` of usdg in range. Of eth it is weth's."""
+
+    quote: Address
+    block_number: int
+    at_s: int
+    at: str
+    usdg_raw: int
+    depth_raw: int
+
+
+class Met(NamedTuple):
+    """A wallet was met for the first time, as blocks pass."""
+
+    wallet: Address
+    block_number: int
+    at_s: int
+
+
+class Funded(NamedTuple):
+    """The first plain transfer of eth to a wallet."""
+
+    wallet: Address
+    funder: Address
+    block_number: int
+    at_s: int

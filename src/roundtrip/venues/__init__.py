@@ -4,14 +4,19 @@ from types import MappingProxyType
 
 from roundtrip.domain.evidence import VenueKind
 
-from . import amm_v3, amm_v4, launchpad, launchpad_curve, launchpad_pool, launchpad_v1
-from .base import LaunchpadFile, ListingFile, VenueFile
+from . import amm_v3, amm_v4, entry_point, erc20, launchpad, launchpad_curve, launchpad_pool, launchpad_v1
+from .base import DecodingFile, LaunchpadFile, ListingFile, VenueFile
 
 VENUES: tuple[VenueFile, ...] = (amm_v3, amm_v4, launchpad_curve, launchpad_pool)
 """Every venue a token is looked for on."""
 
 LISTINGS: tuple[ListingFile, ...] = (*VENUES, launchpad_v1)
 """Whoever's logs tell of new venues."""
+
+DECODERS: tuple[DecodingFile, ...] = (
+    amm_v3, amm_v4, launchpad_curve, launchpad, launchpad_v1, erc20, entry_point,
+)  # fmt: skip
+"""Whoever's logs are read into records of what happened. ``decode.Decoder`` looks a log up in all of them."""
 
 LAUNCHPADS: tuple[LaunchpadFile, ...] = (launchpad, launchpad_v1)
 """Every launchpad that is asked whether it launched a token. The first that did is believed."""

@@ -6,6 +6,8 @@ from roundtrip.domain.types import Address
 
 WORD = 32
 MAX_UINT256 = 2**256 - 1
+_NO_MORE = "0x" + 24 * "0"
+"""What stands before an address in a topic."""
 
 
 def keccak(data: bytes) -> bytes:
@@ -48,21 +50,52 @@ def bytes_array(items: list[str]) -> str:
     return word(len(items)) + "".join(offsets) + "".join(tails)
 
 
-def uint_at(data: bytes, index: int) -> int | None:
-    """The unsigned integer in word ``index``, or None when the answer is too short."""
+def uint_at(data: bytes, index: int, bits: int = 256) -> int | None:
+    """The unsigned integer in word ``index``, or None when the answer is too short or the integer wider
+    than ``bits``."""
     piece = data[index * WORD : (index + 1) * WORD]
-    return int.from_bytes(piece, "big") if len(piece) == WORD else None
+    value = int.from_bytes(piece, "big")
+    return None if len(piece) != WORD or value >> bits else value
 
 
-def topic_uint(topics: tuple[str, ...], index: int) -> int | None:
-    """An indexed argument of a log as an unsigned integer; None when there is no such topic."""
-    return int(topics[index], 16) if index < len(topics) else None
+def int_at(data: bytes, index: int, bits: int = 256) -> int | None:
+    """The signed integer in word ``index``; None as of ``uint_at``."""
+    piece = data[index * WORD : (index + 1) * WORD]
+    value = int.from_bytes(piece, "big", signed=True)
+    return value if len(piece) == WORD and fits(value, bits) else None
+
+
+def fits(value: int, bits: int) -> bool:
+    """True for a signed integer that is no wider than ``bits``."""
+    return -1 <= value >> (bits - 1) <= 0
+
+
+def topic_uint(topics: tuple[str, ...], index: int, bits: int = 256) -> int | None:
+    """An indexed argument of a log as an unsigned integer; None when there is no such topic, or when it is
+    wider than ``bits``."""
+    value = int(topics[index], 16) if index < len(topics) else None
+    return None if value is None or value >> bits else value
+
+
+def topic_int(topics: tuple[str, ...], index: int, bits: int = 256) -> int | None:
+    """An indexed argument of a log as a signed integer; None as of ``topic_uint``."""
+    value = topic_uint(topics, index)
+    if value is None:
+        return None
+    signed = value - (value >> 255 << 256)
+    return signed if fits(signed, bits) else None
 
 
 def topic_address(topics: tuple[str, ...], index: int) -> Address | None:
     """An indexed argument of a log as an address; None when it is none."""
     value = topic_uint(topics, index)
     return None if value is None or value >> 160 else Address(f"0x{value:040x}")
+
+
+def address_in(topic: str) -> Address | None:
+    """The address in a log's topic, which is a ``0x`` word in lower case; None when it holds more than an
+    address. For the events that come by the thousand."""
+    return Address("0x" + topic[26:]) if topic.startswith(_NO_MORE) else None
 
 
 def address_at(data: bytes, index: int) -> Address | None:

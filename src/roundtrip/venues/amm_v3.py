@@ -1,10 +1,13 @@
 """Uniswap v3 pools, traded through SwapRouter02."""
 
+from functools import partial
+
+from roundtrip.domain.events import LiquidityMoved, PoolOpened, Swapped
 from roundtrip.domain.evidence import Hop, PoolFacts, Venue, VenueKind
 from roundtrip.domain.types import Address
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Listed, Log, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name
 
 KIND: VenueKind = "amm_v3"
 
@@ -28,6 +31,12 @@ QUOTE_EXACT_INPUT_SINGLE = "0xc6a5026a"
 """QuoterV2.quoteExactInputSingle((address,address,uint256,uint24,uint160)): first what comes out."""
 POOL_CREATED = "0x783cca1c0412dd0d695e784568c96da2e9c22ff989357a2e8b1d9b2b4e6b7118"
 """PoolCreated(address,address,uint24,int24,address)."""
+SWAP = "0xc42079f94a6350d7e6235f29174924f928cc2ac818eb64fed8004e115fbcca67"
+"""Swap(address,address,int256,int256,uint160,uint128,int24)."""
+MINT = "0x7a53080ba414158be7ec69b987b5fb7d07dee101fe85488f0853ae16239d0bde"
+"""Mint(address,address,int24,int24,uint128,uint256,uint256)."""
+BURN = "0x0c396cd989a39f4459b5fa1aed6a9a8dcdbc45908acfd67e028cd568da98982c"
+"""Burn(address,int24,int24,uint128,uint256,uint256)."""
 
 _ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
 """SwapRouter02's Constants.ADDRESS_THIS: the output stays in the router, to be unwrapped there."""
@@ -74,6 +83,68 @@ def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
         return ()
     sides = ((low, high), (high, low))
     return tuple(Listed(token, pool(token, quote, fee, contracts)) for token, quote in sides)
+
+
+def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+    """The factory's PoolCreated, and what anybody sends as a pool does: which are some is known elsewhere."""
+    return (
+        Decoding(contracts.v3_factory, POOL_CREATED, partial(opened, factory=contracts.v3_factory)),
+        Decoding(None, SWAP, swapped),
+        Decoding(None, MINT, minted),
+        Decoding(None, BURN, burnt),
+    )
+
+
+def opened(log: Log, factory: Address) -> PoolOpened | None:
+    """PoolCreated, as ``listed`` reads it; None where the pool it tells of is not the one of its key."""
+    low, high = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
+    fee, spacing = abi.topic_uint(log.topics, 3, 24), abi.int_at(log.data, 0, 24)
+    if len(log.topics) != 4 or low is None or high is None or fee is None or spacing is None:
+        return None
+    at = abi.address_at(log.data, 1)
+    if low >= high or at != pool_address(factory, low, high, fee):
+        return None
+    return PoolOpened(at, KIND, low, high, fee, spacing, None)
+
+
+def swapped(log: Log) -> Swapped | None:
+    """Swap(sender, recipient indexed; amount0, amount1, sqrtPriceX96, liquidity, tick)."""
+    at, topics, data = log
+    if len(topics) != 3 or len(data) < 160:
+        return None
+    sender, recipient = abi.address_in(topics[1]), abi.address_in(topics[2])
+    price, liquidity = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
+    tick = int.from_bytes(data[128:160], "big", signed=True)
+    if sender is None or recipient is None or price >> 160 or liquidity >> 128 or not abi.fits(tick, 24):
+        return None
+    amount0 = int.from_bytes(data[:32], "big", signed=True)
+    amount1 = int.from_bytes(data[32:64], "big", signed=True)
+    return Swapped(at, amount0, amount1, price, liquidity, tick, sender, recipient)
+
+
+def minted(log: Log) -> LiquidityMoved | None:
+    """Mint(owner, tickLower, tickUpper indexed; sender, amount, amount0, amount1)."""
+    sender = abi.address_at(log.data, 0)
+    return None if sender is None else _moved(log, 1)
+
+
+def burnt(log: Log) -> LiquidityMoved | None:
+    """Burn(owner, tickLower, tickUpper indexed; amount, amount0, amount1). An amount of none is how an owner
+    has its fees counted."""
+    return _moved(log, 0, -1)
+
+
+def _moved(log: Log, first: int, sign: int = 1) -> LiquidityMoved | None:
+    """Of a Mint and a Burn what is alike; the amounts begin at word ``first``."""
+    owner = abi.topic_address(log.topics, 1)
+    lower, upper = abi.topic_int(log.topics, 2, 24), abi.topic_int(log.topics, 3, 24)
+    if len(log.topics) != 4 or owner is None or lower is None or upper is None:
+        return None
+    liquidity = abi.uint_at(log.data, first, 128)
+    amount0, amount1 = abi.uint_at(log.data, first + 1), abi.uint_at(log.data, first + 2)
+    if liquidity is None or amount0 is None or amount1 is None:
+        return None
+    return LiquidityMoved(log.address, owner, lower, upper, sign * liquidity, sign * amount0, sign * amount1)
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:

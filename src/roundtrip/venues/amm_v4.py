@@ -4,11 +4,14 @@ Sells settle first: the tokens go to the pool manager before the swap, which the
 token that taxes its transfers sells here, and its tax is measured.
 """
 
+from functools import partial
+
+from roundtrip.domain.events import LiquidityMoved, PoolOpened, Swapped
 from roundtrip.domain.evidence import PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 from . import abi, erc20, permit2
-from .base import UNBOUND, Call, Contracts, Listed, Log, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name
 
 KIND: VenueKind = "amm_v4"
 
@@ -26,6 +29,10 @@ _MOST_TICK_SPACING = 2**15 - 1
 
 INITIALIZE = "0xdd466e674ea557f56295e2d0218a125ea4b4f0f6f3307b95f85e6110838d6438"
 """Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)."""
+SWAP = "0x40e9cecb9f5f1f1c5b9c97dec2917b7ee92e57ba5563708daca94dd84ad7112f"
+"""Swap(bytes32,address,int128,int128,uint160,uint128,int24,uint24)."""
+MODIFY_LIQUIDITY = "0xf208f4912782fd25c7f114ca3723a2d5dd6f3bcc3ac8db5af63baa85f711d5ec"
+"""ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)."""
 
 # Commands and actions of the Universal Router 2.1 (Commands.sol, Actions.sol).
 SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
@@ -112,6 +119,62 @@ def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[Listed, ..
         for token, quote in ((low, high), (high, low))
         if token != ZERO_ADDRESS
     )
+
+
+def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+    """The pool manager's logs of every pool, the launchpad's among them."""
+    manager = contracts.v4_pool_manager
+    return (
+        Decoding(manager, INITIALIZE, partial(opened, launchpad_hook=contracts.launchpad_hook)),
+        Decoding(manager, SWAP, swapped),
+        Decoding(manager, MODIFY_LIQUIDITY, moved),
+    )
+
+
+def opened(log: Log, launchpad_hook: Address | None) -> PoolOpened | None:
+    """Initialize, as ``keys_in`` reads it; None where its id is not the one of its key."""
+    topics, data = log.topics, log.data
+    low, high = abi.topic_address(topics, 2), abi.topic_address(topics, 3)
+    fee, spacing, hook = abi.uint_at(data, 0, 24), abi.int_at(data, 1, 24), abi.address_at(data, 2)
+    if len(topics) != 4 or low is None or high is None or fee is None or spacing is None or hook is None:
+        return None
+    if abi.uint_at(data, 3, 160) is None or abi.int_at(data, 4, 24) is None or low >= high:
+        return None
+    if topics[1] != "0x" + abi.keccak(bytes.fromhex(words(low, high, fee, spacing, hook))).hex():
+        return None
+    kind: VenueKind = "launchpad_pool" if hook == launchpad_hook else KIND
+    return PoolOpened(topics[1], kind, low, high, fee, spacing, None if hook == ZERO_ADDRESS else hook)
+
+
+def swapped(log: Log) -> Swapped | None:
+    """Swap(id, sender indexed; amount0, amount1, sqrtPriceX96, liquidity, tick, fee). Its amounts are the
+    swapper's: below zero paid in. The fee is what the pool took, a hook's own not in it."""
+    _, topics, data = log
+    if len(topics) != 3 or len(data) < 192:
+        return None
+    sender = abi.address_in(topics[2])
+    amount0 = int.from_bytes(data[:32], "big", signed=True)
+    amount1 = int.from_bytes(data[32:64], "big", signed=True)
+    price, liquidity = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
+    tick, fee = int.from_bytes(data[128:160], "big", signed=True), int.from_bytes(data[160:192], "big")
+    if sender is None or price >> 160 or liquidity >> 128 or fee >> 24 or not abi.fits(tick, 24):
+        return None
+    if not (abi.fits(amount0, 128) and abi.fits(amount1, 128)):
+        return None
+    return Swapped(topics[1], -amount0, -amount1, price, liquidity, tick, sender, None)
+
+
+def moved(log: Log) -> LiquidityMoved | None:
+    """ModifyLiquidity(id, sender indexed; tickLower, tickUpper, liquidityDelta, salt). Who owns what the
+    sender keeps, a position manager's token say, it does not tell."""
+    topics, data = log.topics, log.data
+    owner, salt = abi.topic_address(topics, 2), abi.uint_at(data, 3)
+    lower, upper, delta = abi.int_at(data, 0, 24), abi.int_at(data, 1, 24), abi.int_at(data, 2)
+    if len(topics) != 3 or owner is None or salt is None:
+        return None
+    if lower is None or upper is None or delta is None:
+        return None
+    return LiquidityMoved(topics[1], owner, lower, upper, delta, None, None)
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:

@@ -1,8 +1,10 @@
 """What every venue file offers, and the words its plans are made of."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
 
+from roundtrip.domain.events import Event
 from roundtrip.domain.evidence import AnyLaunch, PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
@@ -101,6 +103,24 @@ class ListingFile(Protocol):
 
     def listed(self, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
         """The venues that a log of ``listings`` tells of: one for each side that may be the token."""
+        ...
+
+
+class Decoding(NamedTuple):
+    """How one kind of log is read. ``topic``: its first topic; ``emitter``: who must have sent it, None:
+    anybody may, and who it was has to be known elsewhere. ``read`` gives None for a log that is not what its
+    topic says, and never raises."""
+
+    emitter: Address | None
+    topic: str
+    read: Callable[[Log], Event | None]
+
+
+class DecodingFile(Protocol):
+    """A module of this package whose logs the chain's history is made of. All of it is pure."""
+
+    def decoders(self, contracts: Contracts) -> tuple[Decoding, ...]:
+        """How its logs are read. Empty: nobody sends them here."""
         ...
 
 

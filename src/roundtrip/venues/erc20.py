@@ -1,4 +1,9 @@
-"""Selectors of ERC-20, which every plan speaks."""
+"""Selectors of ERC-20, which every plan speaks, and its Transfer."""
+
+from roundtrip.domain.events import Transferred
+
+from . import abi
+from .base import Contracts, Decoding, Log
 
 APPROVE = "0x095ea7b3"
 BALANCE_OF = "0x70a08231"
@@ -17,3 +22,22 @@ GET_APPROVED = "0x081812fc"
 IS_OPERATOR = "0xb6363cf2"
 SET_OPERATOR = "0x558a7297"
 CLAIM_ALLOWANCE = "0x598af9e7"
+
+TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""Transfer(address,address,uint256)."""
+
+
+def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+    """Anybody's Transfer."""
+    return (Decoding(None, TRANSFER_TOPIC, transferred),)
+
+
+def transferred(log: Log) -> Transferred | None:
+    """Transfer(from, to indexed; value). With the third argument indexed, too, it is of an ERC-721."""
+    token, topics, data = log
+    if len(topics) != 3 or len(data) < abi.WORD:
+        return None
+    sender, recipient = abi.address_in(topics[1]), abi.address_in(topics[2])
+    if sender is None or recipient is None:
+        return None
+    return Transferred(token, sender, recipient, int.from_bytes(data[: abi.WORD], "big"))

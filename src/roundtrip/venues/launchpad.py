@@ -1,17 +1,27 @@
-"""What the launchpad's factory tells of a token it launched."""
+"""What the launchpad's factory tells of a token it launched, and what its hook tells of its pools."""
 
 from dataclasses import dataclass
 
+from roundtrip.domain.events import HookFeeTaken, LaunchMoved
 from roundtrip.domain.evidence import Launch, LaunchPhase
 from roundtrip.domain.types import Address
 
 from . import abi
-from .base import Call, Contracts
+from .base import Call, Contracts, Decoding, Log
 
 GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
 HOOK_FEE_BPS = "0xea26abcf"
 GRADUATE = "0xff6d8d05"
 CREATE_GRADUATED_POOL = "0x2f53ef2f"
+
+LAUNCH_SWEPT = "0xcdb72f157fd3666758a6ce201387ffb52038c7562e4fff352828da1096c4b6b4"
+"""LaunchSwept(address,uint256,uint256)."""
+POOL_GRADUATED = "0x0a44ef75df69c534f43cd6c1aa3ef8983065fe5fe79ef9e79f6494e6f258c259"
+"""PoolGraduated(address,uint256,uint256,uint256)."""
+LAUNCH_FORCE_SWEPT = "0x52c1a28345695afc7f6b7629133124dec5d61ee745affd65e4fd2a776bc05840"
+"""LaunchForceSwept(address)."""
+HOOK_FEE_COLLECTED = "0xc532c43b3423e14ef72748f1c8291238829ca0af8ba9b67975ad1483485a4b4d"
+"""HookFeeCollected(bytes32,address,uint256,uint256)."""
 
 _PHASES: tuple[LaunchPhase, ...] = ("curve", "swept", "pooled", "rescued")
 _INT24_SIGN = 2**23
@@ -60,6 +70,54 @@ def read_launch(token: Address, answers: tuple[bytes | None, ...], contracts: Co
         hook_fee_bps=abi.uint_at(fee or b"", 0),
         curve_state=None,
     )
+
+
+def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+    """What becomes of the factory's launches, and what the hook keeps."""
+    known = of_contracts(contracts)
+    if known is None:
+        return ()
+    factory, hook = known
+    return (
+        Decoding(factory, LAUNCH_SWEPT, swept),
+        Decoding(factory, POOL_GRADUATED, pooled),
+        Decoding(factory, LAUNCH_FORCE_SWEPT, rescued),
+        Decoding(hook, HOOK_FEE_COLLECTED, fee_taken),
+    )
+
+
+def swept(log: Log) -> LaunchMoved | None:
+    """LaunchSwept(token indexed; quoteOut, tokenOut)."""
+    token = abi.topic_address(log.topics, 1)
+    quote, tokens = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
+    if len(log.topics) != 2 or token is None or quote is None or tokens is None:
+        return None
+    return LaunchMoved(token, "swept", quote, tokens)
+
+
+def pooled(log: Log) -> LaunchMoved | None:
+    """PoolGraduated(token indexed; positionId, tokenAmount, pairAmount)."""
+    token = abi.topic_address(log.topics, 1)
+    tokens, quote = abi.uint_at(log.data, 1), abi.uint_at(log.data, 2)
+    if len(log.topics) != 2 or token is None or quote is None or tokens is None:
+        return None
+    return LaunchMoved(token, "pooled", quote, tokens)
+
+
+def rescued(log: Log) -> LaunchMoved | None:
+    """LaunchForceSwept(token indexed)."""
+    token = abi.topic_address(log.topics, 1)
+    if len(log.topics) != 2 or token is None:
+        return None
+    return LaunchMoved(token, "rescued", None, None)
+
+
+def fee_taken(log: Log) -> HookFeeTaken | None:
+    """HookFeeCollected(poolId indexed; currency, fee, tax)."""
+    currency, fee, tax = abi.address_at(log.data, 0), abi.uint_at(log.data, 1), abi.uint_at(log.data, 2)
+    if len(log.topics) != 2 or currency is None or fee is None or tax is None:
+        return None
+    return HookFeeTaken(log.topics[1], currency, fee + tax)
 
 
 def opening_calls(token: Address, factory: Address) -> tuple[Call, Call]:

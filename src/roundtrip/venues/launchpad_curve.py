@@ -5,11 +5,12 @@ A curve has no router and no deadline; a buy near its end is cut to what is left
 
 from math import isqrt
 
+from roundtrip.domain.events import CurveTraded, Launched
 from roundtrip.domain.evidence import Curve, PoolFacts, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Listed, Log, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name
 
 KIND: VenueKind = "launchpad_curve"
 
@@ -28,6 +29,10 @@ CURRENT_SNIPE_TAX_BPS = "0xd7e1ef39"
 
 TOKEN_LAUNCHED = "0x8d4aad4953d0ca700d468f3753aa14432d1b35b43ec6409f051fb6aa43a89607"  # noqa: S105
 """TokenLaunched(address,address,address,address,uint256,uint256)."""
+CURVE_BUY = "0xec36bf571f136799e8dc0b0b8bea4b04d8bd3d43de838aab0d5fc21d4cbfc455"
+"""CurveBuy(address,address,uint256,uint256,uint256,uint256)."""
+CURVE_SELL = "0x8113d738abdcb6b38357e9d53a54a7157861a09031b453651f0fe7fe151f59df"
+"""CurveSell(address,address,uint256,uint256,uint256,uint256)."""
 
 _VIEWS = (
     GET_RESERVES, REAL_QUOTE_RESERVE, RESERVED_TOKENS, FEE_BPS, CREATOR_TAX_BPS, READY_TO_GRADUATE, GRADUATED,
@@ -58,6 +63,53 @@ def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     if token is None or at is None or quote is None:
         return ()
     return (Listed(token, curve(quote, at, contracts)),)
+
+
+def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+    """The factory's TokenLaunched, and what anybody sends as a curve does: which are curves it told."""
+    factory = contracts.launchpad_factory
+    if factory is None:
+        return ()
+    return (
+        Decoding(factory, TOKEN_LAUNCHED, launched),
+        Decoding(None, CURVE_BUY, bought),
+        Decoding(None, CURVE_SELL, sold),
+    )
+
+
+def launched(log: Log) -> Launched | None:
+    """TokenLaunched, as ``listed`` reads it."""
+    token, at, deployer = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
+    quote, threshold = abi.address_at(log.data, 0), abi.uint_at(log.data, 2)
+    if len(log.topics) != 4 or token is None or at is None or deployer is None:
+        return None
+    if quote is None or threshold is None:
+        return None
+    return Launched(token, deployer, quote, at, 2, threshold)
+
+
+def bought(log: Log) -> CurveTraded | None:
+    """CurveBuy(buyer, recipient indexed; quoteIn, tokensOut, fee, tax). The tax on buying early is in the
+    fee."""
+    return _traded(log, True)
+
+
+def sold(log: Log) -> CurveTraded | None:
+    """CurveSell(seller, recipient indexed; tokensIn, quoteOut, fee, tax)."""
+    return _traded(log, False)
+
+
+def _traded(log: Log, buys: bool) -> CurveTraded | None:
+    at, topics, data = log
+    if len(topics) != 3 or len(data) < 128:
+        return None
+    wallet, recipient = abi.address_in(topics[1]), abi.address_in(topics[2])
+    if wallet is None or recipient is None:
+        return None
+    paid, got = int.from_bytes(data[:32], "big"), int.from_bytes(data[32:64], "big")
+    fee, tax = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
+    quote, token = (paid, got) if buys else (got, paid)
+    return CurveTraded(at, buys, wallet, recipient, quote, token, fee, tax)
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:

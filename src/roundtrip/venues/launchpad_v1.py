@@ -5,11 +5,12 @@ token has in its first blocks are its own: a simulated buy meets them. Told here
 what its factory says of it.
 """
 
+from roundtrip.domain.events import Launched
 from roundtrip.domain.evidence import PoolLaunch
 from roundtrip.domain.types import Address
 
 from . import abi, amm_v3
-from .base import Call, Contracts, Listed, Log
+from .base import Call, Contracts, Decoding, Listed, Log
 
 GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
 """Of the same name as the second generation's, with another answer."""
@@ -36,6 +37,23 @@ def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
         return ()
     pools = (amm_v3.pool(token, quote, fee, contracts) for fee in amm_v3.FEE_TIERS_PIPS)
     return tuple(Listed(token, venue) for venue in pools if venue.pool == at)
+
+
+def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+    """Every factory's TokenLaunched."""
+    return tuple(Decoding(sender, topic, launched) for sender, topic in listings(contracts))
+
+
+def launched(log: Log) -> Launched | None:
+    """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, dexId, launchConfigId, positionId,
+    restrictionsEndBlock, initialBuyAmount). The pool is told, and known or not elsewhere."""
+    token, deployer, exchange = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
+    quote, at = abi.address_at(log.data, 0), abi.address_at(log.data, 1)
+    if len(log.topics) != 4 or token is None or deployer is None or exchange is None:
+        return None
+    if quote is None or at is None or len(log.data) < 7 * abi.WORD:
+        return None
+    return Launched(token, deployer, quote, at, 1, None)
 
 
 def launch_calls(token: Address, contracts: Contracts) -> tuple[Call, ...]:

@@ -11,7 +11,6 @@ from roundtrip.chain.hints import (
     APPROVAL_FOR_ALL,
     PERMIT2_APPROVAL,
     PERMIT2_PERMIT,
-    TRANSFER,
     Hints,
     read_hints,
 )
@@ -244,14 +243,14 @@ def hints_of(*logs: Any) -> Hints:
 
 
 def test_emitters_are_told_once_and_in_order() -> None:
-    found = hints_of(log(TOKEN, TRANSFER), log(OTHER.upper().replace("0X", "0x")), log(TOKEN))
+    found = hints_of(log(TOKEN, erc20.TRANSFER_TOPIC), log(OTHER.upper().replace("0X", "0x")), log(TOKEN))
     assert found.emitters == (TOKEN, OTHER)
     assert (found.incoming, found.pairs) == ((), ())
 
 
 def test_who_tells_of_a_transfer_to_the_wallet() -> None:
-    came = log(TOKEN, TRANSFER, topic(SPENDER), topic(WALLET))
-    went = log(OTHER, TRANSFER, topic(WALLET), topic(SPENDER))
+    came = log(TOKEN, erc20.TRANSFER_TOPIC, topic(SPENDER), topic(WALLET))
+    went = log(OTHER, erc20.TRANSFER_TOPIC, topic(WALLET), topic(SPENDER))
     assert hints_of(came, went).incoming == (TOKEN,)
     assert hints_of(log(TOKEN, APPROVAL, topic(SPENDER), topic(WALLET))).incoming == ()
 
@@ -276,17 +275,17 @@ def test_allowances_that_events_speak_of() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        log("0x12", TRANSFER, topic(SPENDER), topic(WALLET)),
-        log(TOKEN, TRANSFER, "0xzz", "0xzz"),
-        log(TOKEN, TRANSFER, "", ""),
-        log(TOKEN, TRANSFER),
+        log("0x12", erc20.TRANSFER_TOPIC, topic(SPENDER), topic(WALLET)),
+        log(TOKEN, erc20.TRANSFER_TOPIC, "0xzz", "0xzz"),
+        log(TOKEN, erc20.TRANSFER_TOPIC, "", ""),
+        log(TOKEN, erc20.TRANSFER_TOPIC),
         log(TOKEN, APPROVAL, topic(WALLET)),
         log(TOKEN, APPROVAL, topic(WALLET), "0x"),
         log(CONTRACTS.permit2, PERMIT2_APPROVAL, topic(WALLET), topic(TOKEN)),
     ],
 )
 def test_an_odd_event_does_not_hide_the_others(odd: dict[str, Any]) -> None:
-    found = hints_of(odd, log(OTHER, TRANSFER, topic(SPENDER), topic(WALLET)))
+    found = hints_of(odd, log(OTHER, erc20.TRANSFER_TOPIC, topic(SPENDER), topic(WALLET)))
     # Or it is said that not all was read: then nothing is proven.
     assert (OTHER in found.emitters and found.incoming == (OTHER,)) or found.unread
 
@@ -305,7 +304,7 @@ def test_events_of_every_call_are_read() -> None:
 
 def test_noise_hides_no_emitter() -> None:
     noise = [log(SPENDER)] * 5000
-    assert TOKEN in hints_of(*noise, log(TOKEN, TRANSFER, topic(WALLET), topic(SPENDER))).emitters
+    assert TOKEN in hints_of(*noise, log(TOKEN, erc20.TRANSFER_TOPIC, topic(WALLET), topic(SPENDER))).emitters
 
 
 # --- what comes after -------------------------------------------------------------------------------

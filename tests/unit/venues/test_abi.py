@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from roundtrip.chain import facts, heads, hints, legs, rates
 from roundtrip.domain.types import Address
-from roundtrip.venues import abi, amm_v3, amm_v4, erc20, launchpad, launchpad_curve, permit2
+from roundtrip.venues import (
+    DECODERS,
+    abi,
+    amm_v3,
+    amm_v4,
+    entry_point,
+    erc20,
+    launchpad,
+    launchpad_curve,
+    launchpad_v1,
+    permit2,
+)
 
 SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "approve(address,uint256)": (erc20, "APPROVE"),
@@ -77,7 +88,26 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
     "PoolCreated(address,address,uint24,int24,address)": (amm_v3, "POOL_CREATED"),
     "Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)": (amm_v4, "INITIALIZE"),
     "TokenLaunched(address,address,address,address,uint256,uint256)": (launchpad_curve, "TOKEN_LAUNCHED"),
-    "Transfer(address,address,uint256)": (hints, "TRANSFER"),
+    "Swap(address,address,int256,int256,uint160,uint128,int24)": (amm_v3, "SWAP"),
+    "Mint(address,address,int24,int24,uint128,uint256,uint256)": (amm_v3, "MINT"),
+    "Burn(address,int24,int24,uint128,uint256,uint256)": (amm_v3, "BURN"),
+    "Swap(bytes32,address,int128,int128,uint160,uint128,int24,uint24)": (amm_v4, "SWAP"),
+    "ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)": (amm_v4, "MODIFY_LIQUIDITY"),
+    "CurveBuy(address,address,uint256,uint256,uint256,uint256)": (launchpad_curve, "CURVE_BUY"),
+    "CurveSell(address,address,uint256,uint256,uint256,uint256)": (launchpad_curve, "CURVE_SELL"),
+    "LaunchSwept(address,uint256,uint256)": (launchpad, "LAUNCH_SWEPT"),
+    "PoolGraduated(address,uint256,uint256,uint256)": (launchpad, "POOL_GRADUATED"),
+    "LaunchForceSwept(address)": (launchpad, "LAUNCH_FORCE_SWEPT"),
+    "HookFeeCollected(bytes32,address,uint256,uint256)": (launchpad, "HOOK_FEE_COLLECTED"),
+    "TokenLaunched(address,address,address,address,address,uint256,uint256,uint256,uint256,uint256)": (
+        launchpad_v1,
+        "TOKEN_LAUNCHED",
+    ),
+    "UserOperationEvent(bytes32,address,address,uint256,bool,uint256,uint256)": (
+        entry_point,
+        "USER_OPERATION_EVENT",
+    ),
+    "Transfer(address,address,uint256)": (erc20, "TRANSFER_TOPIC"),
     "Approval(address,address,uint256)": (hints, "APPROVAL"),
     "ApprovalForAll(address,address,bool)": (hints, "APPROVAL_FOR_ALL"),
     "OperatorSet(address,address,bool)": (hints, "OPERATOR_SET"),
@@ -131,7 +161,7 @@ def test_every_selector_constant_has_its_signature_here(module: ModuleType) -> N
     assert found == known
 
 
-@pytest.mark.parametrize("module", [amm_v3, amm_v4, launchpad, launchpad_curve], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", DECODERS, ids=lambda m: m.__name__)
 def test_every_topic_constant_has_its_event_here(module: ModuleType) -> None:
     found = {
         name
@@ -184,6 +214,37 @@ def test_an_array_of_bytes_is_encoded_as_eth_abi_does(items: list[bytes]) -> Non
 def test_an_integer_is_read_only_from_a_whole_word(values: list[int], rest: bytes, index: int) -> None:
     data = encode(["uint256"] * len(values), values) + rest
     assert abi.uint_at(data, index) == (values[index] if index < len(values) else None)
+
+
+@given(st.integers(1, 32).map(lambda size: 8 * size), st.integers(-(2**255), 2**255 - 1), words)
+def test_an_integer_is_read_only_where_it_fits_its_width(bits: int, signed: int, value: int) -> None:
+    data = encode(["int256", "uint256"], [signed, value])
+    topics = tuple("0x" + data[at : at + 32].hex() for at in (0, 32))
+    fits = -(2 ** (bits - 1)) <= signed < 2 ** (bits - 1)
+    assert abi.int_at(data, 0, bits) == abi.topic_int(topics, 0, bits) == (signed if fits else None)
+    expected = value if value < 2**bits else None
+    assert abi.uint_at(data, 1, bits) == abi.topic_uint(topics, 1, bits) == expected
+    assert abi.int_at(data[:31], 0, bits) is None
+    assert abi.topic_int(topics, 2, bits) is abi.topic_uint(topics, 2, bits) is None
+
+
+@pytest.mark.parametrize("bits", [8, 24, 128, 256])
+def test_a_width_holds_its_bounds_and_no_more(bits: int) -> None:
+    most, least = 2 ** (bits - 1) - 1, -(2 ** (bits - 1))
+    assert [abi.fits(value, bits) for value in (least - 1, least, -1, 0, most, most + 1)] == [
+        False, True, True, True, True, False,
+    ]  # fmt: skip
+    if bits < 256:
+        data = encode(["int256"] * 2 + ["uint256"] * 2, [most, most + 1, 2**bits - 1, 2**bits])
+        assert [abi.int_at(data, index, bits) for index in (0, 1)] == [most, None]
+        assert [abi.uint_at(data, index, bits) for index in (2, 3)] == [2**bits - 1, None]
+
+
+@given(words)
+def test_an_address_in_a_topic_is_read_alike_in_both_ways(value: int) -> None:
+    for one in (value, value >> 96, value >> 95):
+        topic = f"0x{one:064x}"
+        assert abi.address_in(topic) == abi.topic_address((topic,), 0)
 
 
 @given(words, words)

@@ -117,13 +117,13 @@ def test_a_pool_that_v3_does_not_have_there_is_none(pool: Address) -> None:
 def test_cut_and_dirty_logs_tell_nothing() -> None:
     log = launched()
     for size in range(len(log.data)):
-        assert bool(launchpad_v1.listed(replace(log, data=log.data[:size]), CONTRACTS)) is (size >= 64)
+        assert bool(launchpad_v1.listed(log._replace(data=log.data[:size]), CONTRACTS)) is (size >= 64)
     for count in range(4):
-        cut = replace(log, topics=log.topics[:count])
+        cut = log._replace(topics=log.topics[:count])
         assert bool(launchpad_v1.listed(cut, CONTRACTS)) is (count >= 2)
     for index in (0, 1):
         dirty = with_word(log.data, index, 1 << 160 | int.from_bytes(log.data[32 * index :][:32], "big"))
-        assert launchpad_v1.listed(replace(log, data=dirty), CONTRACTS) == ()
+        assert launchpad_v1.listed(log._replace(data=dirty), CONTRACTS) == ()
 
 
 @given(st.lists(st.integers(0, 2**256 - 1), max_size=5), st.binary(max_size=300))

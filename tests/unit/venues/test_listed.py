@@ -219,13 +219,13 @@ NEEDED_TOPICS: dict[Reader, int] = {
 def test_a_log_whose_data_is_cut_tells_nothing(read: Reader, log: Log, needed: int) -> None:
     assert read(log, CONTRACTS)
     for size in range(len(log.data)):
-        assert bool(read(replace(log, data=log.data[:size]), CONTRACTS)) is (size >= needed)
+        assert bool(read(log._replace(data=log.data[:size]), CONTRACTS)) is (size >= needed)
 
 
 @READERS
 def test_a_log_without_all_its_topics_tells_nothing(read: Reader, log: Log, needed: int) -> None:
     for count in range(len(log.topics)):
-        cut = replace(log, topics=log.topics[:count])
+        cut = log._replace(topics=log.topics[:count])
         assert bool(read(cut, CONTRACTS)) is (count >= NEEDED_TOPICS[read])
 
 
@@ -237,19 +237,19 @@ def test_a_topic_that_is_more_than_an_address_tells_nothing(
     for at in (1, 2) if NEEDED_TOPICS[read] == 3 or read is amm_v3.listed else (2, 3):
         dirty = [*log.topics]
         dirty[at] = f"0x{int(dirty[at], 16) | 1 << bit:064x}"
-        assert read(replace(log, topics=tuple(dirty)), CONTRACTS) == ()
+        assert read(log._replace(topics=tuple(dirty)), CONTRACTS) == ()
 
 
 def with_word(log: Log, index: int, value: int) -> Log:
     data = bytearray(log.data)
     data[32 * index : 32 * index + 32] = value.to_bytes(32, "big")
-    return replace(log, data=bytes(data))
+    return log._replace(data=bytes(data))
 
 
 @pytest.mark.parametrize("fee", [2**24, 2**24 + 3000, 2**255, 2**256 - 1])
 def test_a_v3_fee_of_more_than_three_bytes_tells_nothing(fee: int) -> None:
     log = created(BELOW, ABOVE)
-    assert amm_v3.listed(replace(log, topics=(*log.topics[:3], f"0x{fee:064x}")), CONTRACTS) == ()
+    assert amm_v3.listed(log._replace(topics=(*log.topics[:3], f"0x{fee:064x}")), CONTRACTS) == ()
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,16 @@ CREATE TABLE facts.address (
 );
 
 -- How far the chain was followed. start_number: the first block that was read; 0: the index is whole.
--- trades_from_s: raw trades before it were folded into positions_base and are gone.
+-- trades_from_s: raw trades before it were folded into position_base and are gone. changes: how often somebody
+-- but the sync changed what was folded.
 CREATE TABLE facts.cursor (
     only_one      boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     start_number  int   NOT NULL,
     number        int   NOT NULL,
     hash          bytea NOT NULL CHECK (length(hash) = 32),
     at_s          int   NOT NULL,
-    trades_from_s int   NOT NULL DEFAULT 0
+    trades_from_s int   NOT NULL DEFAULT 0,
+    changes       int   NOT NULL DEFAULT 0
 );
 
 -- Blocks by which a fork is found: the newest ones, and of older ones every thousandth.
@@ -82,8 +84,7 @@ CREATE TABLE facts.launch_step (
 );
 CREATE INDEX launch_step_by_token ON facts.launch_step (token_id);
 
--- eth_wei: NULL where the quote is eth or weth, and quote_raw is it; also NULL where it is not known: then
--- micro_usd is NULL, too.
+-- eth_wei: NULL where the quote is eth or weth, and quote_raw is it; also NULL where it is not known, as micro_usd.
 CREATE TABLE facts.trade (
     micro_usd    bigint,
     at_s         int     NOT NULL,
@@ -170,7 +171,8 @@ CREATE TABLE facts.older_origin (
     searched_number int NOT NULL
 );
 
--- One row a wallet and token that it ever traded: its trades folded in order.
+-- One row a wallet and token that it ever traded: its trades folded in order, as domain/profit.py says.
+-- profit_wei: of closings. spent_micro_usd: NULL where it is not known of every buy.
 CREATE TABLE facts.position (
     wallet_id       int     NOT NULL,
     token_id        int     NOT NULL,
@@ -181,13 +183,15 @@ CREATE TABLE facts.position (
     spent_wei       numeric NOT NULL,
     got_wei         numeric NOT NULL,
     profit_wei      numeric NOT NULL,
-    spent_micro_usd numeric NOT NULL,
+    spent_micro_usd numeric,
     buys            int     NOT NULL,
     sells           int     NOT NULL,
     unpriced        int     NOT NULL,
     closed          int     NOT NULL,
     round_spent_wei numeric NOT NULL,
     round_got_wei   numeric NOT NULL,
+    round_most_raw  numeric NOT NULL,
+    round_unpriced  int     NOT NULL,
     first_s         int     NOT NULL,
     last_s          int     NOT NULL,
     PRIMARY KEY (wallet_id, token_id)
@@ -197,7 +201,7 @@ CREATE INDEX position_by_token ON facts.position (token_id);
 -- The same of trades whose rows are gone: where a fold begins.
 CREATE TABLE facts.position_base (LIKE facts.position INCLUDING CONSTRAINTS INCLUDING INDEXES);
 
--- A wallet sold out of a token.
+-- A wallet sold out of a token, and what everything it paid and got since it began was worth is known.
 CREATE TABLE facts.closing (
     block_number int     NOT NULL,
     log_index    int     NOT NULL,

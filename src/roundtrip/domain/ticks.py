@@ -1,0 +1,67 @@
+"""Ticks and prices of concentrated liquidity, to the last unit as the pools count them. A price is
+``sqrt(amount1 / amount0) * 2**96``; a tick is its step of one ten-thousandth: ``sqrt(1.0001**tick)``."""
+
+MIN_TICK, MAX_TICK = -887272, 887272
+
+_Q96 = 1 << 96
+_Q128 = 1 << 128
+_MOST = (1 << 256) - 1
+
+_POWERS = (
+    0xFFFCB933BD6FAD37AA2D162D1A594001,
+    0xFFF97272373D413259A46990580E213A,
+    0xFFF2E50F5F656932EF12357CF3C7FDCC,
+    0xFFE5CACA7E10E4E61C3624EAA0941CD0,
+    0xFFCB9843D60F6159C9DB58835C926644,
+    0xFF973B41FA98C081472E6896DFB254C0,
+    0xFF2EA16466C96A3843EC78B326B52861,
+    0xFE5DEE046A99A2A811C461F1969C3053,
+    0xFCBE86C7900A88AEDCFFC83B479AA3A4,
+    0xF987A7253AC413176F2B074CF7815E54,
+    0xF3392B0822B70005940C7A398E4B70F3,
+    0xE7159475A2C29B7443B29C7FA6E889D9,
+    0xD097F3BDFD2022B8845AD8F792AA5825,
+    0xA9F746462D870FDF8A65DC1F90E061E5,
+    0x70D869A156D2A1B890BB3DF62BAF32F7,
+    0x31BE135F97D08FD981231505542FCFA6,
+    0x9AA508B5B7A84E1C677DE54F3E99BC9,
+    0x5D6AF8DEDB81196699C329225EE604,
+    0x2216E584F5FA1EA926041BEDFE98,
+    0x48A170391F7DC42444E8FA2,
+)
+"""``2**128 / sqrt(1.0001**n)`` for n = 1, 2, 4, ..., each rounded to the nearest (TickMath.sol)."""
+
+
+def sqrt_price_x96_at(tick: int) -> int:
+    """The price at a tick, as TickMath.getSqrtRatioAtTick has it: one factor for each bit of the tick, cut to
+    128 bits after each, the price of a tick above zero as the inverse, and at last rounded up. Raises
+    ValueError for a tick that no pool can have."""
+    if not MIN_TICK <= tick <= MAX_TICK:
+        raise ValueError("no such tick")
+    ratio, distance = _Q128, abs(tick)
+    for bit, power in enumerate(_POWERS):
+        if distance >> bit & 1:
+            ratio = ratio * power >> 128
+    if tick > 0:
+        ratio = _MOST // ratio
+    return -(-ratio >> 32)
+
+
+def amounts(sqrt_price_x96: int, tick_lower: int, tick_upper: int, liquidity_delta: int) -> tuple[int, int]:
+    """What adding liquidity between two ticks takes of either currency, or taking it away (below zero)
+    gives, at a price; as the pool sees it, above zero paid in. In the pool's favour: rounded up when it is
+    paid, down when it pays. Raises ValueError for ticks that no position can have."""
+    if tick_lower >= tick_upper:
+        raise ValueError("a position's lower tick is below its upper one")
+    lower, upper = sqrt_price_x96_at(tick_lower), sqrt_price_x96_at(tick_upper)
+    price = min(max(sqrt_price_x96, lower), upper)
+    liquidity = abs(liquidity_delta)
+    if liquidity_delta < 0:
+        return -((liquidity << 96) * (upper - price) // upper // price), -(liquidity * (price - lower) >> 96)
+    amount0 = _over(_over((liquidity << 96) * (upper - price), upper), price)
+    return amount0, _over(liquidity * (price - lower), _Q96)
+
+
+def _over(value: int, by: int) -> int:
+    """The quotient, rounded up."""
+    return -(-value // by)

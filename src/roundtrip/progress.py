@@ -1,0 +1,79 @@
+"""How far the sync has come, for whoever watches: a bar at a terminal, else a line now and then."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+import structlog
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from roundtrip.sync.run import Progress as Step
+
+_LINE_EVERY_S = 10.0
+log = structlog.get_logger(__name__)
+
+
+@contextlib.contextmanager
+def shown(console: Console) -> Iterator[Callable[[Step], None]]:
+    """Give what the sync tells to what comes out of this."""
+    if not console.is_terminal:
+        yield Lines(time.monotonic)
+        return
+    bar = Progress(
+        TextColumn("blocks"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} rows/s"),
+        TimeRemainingColumn(),
+        console=console,
+    )
+    with bar:
+        yield Bar(bar, time.monotonic)
+
+
+class Rate:
+    """Rows a second, over the last seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._since_s, self._rows = clock(), 0
+        self.per_s = 0
+
+    def of(self, rows: int) -> int:
+        """After so many rows since the start."""
+        passed_s = self._clock() - self._since_s
+        if passed_s >= 1.0:
+            self.per_s = int((rows - self._rows) / passed_s)
+            self._since_s, self._rows = self._clock(), rows
+        return self.per_s
+
+
+class Bar:
+    """Blocks done of those there are, rows a second, and how long the rest takes."""
+
+    def __init__(self, bar: Progress, clock: Callable[[], float]) -> None:
+        self._bar, self._rate = bar, Rate(clock)
+        self._task = bar.add_task("", total=None, rate=0)
+
+    def __call__(self, step: Step) -> None:
+        self._bar.update(
+            self._task,
+            completed=step.number,
+            total=max(step.head, step.number),
+            rate=self._rate.of(step.rows),
+        )
+
+
+class Lines:
+    """A line every ten seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._rate = clock, Rate(clock)
+        self._next_s = clock()
+
+    def __call__(self, step: Step) -> None:
+        rate = self._rate.of(step.rows)
+        if self._clock() >= self._next_s:
+            self._next_s = self._clock() + _LINE_EVERY_S
+            log.info("followed", block=step.number, head=step.head, rows=step.rows, rows_per_s=rate)

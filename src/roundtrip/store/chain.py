@@ -1,0 +1,214 @@
+"""How far the chain was followed, and what is known of it up to there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import asyncpg
+
+from roundtrip.domain.events import Pool, Price, Spot
+from roundtrip.domain.types import Address, BlockRef, TxHash
+
+from .words import as_address, as_bytes, as_text
+
+BLOCKS_KEPT = 2048
+"""By which a fork is found: three and a half minutes of a chain that makes ten a second."""
+CHECKPOINT_BLOCKS = 1000
+"""Of older blocks every so many is kept for ever."""
+MOST_IDS = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far the chain was followed. ``start_number``: the first block that was read."""
+
+    start_number: int
+    block: BlockRef
+
+
+@dataclass(slots=True)
+class Ids:
+    """Interned addresses and places, as far as they are remembered; forgotten when a transaction fails."""
+
+    addresses: dict[str, int] = field(default_factory=dict)
+    pools: dict[str, int] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """What a transaction that failed gave away is gone."""
+        self.addresses.clear()
+        self.pools.clear()
+
+    def trim(self) -> None:
+        """Keeps it bounded."""
+        for memory in (self.addresses, self.pools):
+            if len(memory) > MOST_IDS:
+                memory.clear()
+
+
+# --- the cursor ------------------------------------------------------------------------------------
+
+
+async def cursor(connection: asyncpg.Connection) -> Cursor | None:
+    """Where the sync stands; None: it never began."""
+    row = await connection.fetchrow("SELECT start_number, number, hash, at_s FROM facts.cursor")
+    if row is None:
+        return None
+    return Cursor(row["start_number"], BlockRef(row["number"], as_text(row["hash"]), row["at_s"]))
+
+
+async def begin(connection: asyncpg.Connection, first: int, parent: BlockRef) -> None:
+    """The sync begins with block ``first``, on ``parent``. Where it began already nothing changes."""
+    await connection.execute(
+        "INSERT INTO facts.cursor (start_number, number, hash, at_s) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT DO NOTHING",
+        first,
+        parent.number,
+        as_bytes(parent.hash),
+        parent.timestamp_s,
+    )
+
+
+async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockRef) -> int | None:
+    """Moves the cursor from ``parent_hash`` to ``last``; None: it stands elsewhere. The row stays locked
+    until the transaction ends, so of two writers one waits, and then finds it moved. Gives how often somebody
+    else changed what was folded before: who remembers anything of that reads it again."""
+    changes: int | None = await connection.fetchval(
+        "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4 WHERE hash = $1 RETURNING changes",
+        as_bytes(parent_hash),
+        last.number,
+        as_bytes(last.hash),
+        last.timestamp_s,
+    )
+    return changes
+
+
+async def hold(connection: asyncpg.Connection) -> int | None:
+    """Keeps the cursor where it is until the transaction ends, to change what was folded up to there. Gives
+    the time from which on trades are kept; None: nothing was ever followed."""
+    from_s: int | None = await connection.fetchval(
+        "UPDATE facts.cursor SET changes = changes + 1 RETURNING trades_from_s"
+    )
+    return from_s
+
+
+async def last_address(connection: asyncpg.Connection) -> int:
+    """The highest number that an address has; 0 where there is none."""
+    number: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM facts.address")
+    return number
+
+
+async def keep_blocks(connection: asyncpg.Connection, blocks: Sequence[BlockRef]) -> None:
+    """Remembers the blocks by which a fork is found, and forgets most of the older ones."""
+    last = blocks[-1].number
+    kept = [b for b in blocks if b.number > last - BLOCKS_KEPT or b.number % CHECKPOINT_BLOCKS == 0]
+    await connection.execute(
+        "INSERT INTO facts.block (number, hash, at_s)"
+        " SELECT * FROM unnest($1::int[], $2::bytea[], $3::int[])",
+        [block.number for block in kept],
+        [as_bytes(block.hash) for block in kept],
+        [block.timestamp_s for block in kept],
+    )
+    await connection.execute(
+        "DELETE FROM facts.block WHERE number > $1 AND number <= $2 AND number % $3 <> 0",
+        blocks[0].number - BLOCKS_KEPT - 1,
+        last - BLOCKS_KEPT,
+        CHECKPOINT_BLOCKS,
+    )
+
+
+async def blocks_kept(connection: asyncpg.Connection) -> list[BlockRef]:
+    """The blocks by which a fork is found, oldest first."""
+    rows = await connection.fetch("SELECT number, hash, at_s FROM facts.block ORDER BY number")
+    return [BlockRef(row["number"], as_text(row["hash"]), row["at_s"]) for row in rows]
+
+
+# --- what was before -------------------------------------------------------------------------------
+
+_POOL = (
+    "SELECT pool.id, pool.at, pool.kind, token.address AS token, quote.address AS quote, pool.in_money_from,"
+    " pool.fee_pips, pool.tick_spacing, hook.address AS hook, pool.block_number, pool.log_index, pool.at_s"
+    " FROM facts.pool AS pool JOIN facts.address AS token ON token.id = pool.token_id"
+    " JOIN facts.address AS quote ON quote.id = pool.quote_id"
+    " LEFT JOIN facts.address AS hook ON hook.id = pool.hook_id"
+)
+
+
+async def pools_at(connection: asyncpg.Connection, places: Iterable[str], ids: Ids) -> dict[str, Pool]:
+    """The pools at these places, as far as there are any."""
+    rows = await connection.fetch(
+        f"{_POOL} WHERE pool.at = ANY($1::bytea[])", [as_bytes(at) for at in places]
+    )
+    return {pool.at: pool for pool in _pools(rows, ids)}
+
+
+async def unpaid_pools_of(
+    connection: asyncpg.Connection, quotes: Iterable[Address], ids: Ids
+) -> dict[str, Pool]:
+    """The pools of these that are in nobody's money so far."""
+    given = [as_bytes(quote) for quote in quotes]
+    rows = await connection.fetch(
+        f"{_POOL} WHERE pool.in_money_from IS NULL AND (token.address = ANY($1::bytea[])"
+        " OR quote.address = ANY($1::bytea[]))",
+        given,
+    )
+    return {pool.at: pool for pool in _pools(rows, ids)}
+
+
+async def pools_of(connection: asyncpg.Connection, token: Address, most: int) -> list[Pool]:
+    """Where ``token`` trades for money, the oldest places first."""
+    rows = await connection.fetch(
+        f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
+        " AND pool.token_id = (SELECT id FROM facts.address WHERE address = $1)"
+        " ORDER BY pool.block_number, pool.log_index LIMIT $2",
+        as_bytes(token),
+        most,
+    )
+    return _pools(rows, Ids())
+
+
+def _pools(rows: Sequence[asyncpg.Record], ids: Ids) -> list[Pool]:
+    found = []
+    for row in rows:
+        at = as_text(row["at"])
+        ids.pools[at] = row["id"]
+        spot = Spot(row["block_number"], row["log_index"], row["at_s"], TxHash(""))
+        hook = None if row["hook"] is None else as_address(row["hook"])
+        token, quote = as_address(row["token"]), as_address(row["quote"])
+        fee, spacing = row["fee_pips"], row["tick_spacing"]
+        found.append(Pool(at, row["kind"], token, quote, row["in_money_from"], fee, spacing, hook, spot))
+    return found
+
+
+async def launched_among(connection: asyncpg.Connection, tokens: Iterable[Address]) -> set[Address]:
+    """Which of these tokens a launchpad launched."""
+    rows = await connection.fetch(
+        "SELECT address.address FROM facts.launch AS launch JOIN facts.address AS address"
+        " ON address.id = launch.token_id WHERE address.address = ANY($1::bytea[])",
+        [as_bytes(token) for token in tokens],
+    )
+    return {as_address(row["address"]) for row in rows}
+
+
+async def launch_quotes(connection: asyncpg.Connection) -> set[Address]:
+    """What launches were made against, eth, weth and usdg left out."""
+    rows = await connection.fetch(
+        "SELECT address.address FROM facts.launch_quote AS quote"
+        " JOIN facts.address AS address ON address.id = quote.quote_id"
+    )
+    return {as_address(row["address"]) for row in rows}
+
+
+async def newest_prices(connection: asyncpg.Connection) -> dict[Address, Price]:
+    """The newest price of every quote that has one."""
+    rows = await connection.fetch(
+        "SELECT DISTINCT ON (price.quote_id) quote.address, price.block_number, price.at_s, pool.at,"
+        " price.usdg_raw, price.depth_raw FROM facts.price AS price"
+        " JOIN facts.address AS quote ON quote.id = price.quote_id"
+        " JOIN facts.pool AS pool ON pool.id = price.pool_id"
+        " ORDER BY price.quote_id, price.block_number DESC"
+    )
+    found = {}
+    for row in rows:
+        quote, at = as_address(row["address"]), as_text(row["at"])
+        raw = int(row["usdg_raw"]), int(row["depth_raw"])
+        found[quote] = Price(quote, row["block_number"], row["at_s"], at, *raw)
+    return found

@@ -1,0 +1,187 @@
+"""Work to be done later. It is wished for on the caller's own connection: it is lost with the caller's
+transaction, and only with it.
+
+A job may be run more than once: who took it may die, and after the lease it is taken again. What it does happens
+once: its effects and ``finish`` are one transaction, and ``finish`` knows whose the job is.
+
+Of one kind and key there is one job. Wished for again while it waits: it runs at the earlier of the two times, with
+the newer payload. Wished for while it is being run, which may have begun too early to see why: it is run once more.
+Wished for after it was given up: it begins anew.
+
+Times are handed in, never the server's own. Payloads are ours: no text by strangers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+CHANNEL = "jobs"
+"""Notified of every wish, with its transaction."""
+
+AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
+"""When to run what is wished for without a time: before all that has one, in the order of the wishes."""
+
+Payload = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that is ours until ``claimed_until``, or for as long after as nobody else takes it. ``tries``: how
+    often it was taken, this time included."""
+
+    id: int
+    kind: str
+    key: str
+    payload: Payload
+    run_at: datetime
+    claim: UUID
+    claimed_until: datetime
+    tries: int
+
+
+_ENQUEUE = """
+WITH wish AS (
+    INSERT INTO jobs.job AS job (kind, key, payload, run_at)
+    SELECT $1, key, $3::jsonb, $4 FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
+    ON CONFLICT (kind, key) DO UPDATE SET
+        payload = excluded.payload,
+        run_at = CASE WHEN job.claim IS NOT NULL THEN job.run_at
+                      WHEN job.failed_at IS NOT NULL THEN excluded.run_at
+                      ELSE least(job.run_at, excluded.run_at) END,
+        again_at = CASE WHEN job.claim IS NOT NULL THEN least(job.again_at, excluded.run_at) END,
+        tries = CASE WHEN job.failed_at IS NULL THEN job.tries ELSE 0 END,
+        failed_at = NULL
+)
+SELECT pg_notify($5, '')
+"""
+
+
+async def enqueue(
+    connection: asyncpg.Connection,
+    kind: str,
+    key: str,
+    payload: Payload | None = None,
+    run_at: datetime | None = None,
+) -> None:
+    """Wishes for one job, in the transaction that ``connection`` is in. ``run_at`` None: at once."""
+    await enqueue_many(connection, kind, (key,), payload, run_at)
+
+
+async def enqueue_many(
+    connection: asyncpg.Connection,
+    kind: str,
+    keys: Sequence[str],
+    payload: Payload | None = None,
+    run_at: datetime | None = None,
+) -> None:
+    """Wishes for a job of one kind for each key, in one statement. A key may stand there twice."""
+    if not keys:
+        return
+    # In order: two that wish for the same keys never wait for each other. Without a key twice: one statement
+    # cannot change a row twice.
+    ordered = sorted(set(keys))
+    encoded = msgspec.json.encode(payload or {}).decode()
+    await connection.execute(_ENQUEUE, kind, ordered, encoded, run_at or AT_ONCE, CHANNEL)
+
+
+_CLAIM = """
+WITH due AS MATERIALIZED (
+    SELECT id FROM jobs.job
+    WHERE kind = ANY ($1::text[]) AND failed_at IS NULL AND run_at <= $4
+      AND (claimed_until IS NULL OR claimed_until <= $4)
+    ORDER BY run_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+UPDATE jobs.job AS job SET
+    claim = gen_random_uuid(), claimed_until = $3, tries = job.tries + 1,
+    -- This run begins after that wish, and is what was wished for.
+    again_at = CASE WHEN job.again_at > $4 THEN job.again_at END
+FROM due WHERE job.id = due.id
+RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries
+"""
+
+
+async def claim(
+    connection: asyncpg.Connection, kinds: Sequence[str], count: int, lease_s: float, now: datetime
+) -> list[Job]:
+    """Takes up to ``count`` jobs that are due, the longest due first; those that another one is just taking are
+    passed over. Theirs again once ``lease_s`` is over."""
+    until = now + timedelta(seconds=lease_s)
+    rows = await connection.fetch(_CLAIM, list(kinds), count, until, now)
+    found = [Job(**{**dict(row), "payload": msgspec.json.decode(row["payload"])}) for row in rows]
+    return sorted(found, key=lambda job: (job.run_at, job.id))
+
+
+async def finish(connection: asyncpg.Connection, job: Job) -> bool:
+    """The job is done; in the transaction of its effects. False: somebody else took it, and the caller rolls its
+    effects back. It is put back where it was wished for again while it was run."""
+    row = await connection.fetchrow(
+        "SELECT again_at FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE", job.id, job.claim
+    )
+    if row is None:
+        return False
+    if row["again_at"] is None:
+        await connection.execute("DELETE FROM jobs.job WHERE id = $1", job.id)
+        return True
+    await connection.execute(
+        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = again_at, again_at = NULL, tries = 0,"
+        " last_error = NULL WHERE id = $1",
+        job.id,
+    )
+    return True
+
+
+async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, error: str) -> bool:
+    """The job failed and is run again at ``run_at``, also where it was wished for meanwhile: what failed just now
+    would fail again. False: it is no longer ours. ``error`` is kept for people: cleaned by the caller."""
+    return await _changed(
+        connection,
+        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = $3, again_at = NULL, last_error = $4"
+        " WHERE id = $1 AND claim = $2",
+        job.id,
+        job.claim,
+        run_at,
+        error,
+    )
+
+
+async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error: str) -> bool:
+    """The job failed for the last time and is kept for people; where it was wished for meanwhile it begins anew
+    instead. False: it is no longer ours."""
+    return await _changed(
+        connection,
+        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at),"
+        " tries = CASE WHEN again_at IS NULL THEN tries ELSE 0 END,"
+        " failed_at = CASE WHEN again_at IS NULL THEN $3::timestamptz END, again_at = NULL, last_error = $4"
+        " WHERE id = $1 AND claim = $2",
+        job.id,
+        job.claim,
+        now,
+        error,
+    )
+
+
+async def renew(connection: asyncpg.Connection, job: Job, until: datetime) -> bool:
+    """It is ours until then. False: it no longer is."""
+    return await _changed(
+        connection,
+        "UPDATE jobs.job SET claimed_until = $3 WHERE id = $1 AND claim = $2",
+        job.id,
+        job.claim,
+        until,
+    )
+
+
+async def forget_failed(connection: asyncpg.Connection, before: datetime) -> None:
+    """Takes away what was given up before then."""
+    await connection.execute("DELETE FROM jobs.job WHERE failed_at < $1", before)
+
+
+async def _changed(connection: asyncpg.Connection, statement: str, *given: object) -> bool:
+    """Whether it changed a row."""
+    done: str = await connection.execute(statement, *given)
+    return done != "UPDATE 0"

@@ -1,0 +1,42 @@
+"""Facts taken away again: a reorganisation put other blocks in their place."""
+
+import asyncpg
+
+from roundtrip.domain.types import BlockRef
+
+_BY_TIME = ("trade", "liquidity", "transfer")
+"""In partitions by time: blocks of a fork are no older than the block that both sides have."""
+_BY_BLOCK = ("closing", "price", "launch_step", "launch", "launch_quote", "block")
+
+
+async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
+    """Every fact above block ``to``. Positions are the caller's."""
+    for table in _BY_TIME:
+        await connection.execute(
+            f"DELETE FROM facts.{table} WHERE at_s >= $1 AND block_number > $2",  # noqa: S608
+            to.timestamp_s,
+            to.number,
+        )
+    for table in _BY_BLOCK:
+        column = "number" if table == "block" else "block_number"
+        await connection.execute(f"DELETE FROM facts.{table} WHERE {column} > $1", to.number)  # noqa: S608
+    await connection.execute("DELETE FROM facts.pool WHERE block_number > $1", to.number)
+    await _turn_back(connection, to.number)
+    await connection.execute("DELETE FROM facts.origin WHERE first_number > $1", to.number)
+    await connection.execute(
+        "UPDATE facts.origin SET funder_id = NULL, funded_number = NULL, funded_s = NULL"
+        " WHERE funded_number > $1",
+        to.number,
+    )
+
+
+async def _turn_back(connection: asyncpg.Connection, number: int) -> None:
+    """Quotes that became money above are none again, and their pools' sides are as their addresses are."""
+    await connection.execute(
+        "UPDATE facts.pool AS pool SET in_money_from = NULL,"
+        " token_id = CASE WHEN token.address < quote.address THEN token.id ELSE quote.id END,"
+        " quote_id = CASE WHEN token.address < quote.address THEN quote.id ELSE token.id END"
+        " FROM facts.address AS token, facts.address AS quote"
+        " WHERE pool.in_money_from > $1 AND token.id = pool.token_id AND quote.id = pool.quote_id",
+        number,
+    )

@@ -1,0 +1,1 @@
+"""The chain into the database: every launch, pool and trade, block by block."""

@@ -1,0 +1,224 @@
+"""Blocks into the database: one transaction a batch, and the cursor moves with its facts or not at all."""
+
+from collections.abc import Iterable, Sequence
+
+import asyncpg
+
+from roundtrip.chain.spans import BlockRead
+from roundtrip.domain.profit import Fill, Position, fold
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.store import chain, facts, jobs, partitions, rewind
+from roundtrip.store.positions import (
+    Closed,
+    Held,
+    drop_positions,
+    fills_of,
+    keys_after,
+    positions,
+    put_closings,
+    put_positions,
+)
+from roundtrip.venues.base import Contracts
+from roundtrip.venues.decode import Decoder
+
+from .known import Known
+from .ledger import Batch, Ledger, Wanted, told_by, wanted
+
+TRANSFERS_KEPT_S = 7 * 86_400
+MOST_POSITIONS = 200_000
+"""Remembered between batches. Past it all are forgotten, and read again as they are traded."""
+_MOST_REFOLDED = 5_000
+
+
+class CursorMoved(Exception):
+    """The cursor is not where these blocks go on from: somebody else writes, too, or nothing began yet."""
+
+
+class Writer:
+    """Writes one chain into one database. What it remembers is true of the database at the cursor; where a
+    transaction fails it forgets everything and reads it again."""
+
+    def __init__(self, contracts: Contracts) -> None:
+        self._contracts = contracts
+        self._decoder = Decoder(contracts)
+        self._known: Known | None = None
+        self._ids = chain.Ids()
+        self._positions: dict[Held, Position] = {}
+        self._changes = 0
+
+    def forget(self) -> None:
+        """Everything that is remembered."""
+        self._known = None
+        self._ids.clear()
+        self._positions.clear()
+
+    async def append(self, connection: asyncpg.Connection, blocks: Sequence[BlockRead], newest_s: int) -> int:
+        """Adds blocks that follow the cursor, and gives how many facts that were. ``newest_s``: when the
+        newest block of the chain was made. Raises CursorMoved; then, and with any other error, nothing of
+        them is in the database."""
+        parent_hash, last = blocks[0].parent_hash, blocks[-1].ref
+        told = told_by(blocks, self._decoder)
+        try:
+            async with connection.transaction():
+                changes = await chain.advance(connection, parent_hash, last)
+                if changes is None:
+                    raise CursorMoved
+                if changes != self._changes:
+                    self.forget()
+                    self._changes = changes
+                known = await self._knows(connection)
+                await self._learn(connection, known, wanted(told, known))
+                ledger = Ledger(known, self._contracts, parent_hash, newest_s - TRANSFERS_KEPT_S)
+                batch = ledger.fold(told)
+                await self._put(connection, batch)
+                await chain.keep_blocks(connection, batch.blocks)
+                await facts.announce(connection, last.number)
+        except BaseException:
+            self.forget()
+            raise
+        self._trim(known)
+        return batch.rows()
+
+    async def rewind(self, connection: asyncpg.Connection, at: BlockRef, to: BlockRef) -> None:
+        """Takes every fact above block ``to`` away; the cursor goes from ``at`` back there. Raises
+        CursorMoved."""
+        self.forget()
+        async with connection.transaction():
+            if await chain.advance(connection, at.hash, to) is None:
+                raise CursorMoved
+            touched = await keys_after(connection, to.number, to.timestamp_s)
+            await rewind.take_away(connection, to)
+            await refold(connection, touched, self._contracts)
+            await facts.announce(connection, to.number)
+
+    # --- what was before ---------------------------------------------------------------------------
+
+    async def _knows(self, connection: asyncpg.Connection) -> Known:
+        if self._known is None:
+            quotes, prices = await chain.launch_quotes(connection), await chain.newest_prices(connection)
+            self._known = Known(quotes, prices)
+        return self._known
+
+    async def _learn(self, connection: asyncpg.Connection, known: Known, want: Wanted) -> None:
+        """Reads what the batch speaks of and is not remembered."""
+        if want.pools:
+            found = await chain.pools_at(connection, want.pools, self._ids)
+            known.pools.update((at, found.get(at)) for at in want.pools)
+        if want.quotes:
+            known.pools.update(await chain.unpaid_pools_of(connection, want.quotes, self._ids))
+        if want.tokens:
+            launched = await chain.launched_among(connection, want.tokens)
+            known.launched.update((token, token in launched) for token in want.tokens)
+
+    def _trim(self, known: Known) -> None:
+        known.trim()
+        self._ids.trim()
+        if len(self._positions) > MOST_POSITIONS:
+            self._positions.clear()
+
+    # --- what is new -------------------------------------------------------------------------------
+
+    async def _put(self, connection: asyncpg.Connection, batch: Batch) -> None:
+        ids, contracts = self._ids, self._contracts
+        await facts.intern(connection, _addresses(batch), ids)
+        await facts.put_pools(connection, batch.pools, ids)
+        await self._number_places(connection, batch)
+        await facts.turn_pools(connection, batch.new_quotes, batch.turned, ids)
+        await facts.put_launches(connection, batch.launches, batch.steps, ids)
+        await self._make_days(connection, batch)
+        await facts.put_trades(connection, batch.trades, contracts, ids)
+        await facts.put_liquidity(connection, batch.liquidity, ids)
+        await facts.put_transfers(connection, batch.transfers, ids)
+        await facts.put_prices(connection, batch.prices.values(), ids)
+        await facts.put_origins(connection, batch.met, batch.funded, ids)
+        await self._fold_positions(connection, batch)
+        await _wish(connection, batch)
+
+    async def _number_places(self, connection: asyncpg.Connection, batch: Batch) -> None:
+        """The numbers of pools that are known by their place alone: forgotten ones are read again."""
+        spoken = {row.at for row in batch.trades} | {row.at for row in batch.liquidity}
+        spoken |= {row.at for row in batch.turned} | {row.at for row in batch.prices.values()}
+        missing = spoken - self._ids.pools.keys()
+        if missing:
+            await chain.pools_at(connection, missing, self._ids)
+
+    async def _make_days(self, connection: asyncpg.Connection, batch: Batch) -> None:
+        for table, rows in (
+            ("facts.trade", batch.trades),
+            ("facts.liquidity", batch.liquidity),
+            ("facts.transfer", batch.transfers),
+        ):
+            days = sorted({row.spot.at_s // partitions.DAY_S for row in rows})
+            for day in days:
+                at_s = day * partitions.DAY_S
+                await partitions.ensure(connection, table, at_s, at_s)  # type: ignore[arg-type]
+
+    async def _fold_positions(self, connection: asyncpg.Connection, batch: Batch) -> None:
+        known, fills = self._ids.addresses, []
+        for row in batch.trades:
+            key = Held(known[row.trader], known[row.token])
+            fills.append((key, Fill(row.spot, row.buys, row.token_raw, row.eth_wei, row.micro_usd)))
+        keys = {key for key, _ in fills}
+        found = self._positions
+        found.update(await positions(connection, keys - found.keys()))
+        closed = []
+        for key, fill in fills:
+            found[key], closing = fold(found.get(key), fill)
+            if closing is not None:
+                closed.append(Closed(key, closing))
+        await put_positions(connection, {key: found[key] for key in keys})
+        await put_closings(connection, closed)
+
+
+async def refold(connection: asyncpg.Connection, keys: Sequence[Held], contracts: Contracts) -> None:
+    """The positions of these keys made again from their trades, and from where trades are gone."""
+    for first in range(0, len(keys), _MOST_REFOLDED):
+        some = keys[first : first + _MOST_REFOLDED]
+        bases = await positions(connection, some, "position_base")
+        fills = await fills_of(connection, some, contracts)
+        again, gone = {}, []
+        for key in some:
+            position = bases.get(key)
+            for fill in fills.get(key, ()):
+                position, _ = fold(position, fill)
+            if position is None:
+                gone.append(key)
+            else:
+                again[key] = position
+        await put_positions(connection, again)
+        await drop_positions(connection, gone)
+
+
+async def _wish(connection: asyncpg.Connection, batch: Batch) -> None:
+    """Work for later: what new tokens say of themselves."""
+    new = [launch.launched.token for launch in batch.launches]
+    new += [pool.token for pool in batch.pools if pool.in_money_from is not None]
+    await jobs.enqueue_many(connection, "token", sorted(set(new)))
+
+
+def _addresses(batch: Batch) -> Iterable[Address]:
+    """Everyone who stands in a row of it."""
+    found: set[Address] = {quote for quote, _ in batch.new_quotes}
+    for pool in batch.pools:
+        found.update((pool.token, pool.quote))
+        if pool.hook is not None:
+            found.add(pool.hook)
+    for pool in batch.turned:
+        found.update((pool.token, pool.quote))
+    for launch in batch.launches:
+        told = launch.launched
+        found.update((told.token, told.deployer, told.quote, launch.sender))
+    found.update(step.moved.token for step in batch.steps)
+    for trade in batch.trades:
+        found.add(trade.trader)
+        found.add(trade.token)
+    for change in batch.liquidity:
+        found.update((change.owner, change.sender))
+    for transfer in batch.transfers:
+        moved = transfer.moved
+        found.update((moved.token, moved.sender, moved.recipient))
+    found.update(price.quote for price in batch.prices.values())
+    found.update(one.wallet for one in batch.met)
+    for one in batch.funded:
+        found.update((one.wallet, one.funder))
+    return found

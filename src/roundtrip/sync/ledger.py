@@ -1,0 +1,391 @@
+"""Blocks folded into facts: what the logs mean, given what was before. Pure but for what is ``Known``."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from roundtrip.chain.spans import BlockRead, Tx
+from roundtrip.domain.events import (
+    CurveTraded,
+    Event,
+    Funded,
+    HookFeeTaken,
+    Launch,
+    Launched,
+    LaunchMoved,
+    LaunchStep,
+    LiquidityChange,
+    LiquidityMoved,
+    Met,
+    Operated,
+    Pool,
+    PoolOpened,
+    Price,
+    Spot,
+    Swapped,
+    Trade,
+    Transfer,
+    Transferred,
+)
+from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, TxHash
+from roundtrip.domain.worth import usdg_in_range, usdg_per_unit, worth_usdg, worth_wei
+from roundtrip.venues import launchpad_curve
+from roundtrip.venues.base import Contracts
+from roundtrip.venues.decode import Decoder
+from roundtrip.venues.entry_point import ENTRY_POINTS
+
+from .known import Known, sides
+
+MOST_MICRO_USD = 2**63 - 1
+"""Nine trillion dollars, as far as a bigint goes: no trade is worth more."""
+
+
+class Told(NamedTuple):
+    """One log that means something, in its block."""
+
+    tx_index: int
+    log_index: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTold:
+    """One block's transactions and what its logs tell, in order."""
+
+    ref: BlockRef
+    transactions: tuple[Tx, ...]
+    told: list[Told]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What some consecutive blocks add to the database, in their order. ``new_quotes``: what launches were
+    made against for the first time; ``turned``: pools whose quote has become money by that."""
+
+    parent_hash: str
+    blocks: list[BlockRef] = field(default_factory=list)
+    pools: list[Pool] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    steps: list[LaunchStep] = field(default_factory=list)
+    new_quotes: list[tuple[Address, int]] = field(default_factory=list)
+    turned: list[Pool] = field(default_factory=list)
+    trades: list[Trade] = field(default_factory=list)
+    liquidity: list[LiquidityChange] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
+    met: list[Met] = field(default_factory=list)
+    funded: list[Funded] = field(default_factory=list)
+
+    def rows(self) -> int:
+        """How many facts it adds."""
+        launched = len(self.pools) + len(self.launches) + len(self.steps)
+        return launched + len(self.trades) + len(self.liquidity) + len(self.transfers)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What has to be known before blocks can be folded."""
+
+    pools: set[str]
+    tokens: set[Address]
+    quotes: set[Address]
+
+
+def told_by(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockTold]:
+    """What the logs of these blocks tell, each for itself."""
+    found = []
+    for block in blocks:
+        told = []
+        for log, tx_index, log_index in block.entries:
+            event = decoder(log)
+            if event is not None:
+                told.append(Told(tx_index, log_index, event))
+        found.append(BlockTold(block.ref, block.transactions, told))
+    return found
+
+
+def wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
+    """What these blocks speak of that is not known yet."""
+    pools: set[str] = set()
+    tokens: set[Address] = set()
+    quotes: set[Address] = set()
+    for block in blocks:
+        for _, _, event in block.told:
+            if isinstance(event, Transferred | LaunchMoved):
+                tokens.add(event.token)
+            elif isinstance(event, Swapped | CurveTraded | LiquidityMoved):
+                pools.add(event.at)
+            elif isinstance(event, Launched):
+                quotes.add(event.quote)
+                tokens.add(event.token)
+    return Wanted(pools - known.pools.keys(), tokens - known.launched.keys(), quotes - known.quotes)
+
+
+class Ledger:
+    """Folds one batch. ``transfers_from_s``: transfers before it are not kept."""
+
+    def __init__(
+        self, known: Known, contracts: Contracts, parent_hash: str, transfers_from_s: int = 0
+    ) -> None:
+        self._known = known
+        self._contracts = contracts
+        self._money = (ZERO_ADDRESS, contracts.weth, contracts.usdg)
+        self._machinery = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS}
+        self._transfers_from_s = transfers_from_s
+        self._batch = Batch(parent_hash)
+        self._block = BlockTold(BlockRef(0, "", 0), (), [])
+        self._last: dict[tuple[int, str], int] = {}
+        self._fold: dict[type, Callable[[Told, Spot], None]] = {
+            PoolOpened: self._pool_opened,
+            Swapped: self._swapped,
+            HookFeeTaken: self._hook_fee_taken,
+            LiquidityMoved: self._liquidity_moved,
+            CurveTraded: self._curve_traded,
+            Launched: self._launched,
+            LaunchMoved: self._launch_moved,
+            Transferred: self._transferred,
+        }
+
+    def fold(self, blocks: Iterable[BlockTold]) -> Batch:
+        """The batch of these blocks; all that is ``wanted`` is known."""
+        for block in blocks:
+            self._block = block
+            self._last.clear()
+            self._batch.blocks.append(block.ref)
+            self._meet_wallets()
+            for told in block.told:
+                fold = self._fold.get(type(told.event))
+                if fold is not None:
+                    sent = TxHash(block.transactions[told.tx_index].hash)
+                    fold(told, Spot(block.ref.number, told.log_index, block.ref.timestamp_s, sent))
+        return self._batch
+
+    # --- wallets -----------------------------------------------------------------------------------
+
+    def _meet_wallets(self) -> None:
+        """Every sender, and everybody who was sent eth in a plain transfer."""
+        number, at_s = self._block.ref.number, self._block.ref.timestamp_s
+        for tx in self._block.transactions:
+            if tx.value != "0x0" and tx.to is not None:
+                wallet = Address(tx.to)
+                self._meet(wallet)
+                if wallet not in self._known.funded:
+                    self._known.funded.add(wallet)
+                    self._batch.funded.append(Funded(wallet, Address(tx.sender), number, at_s))
+            self._meet(Address(tx.sender))
+
+    def _meet(self, wallet: Address) -> None:
+        if wallet not in self._known.met:
+            self._known.met.add(wallet)
+            ref = self._block.ref
+            self._batch.met.append(Met(wallet, ref.number, ref.timestamp_s))
+
+    # --- pools and launches ------------------------------------------------------------------------
+
+    def _pool_opened(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, PoolOpened)
+        token, quote, is_money = sides(event.currency0, event.currency1, self._known.quotes, self._contracts)
+        since = spot.block_number if is_money else None
+        self._open(
+            Pool(
+                event.at,
+                event.kind,
+                token,
+                quote,
+                since,
+                event.fee_pips,
+                event.tick_spacing,
+                event.hook,
+                spot,
+            )
+        )
+
+    def _open(self, pool: Pool) -> None:
+        if self._known.pools.get(pool.at) is None:
+            self._known.pools[pool.at] = pool
+            self._batch.pools.append(pool)
+
+    def _launched(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, Launched)
+        if self._known.launched.get(event.token):
+            return
+        self._known.launched[event.token] = True
+        self._become_money(event.quote, spot.block_number)
+        self._batch.launches.append(Launch(spot, event, self._sender(told)))
+        if event.generation != 1:
+            number = spot.block_number
+            self._open(
+                Pool(event.at, launchpad_curve.KIND, event.token, event.quote, number, 0, 0, None, spot)
+            )
+
+    def _become_money(self, quote: Address, number: int) -> None:
+        """What a launch was made against is money from here on, in pools that were there before, too."""
+        if quote in self._money or quote in self._known.quotes:
+            return
+        self._known.quotes.add(quote)
+        self._batch.new_quotes.append((quote, number))
+        for at, pool in self._known.pools.items():
+            if pool is not None and pool.in_money_from is None and quote in (pool.token, pool.quote):
+                token = pool.quote if pool.token == quote else pool.token
+                turned = pool._replace(token=token, quote=quote, in_money_from=number)
+                self._known.pools[at] = turned
+                self._batch.turned.append(turned)
+
+    def _launch_moved(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, LaunchMoved)
+        if self._known.launched.get(event.token):
+            self._batch.steps.append(LaunchStep(spot, event))
+
+    def _transferred(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, Transferred)
+        if not self._known.launched.get(event.token):
+            return
+        self._meet(event.recipient)
+        if spot.at_s >= self._transfers_from_s:
+            self._batch.transfers.append(Transfer(spot, event))
+
+    # --- trades ------------------------------------------------------------------------------------
+
+    def _curve_traded(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, CurveTraded)
+        pool = self._known.pools.get(event.at)
+        if pool is None or pool.kind != launchpad_curve.KIND:
+            return
+        trader = self._trader(told, event.wallet, event.recipient)
+        self._trade(told, spot, pool, trader, event.buys, event.token_raw, event.quote_raw)
+
+    def _swapped(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, Swapped)
+        pool = self._known.pools.get(event.at)
+        if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
+            return
+        self._price(event, pool)
+        if event.sender == self._contracts.launchpad_hook:
+            # It sells what it took: nobody's trade.
+            return
+        token_is_low = pool.token < pool.quote
+        token, quote = event.amount0, event.amount1
+        if not token_is_low:
+            token, quote = quote, token
+        if token == 0 or (token < 0) is (quote < 0):
+            return
+        if pool.token in self._money:
+            # Money for money.
+            return
+        trader = self._trader(told, None, event.recipient)
+        self._trade(told, spot, pool, trader, token < 0, abs(token), abs(quote))
+
+    def _hook_fee_taken(self, told: Told, spot: Spot) -> None:
+        """The launchpad's hook took its fee off what the trade just before it brought, or on top of what it
+        cost: the log of a swap does not know of it."""
+        event = told.event
+        assert isinstance(event, HookFeeTaken)
+        place = self._last.pop((told.tx_index, event.at), None)
+        if place is None:
+            return
+        trade = self._batch.trades[place]
+        amount = -event.amount_raw
+        if event.currency == trade.token:
+            amount = amount if trade.buys else -amount
+            self._batch.trades[place] = trade._replace(token_raw=max(0, trade.token_raw + amount))
+        elif event.currency == trade.quote:
+            amount = -amount if trade.buys else amount
+            quote_raw = max(0, trade.quote_raw + amount)
+            eth_wei, micro_usd = self._worth(trade.quote, quote_raw)
+            self._batch.trades[place] = trade._replace(
+                quote_raw=quote_raw, eth_wei=eth_wei, micro_usd=micro_usd
+            )
+
+    def _trade(
+        self, told: Told, spot: Spot, pool: Pool, trader: Address, buys: bool, token_raw: int, quote_raw: int
+    ) -> None:
+        eth_wei, micro_usd = self._worth(pool.quote, quote_raw)
+        self._meet(trader)
+        self._last[told.tx_index, pool.at] = len(self._batch.trades)
+        self._batch.trades.append(
+            Trade(
+                spot, pool.at, pool.token, pool.quote, trader, buys, token_raw, quote_raw, eth_wei, micro_usd
+            )
+        )
+
+    def _liquidity_moved(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, LiquidityMoved)
+        pool = self._known.pools.get(event.at)
+        if pool is None or pool.in_money_from is None or event.liquidity_delta == 0:
+            return
+        token_raw, quote_raw = event.amount0, event.amount1
+        if pool.token > pool.quote:
+            token_raw, quote_raw = quote_raw, token_raw
+        self._batch.liquidity.append(
+            LiquidityChange(
+                spot, pool.at, event.owner, self._sender(told), event.tick_lower, event.tick_upper,
+                event.liquidity_delta, token_raw, quote_raw,
+            )
+        )  # fmt: skip
+
+    # --- whose, and worth what ---------------------------------------------------------------------
+
+    def _sender(self, told: Told) -> Address:
+        return Address(self._block.transactions[told.tx_index].sender)
+
+    def _trader(self, told: Told, wallet: Address | None, recipient: Address | None) -> Address:
+        """Who sent the transaction; whom the trade paid where the launch router or an entry point stands
+        between, and of an entry point whose operation it was where the trade does not tell."""
+        tx = self._block.transactions[told.tx_index]
+        router = self._contracts.launchpad_router
+        if tx.to in ENTRY_POINTS:
+            if recipient is not None and recipient not in self._machinery:
+                return recipient
+            return self._account(told) or Address(tx.sender)
+        if (wallet == router or tx.to == router) and recipient is not None and router is not None:
+            return recipient
+        return Address(tx.sender)
+
+    def _account(self, told: Told) -> Address | None:
+        """The operation that the log belongs to: the first one that ended after it."""
+        for other in self._block.told:
+            later = other.tx_index == told.tx_index and other.log_index > told.log_index
+            if later and isinstance(other.event, Operated):
+                return other.event.account
+        return None
+
+    def _worth(self, quote: Address, quote_raw: int) -> tuple[int | None, int | None]:
+        """In wei of eth and in millionths of a dollar; None where that is not known."""
+        eth = self._known.prices.get(self._contracts.weth)
+        if quote in (ZERO_ADDRESS, self._contracts.weth):
+            return quote_raw, None if eth is None else min(
+                worth_usdg(quote_raw, eth.usdg_raw), MOST_MICRO_USD
+            )
+        if quote == self._contracts.usdg:
+            micro_usd = min(quote_raw, MOST_MICRO_USD)
+        else:
+            own = self._known.prices.get(quote)
+            if own is None:
+                return None, None
+            micro_usd = min(worth_usdg(quote_raw, own.usdg_raw), MOST_MICRO_USD)
+        return worth_wei(micro_usd, eth.usdg_raw) if eth is not None and eth.usdg_raw else None, micro_usd
+
+    def _price(self, event: Swapped, pool: Pool) -> None:
+        """A v3 pool of weth, or of what launches were made against, with usdg tells what that is worth; of
+        several the one that was deepest where it stood when it last told."""
+        if pool.kind != "amm_v3" or pool.quote != self._contracts.usdg:
+            return
+        if pool.token != self._contracts.weth and pool.token not in self._known.quotes:
+            return
+        token_is_low = pool.token < pool.quote
+        usdg_raw = usdg_per_unit(event.sqrt_price_x96, token_is_low)
+        depth_raw = usdg_in_range(event.sqrt_price_x96, event.liquidity, not token_is_low)
+        before = self._known.prices.get(pool.token)
+        if before is not None and before.at != pool.at and depth_raw <= before.depth_raw:
+            return
+        ref = self._block.ref
+        price = Price(pool.token, ref.number, ref.timestamp_s, pool.at, usdg_raw, depth_raw)
+        self._known.prices[pool.token] = price
+        self._batch.prices[pool.token, ref.number] = price

@@ -1,0 +1,203 @@
+"""Follows the chain: what is missing in wide spans, then every new block, through whatever happens."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import asyncpg
+import structlog
+
+from roundtrip.chain.feed import Feed
+from roundtrip.chain.rpc import Asks
+from roundtrip.chain.span_stream import Forked, spans
+from roundtrip.chain.spans import read_refs
+from roundtrip.chain.width import Width
+from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.domain.types import BlockRef
+from roundtrip.store import chain
+from roundtrip.venues.base import Contracts
+
+from .apply import CursorMoved, Writer
+from .fork import ForkTooDeep, ancestor
+
+_LOCK = 4663_0003
+"""An advisory lock: one sync writes at a time."""
+_LOCK_WAIT_S = 5.0
+_LOCK_TRY_S = 0.1
+_FIRST_WAIT_S, _MOST_WAIT_S = 0.2, 5.0
+_FAR_BEHIND_BLOCKS = 1_000
+_IN_FLIGHT = 4
+NO_PARENT = "0x" + "0" * 64
+log = structlog.get_logger(__name__)
+
+DATABASE_FAULTS = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.InterfaceError,
+    ConnectionError,
+    TimeoutError,
+    OSError,
+)
+"""The database is away, or busy: it is tried again."""
+
+
+class AlreadyFollowed(Exception):
+    """Another sync writes into this database."""
+
+    def __init__(self) -> None:
+        super().__init__("another sync writes into this database: there can be only one")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the sync stands. ``rows``: facts added since the start; ``head``: the newest block heard of."""
+
+    number: int
+    head: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What is followed, and how. ``first``: where an empty database begins; None: ``look_back_blocks`` behind
+    the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is, as a local chain
+    may have been begun anew."""
+
+    node: Asks
+    feed: Feed
+    contracts: Contracts
+    first: int | None
+    look_back_blocks: int
+    deepest_fork: int | None
+    tell: Callable[[Progress], None] = lambda _: None
+    wait: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class Sync:
+    """``connect``: opens a connection of its own."""
+
+    def __init__(self, following: Following, connect: Callable[[], Awaitable[asyncpg.Connection]]) -> None:
+        self._following = following
+        self._connect = connect
+        self._writer = Writer(following.contracts)
+        self._width = Width()
+        self._rows = 0
+        self._failures = 0
+
+    async def run(self) -> None:
+        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work."""
+        while True:
+            try:
+                await self._session()
+            except AlreadyFollowed:
+                raise
+            except DATABASE_FAULTS as fault:
+                log.warning("the database is away", error=type(fault).__name__)
+            except Exception:
+                # Whatever it was, the chain goes on: without the sync there are no alerts at all.
+                log.exception("the sync failed, and begins again where it stands")
+            self._writer.forget()
+            await self._pause()
+
+    async def _session(self) -> None:
+        connection = await self._connect()
+        try:
+            await self._lock(connection)
+            # What a crash loses of it is read from the chain again, since the cursor is lost with it.
+            await connection.execute("SET synchronous_commit = off")
+            while True:
+                try:
+                    await self._step(connection)
+                    self._failures = 0
+                except CursorMoved:
+                    self._writer.forget()
+                except Forked:
+                    await self._look_for_a_fork(connection)
+                except (RoundtripError, ForkTooDeep) as fault:
+                    log.warning("the node could not be followed", error=str(fault))
+                    await self._pause()
+        finally:
+            with contextlib.suppress(*DATABASE_FAULTS):
+                await connection.close(timeout=2.0)
+
+    async def _lock(self, connection: asyncpg.Connection) -> None:
+        """Whoever was killed just now may not be gone yet: a little patience."""
+        for _ in range(int(_LOCK_WAIT_S / _LOCK_TRY_S)):
+            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
+                return
+            await self._following.wait(_LOCK_TRY_S)
+        raise AlreadyFollowed
+
+    async def _pause(self) -> None:
+        self._failures += 1
+        await self._following.wait(min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 8)))
+
+    async def _step(self, connection: asyncpg.Connection) -> None:
+        """Reads what is there to read; else waits for a block."""
+        feed = self._following.feed
+        at = await chain.cursor(connection)
+        if at is None:
+            await self._begin(connection)
+            return
+        if feed.newest() > at.block.number:
+            await self._read(connection, at.block)
+            return
+        hint = await feed.next(at.block.number)
+        if hint.removed:
+            await self._look_for_a_fork(connection)
+
+    async def _begin(self, connection: asyncpg.Connection) -> None:
+        following, first = self._following, self._following.first
+        if first is None:
+            newest = (await following.feed.next(-1)).number
+            first = max(0, newest - following.look_back_blocks)
+        await chain.begin(connection, first, await self._parent_of(first))
+
+    async def _parent_of(self, first: int) -> BlockRef:
+        if first == 0:
+            return BlockRef(-1, NO_PARENT, 0)
+        (found,) = await read_refs(self._following.node, [first - 1])
+        if found is None:
+            raise NodeFault(f"it has no block {first - 1}, where the sync is to begin")
+        return found[0]
+
+    async def _read(self, connection: asyncpg.Connection, at: BlockRef) -> None:
+        """Appends what is known to follow block ``at``."""
+        node, feed = self._following.node, self._following.feed
+        newest_s = await self._newest_s(at)
+        stream = spans(node, at.number + 1, feed.newest, self._width, _IN_FLIGHT, at.hash)
+        async with contextlib.aclosing(stream):
+            async for blocks in stream:
+                last = blocks[-1].ref
+                newest = max(newest_s, last.timestamp_s)
+                self._rows += await self._writer.append(connection, blocks, newest)
+                self._failures = 0
+                self._following.tell(Progress(last.number, feed.newest(), self._rows))
+
+    async def _newest_s(self, at: BlockRef) -> int:
+        """When the newest block was made; far behind it decides what is too old to be kept."""
+        newest = self._following.feed.newest()
+        if newest - at.number < _FAR_BEHIND_BLOCKS:
+            return 0
+        (found,) = await read_refs(self._following.node, [newest])
+        return 0 if found is None else found[0].timestamp_s
+
+    async def _look_for_a_fork(self, connection: asyncpg.Connection) -> None:
+        """Goes back to the newest block that the node still has, where it has not the one at the cursor."""
+        at = await chain.cursor(connection)
+        if at is None:
+            return
+        kept = await chain.blocks_kept(connection)
+        to = await ancestor(self._following.node, kept)
+        if to is None:
+            to = await self._parent_of(at.start_number)
+        if to.hash == at.block.hash:
+            return
+        depth, deepest = at.block.number - to.number, self._following.deepest_fork
+        if deepest is not None and depth > deepest:
+            raise ForkTooDeep(depth, deepest)
+        log.warning("the chain was reorganised", depth=depth, to=to.number)
+        await self._writer.rewind(connection, at.block, to)

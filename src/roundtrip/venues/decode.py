@@ -1,0 +1,31 @@
+"""A log of the chain, read: which of the files here knows it, and what it says."""
+
+from collections.abc import Callable
+
+from roundtrip.domain.events import Event
+from roundtrip.domain.types import Address
+
+from . import DECODERS
+from .base import Contracts, Log
+
+
+class Decoder:
+    """Reads the logs of one network. ``topics``: the first topics of all that it may know."""
+
+    def __init__(self, contracts: Contracts) -> None:
+        self._by_topic: dict[str, dict[Address | None, Callable[[Log], Event | None]]] = {}
+        for emitter, topic, read in (row for file in DECODERS for row in file.decoders(contracts)):
+            by_emitter = self._by_topic.setdefault(topic, {})
+            assert not by_emitter or None not in {emitter, *by_emitter}, "anybody's, and somebody's own"
+            assert emitter not in by_emitter, "read in two ways"
+            by_emitter[emitter] = read
+        self.topics = frozenset(self._by_topic)
+
+    def __call__(self, log: Log) -> Event | None:
+        """What the log says; None when it is nobody's here, or not what its topic says. Raises nothing."""
+        topics = log.topics
+        by_emitter = self._by_topic.get(topics[0]) if topics else None
+        if by_emitter is None:
+            return None
+        read = by_emitter.get(None) or by_emitter.get(log.address)
+        return None if read is None else read(log)

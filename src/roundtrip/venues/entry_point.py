@@ -1,0 +1,34 @@
+"""Account abstraction's entry points (ERC-4337): whoever sends the transaction, an account in it did it."""
+
+from roundtrip.domain.events import Operated
+from roundtrip.domain.types import Address
+
+from . import abi
+from .base import Contracts, Decoding, Log
+
+ENTRY_POINTS = frozenset(
+    {
+        Address("0x5ff137d4b0fdcd49dca30c7cf57e578a026d2789"),
+        Address("0x0000000071727de22e5e9d8baf0edac6f37da032"),
+        Address("0x4337084d9e255ff0702461cf8895ce9e3b5ff108"),
+    }
+)
+"""Versions 0.6, 0.7 and 0.8: one address each, the same on every chain."""
+
+USER_OPERATION_EVENT = "0x49628fd1471006c1482da88028e9ce4dbb080b815c9b0344d39e5a8e6ec1419f"
+"""UserOperationEvent(bytes32,address,address,uint256,bool,uint256,uint256)."""
+
+
+def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+    """Every entry point's UserOperationEvent."""
+    return tuple(Decoding(one, USER_OPERATION_EVENT, operated) for one in sorted(ENTRY_POINTS))
+
+
+def operated(log: Log) -> Operated | None:
+    """UserOperationEvent(userOpHash, sender, paymaster indexed; nonce, success, actualGasCost,
+    actualGasUsed). It comes after whatever the operation did."""
+    account, paymaster = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
+    success, last = abi.uint_at(log.data, 1, 1), abi.uint_at(log.data, 3)
+    if len(log.topics) != 4 or account is None or paymaster is None or success is None or last is None:
+        return None
+    return Operated(account)
