@@ -12,7 +12,7 @@ const launchedFirst = getAbiItem({ abi: firstFactoryAbi, name: "TokenLaunched" }
 
 // Ponder begins with 20 requests a second to each url and learns slowly that it may ask for more. That guards
 // strangers' nodes and says nothing of its speed: named so often, the node is never waited for because of it.
-const rpc = Array.from({ length: 64 }, (_, number) => `${settings.rpcUrl}/?${number}`);
+const rpc = Array.from({ length: settings.urls }, (_, number) => `${settings.rpcUrl}/?${number}`);
 
 export default createConfig({
   chains: { local: { id: settings.chainId, rpc } },

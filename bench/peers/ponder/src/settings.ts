@@ -15,6 +15,7 @@ export const NOTHING: Address = "0x0000000000000000000000000000000000000000";
 
 export const settings = {
   chainId: Number(given("BENCH_CHAIN_ID")),
+  urls: Number(given("BENCH_URLS")),
   rpcUrl: given("BENCH_RPC_URL"),
   startBlock: Number(given("BENCH_START_BLOCK")),
   endBlock: Number(given("BENCH_END_BLOCK")),
