@@ -142,6 +142,7 @@ class Crowd:
     ways: list[Way]
     rng: Random
     held: dict[tuple[int, int], int] = field(default_factory=dict)
+    nonces: dict[str, int] = field(default_factory=dict)
     turn: int = 0
     launches: int = 0
 
@@ -154,6 +155,7 @@ class Crowd:
         giver = self.built.accounts[0]
         self.chain.call("anvil_setBalance", giver, hex(10**24))
         self.chain.call("anvil_autoImpersonateAccount", True)
+        self.nonces[giver] = int(self.chain.call("eth_getTransactionCount", giver, "latest"), 16)
         gift = {"from": giver, "value": hex(_FUNDS_WEI), "gas": hex(21_000)} | _FEES
         todo = [gift | {"to": wallet} for wallet in self.wallets]
         for turn in range(TOKENS_EACH):
@@ -162,17 +164,19 @@ class Crowd:
                 todo += [call.sent_by(wallet, 2**160 - 1) for call in way.allow]
                 todo.append(way.buy.sent_by(wallet, self._sum_wei()))
         for start in range(0, len(todo), 20):
-            send(self.chain, todo[start : start + 20])
+            self.send(todo[start : start + 20])
             mine()
 
-    def look(self) -> None:
-        """Reads what everybody holds."""
-        pairs = [(n, token) for n, interests in enumerate(self.interests) for token in interests]
-        calls = []
+    def look(self, count: int = WALLETS) -> None:
+        """Reads what the next ``count`` traders hold."""
+        turns = {(self.turn + ahead) % WALLETS for ahead in range(count)}
+        pairs = [(number, token) for number in sorted(turns) for token in self.interests[number]]
+        calls: list[tuple[str, tuple[object, ...]]] = []
         for number, token in pairs:
             data = calldata("balanceOf(address)", self.wallets[number])
             calls.append(("eth_call", ({"to": self.ways[token].token, "data": data}, "latest")))
-        self.held = {pair: int(held, 16) for pair, held in zip(pairs, self.chain.batch(calls), strict=True)}
+        for pair, held in zip(pairs, self.chain.batch(calls), strict=True):
+            self.held[pair] = int(held, 16)
 
     def orders(self, count: int) -> list[dict[str, str]]:
         """The next trades, each of another wallet; no wallet comes again before all others had their turn."""
@@ -199,13 +203,19 @@ class Crowd:
         sender = self.wallets[(self.turn + WALLETS // 2) % WALLETS]
         return launched | {"from": sender, "value": hex(LAUNCH_FEE_WEI)} | _FEES
 
+    def send(self, transactions: list[dict[str, str]]) -> None:
+        """Sends them in one request. Numbered here: a node that mines meanwhile gives a number twice. Raises
+        RpcFailure."""
+        calls: list[tuple[str, tuple[object, ...]]] = []
+        for transaction in transactions:
+            sender = transaction["from"]
+            nonce = self.nonces.get(sender, 0)
+            self.nonces[sender] = nonce + 1
+            calls.append(("eth_sendTransaction", (transaction | {"nonce": hex(nonce)},)))
+        self.chain.batch(calls)
+
     def _sum_wei(self) -> int:
         return self.rng.randrange(_SMALLEST_WEI, _LARGEST_WEI)
-
-
-def send(chain: SyncRpc, transactions: list[dict[str, str]]) -> None:
-    """Sends them in one request. Raises RpcFailure."""
-    chain.batch([("eth_sendTransaction", (transaction,)) for transaction in transactions])
 
 
 def play(chain: SyncRpc, built: world.Built, blocks: int, say: Callable[[str], None]) -> int:
@@ -229,7 +239,7 @@ def play(chain: SyncRpc, built: world.Built, blocks: int, say: Callable[[str], N
             say(f"trading, block {number}/{blocks}, {time.monotonic() - started:.0f} s")
             crowd.look()
         orders = crowd.orders(crowd.rng.randrange(10, 21))
-        send(chain, [*orders, crowd.launch()] if number % LAUNCH_EVERY == 0 else orders)
+        crowd.send([*orders, crowd.launch()] if number % LAUNCH_EVERY == 0 else orders)
         mine()
     return first_s + mined // BLOCKS_A_SECOND
 
