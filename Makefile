@@ -22,6 +22,7 @@ bench: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python bench/check.py
 	@$(BIN)/python -m bench.prepare
 	@PYTHONPATH=tests $(BIN)/python -m bench.nodes
+	@$(BIN)/python -m bench.decode
 
 # The sync's speed beside Ponder's, which is installed for it: some minutes. FLAGS=--limited: Ponder as it comes, too.
 bench-index: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed

@@ -39,6 +39,8 @@ from roundtrip.chain.rpc import Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import parse_address
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
 from roundtrip.networks import ROBINHOOD, Network
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
@@ -310,6 +312,11 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         shared=SharedAnswers(time.monotonic, settings.most_checks_at_once),
     )
     return create_app(dispatch, Callers(settings.anon_per_minute, settings.trusted_proxies))
+
+
+def worker(ctx: Context) -> Worker[Context]:
+    """What does the work that is to be done later, over an open context."""
+    return Worker(ctx, KINDS, secrets.SystemRandom().random)
 
 
 def serving(app: Starlette) -> uvicorn.Server:

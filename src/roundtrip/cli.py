@@ -1,4 +1,4 @@
-"""The command line: demo, serve, sync, rebuild, devnet, migrate, doctor, verify, verify-trade, publish."""
+"""The command line: what each command puts together and runs."""
 
 import asyncio
 import contextlib
@@ -147,7 +147,8 @@ async def _serve_demo(
         beside(following.run(), "sync"),
     ):
         welcome()
-        await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
+        async with beside(assembly.worker(ctx).run(), "jobs"):
+            await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 
 
 def _welcome(base_url: str, built: world.Built, described: Path) -> None:
@@ -278,6 +279,24 @@ async def _rebuild(settings: Settings, network: Network) -> None:
     async with assembly.database(settings) as database_url:
         made = await assembly.rebuilt(database_url, network)
     print(f"made again: {made} positions")
+
+
+@app.command()
+def work() -> None:
+    """Only the work that is to be done later, on the network that is set."""
+    settings = Settings()
+    assembly.log_to_stderr()
+    _run(_work(settings, assembly.network_of(settings)))
+
+
+async def _work(settings: Settings, network: Network) -> None:
+    given = (settings, assembly.node_urls(settings, network), network.contracts)
+    async with (
+        assembly.database(settings) as database_url,
+        assembly.context(*given, database_url, network.look_back_blocks) as ctx,
+    ):
+        print(f"roundtrip works on chain {ctx.chain_id}. Ctrl-C ends it.", flush=True)
+        await assembly.worker(ctx).run()
 
 
 @app.command()

@@ -276,7 +276,7 @@ async def test_a_wish_waits_for_who_is_just_finishing(
         async with one.transaction():
             assert await jobs.finish(one, job)
             wish = asyncio.create_task(jobs.enqueue(other, "walk", "dog"))
-            while not await one.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):
+            while not await one.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):  # noqa: ASYNC110
                 await asyncio.sleep(0)
         await wish
     assert [(job.key, job.tries) for job in await take(one)] == [("dog", 1)]

@@ -153,7 +153,7 @@ async def test_two_that_need_the_same_day_make_it_once(
 
 
 async def _until_it_waits(connection: asyncpg.Connection) -> None:
-    while not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):
+    while not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):  # noqa: ASYNC110
         await asyncio.sleep(0)
 
 

@@ -19,21 +19,36 @@ MAY_IMPORT: dict[str, set[str]] = {
     "venues": {"domain"},
     "chain": {"domain", "venues"},
     "store": {"domain", "venues"},
+    "sync": {"domain", "venues", "chain", "store"},
+    "progress": {"sync"},
     "services": {"domain", "venues", "chain", "store"},
-    "api": {"domain", "venues", "chain", "store", "services"},
+    "jobs": {"domain", "venues", "chain", "store", "sync", "services"},
+    "api": {"domain", "venues", "chain", "store", "services", "jobs"},
     "devnet": {"domain", "venues"},
     "networks": {"domain", "venues"},
     "settings": set(),
     "verify": set(),
-    "assembly": {"domain", "venues", "networks", "chain", "store", "services", "api", "settings"},
-    "progress": {"sync"},
+    "assembly": {
+        "domain",
+        "venues",
+        "networks",
+        "chain",
+        "store",
+        "sync",
+        "services",
+        "jobs",
+        "api",
+        "settings",
+    },
     "cli": {
+        "sync",
         "progress",
         "domain",
         "venues",
         "chain",
         "store",
         "services",
+        "jobs",
         "api",
         "networks",
         "settings",
@@ -157,7 +172,8 @@ def sends_or_signs(source: str) -> list[str]:
             method = re.fullmatch(
                 r"(eth|net|web3|debug|trace|anvil|evm|personal|txpool)_[A-Za-z0-9]+", node.value
             )
-            found += [node.value] if method and node.value not in READ_METHODS else []
+            is_other = node.value in READ_METHODS or node.value.endswith(("_wei", "_usd"))
+            found += [node.value] if method and not is_other else []
     return found
 
 

@@ -10,38 +10,33 @@ from roundtrip.domain.types import Address
 from roundtrip.venues.abi import keccak
 
 BITS = 2048
-_ADDRESS_CHARACTERS, _WORD_CHARACTERS = 42, 66
+_LAST = BITS - 1
+_BIT = tuple(1 << bit for bit in range(BITS))
 _MOST_REMEMBERED = 16_384
 """Of addresses, and as many topics: about 450 bytes each. A few contracts make most logs."""
 
 
 def bits(data: bytes) -> int:
-    """The three bits that one address or topic sets: 11 bits each of its hash's first six bytes."""
-    found = keccak(data)
-    return (
-        1 << (int.from_bytes(found[0:2]) % BITS)
-        | 1 << (int.from_bytes(found[2:4]) % BITS)
-        | 1 << (int.from_bytes(found[4:6]) % BITS)
-    )
+    """The three bits that one address or topic sets: 11 bits each of its hash's first three byte pairs."""
+    pairs = int.from_bytes(keccak(data)[:6])
+    return _BIT[pairs >> 32 & _LAST] | _BIT[pairs >> 16 & _LAST] | _BIT[pairs & _LAST]
 
 
 @lru_cache(_MOST_REMEMBERED)
 def address_bits(text: str) -> tuple[Address, int]:
     """An address in lower case, and its bits. Raises ValueError when it is none."""
-    lower = _lower(text, _ADDRESS_CHARACTERS)
-    return Address(lower), bits(bytes.fromhex(lower[2:]))
+    return Address(text.lower()), bits(_bytes(text, 20))
 
 
 @lru_cache(_MOST_REMEMBERED)
 def topic_bits(text: str) -> tuple[str, int]:
     """A topic in lower case, and its bits. Raises ValueError when it is none."""
-    lower = _lower(text, _WORD_CHARACTERS)
-    return lower, bits(bytes.fromhex(lower[2:]))
+    return text.lower(), bits(_bytes(text, 32))
 
 
-def _lower(text: str, characters: int) -> str:
-    lower = text.lower()
-    # bytes.fromhex alone would pass over spaces.
-    if len(text) != characters or not lower.startswith("0x") or not lower[2:].isalnum():
-        raise ValueError(f"not 0x and {characters - 2} hex digits")
-    return lower
+def _bytes(text: str, size: int) -> bytes:
+    data = bytes.fromhex(text[2:])
+    # bytes.fromhex passes over spaces: then there are fewer bytes than digits.
+    if len(data) != size or len(text) != 2 + 2 * size or text[:2] != "0x":
+        raise ValueError(f"not 0x and {size} bytes in hex")
+    return data

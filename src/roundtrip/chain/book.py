@@ -55,8 +55,28 @@ class Book:
         self._at: dict[str, Address] = {}
         self._others: OrderedDict[Address, set[str]] = OrderedDict()
         self._crowded: set[Address] = set()
+        self._told: set[Address] = set()
         self._forgot = False
         self._whole = False
+
+    most_counted = MOST_COUNTED
+
+    def wants(self, token: Address) -> bool:
+        """Whether places of ``token`` from before the book began are to be told."""
+        return self._start != 0 and token not in self._told
+
+    def tell(
+        self, token: Address, venues: Iterable[Venue], others: Iterable[str], whole_to: int | None
+    ) -> None:
+        """Remembers what an index knows of ``token``: its venues, oldest first, and places against nobody's
+        money. ``whole_to``: the index has every place of the chain up to that block; None: it has not."""
+        own = self._venues.pop(token, [])
+        for venue in (*venues, *own):
+            self._put(token, venue)
+        seen = self._others.setdefault(token, set())
+        seen.update(others)
+        if whole_to is not None and self._start is not None and whole_to >= self._start - 1:
+            self._told.add(token)
 
     def known(self, token: Address) -> tuple[Venue, ...]:
         """Every venue seen for ``token`` that is paid in money, oldest first."""
@@ -69,7 +89,8 @@ class Book:
 
     def complete(self, token: Address) -> bool:
         """True when no pool of ``token`` can be missing here."""
-        return self._whole and self._start == 0 and not self._forgot and token not in self._crowded
+        from_the_start = self._start == 0 and not self._forgot
+        return self._whole and (from_the_start or token in self._told) and token not in self._crowded
 
     def calls(self, head: int) -> list[RpcCall]:
         """What to ask to know everything up to ``head``: at most one range, the oldest not yet read."""
@@ -154,6 +175,7 @@ class Book:
             for place in places:
                 self._at.pop(place.pool or place.pool_id or "", None)
             self._crowded.discard(forgotten)
+            self._told.discard(forgotten)
             self._forgot = True
 
     def _is_paid_in_money(self, token: Address, venue: Venue) -> bool:

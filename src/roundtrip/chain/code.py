@@ -8,7 +8,7 @@ _COUNTS = frozenset({0x40, 0x43})
 _CALLS = frozenset({0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0xFA})
 """CREATE, CALL, CALLCODE, DELEGATECALL, CREATE2, STATICCALL: what the code that runs then reads is not known
 here."""
-_DELEGATED = bytes.fromhex("ef0100")
+DELEGATED = bytes.fromhex("ef0100")
 """EIP-7702: an account that runs another's code."""
 
 
@@ -17,7 +17,7 @@ def may_count_blocks(code: bytes) -> bool:
     code, can be reached. Bytes that only look like instructions, data of PUSHes and what no jump leads to, do
     not count: the walk is the one by which the machine itself knows where a jump may lead.
     """
-    if code.startswith(_DELEGATED):
+    if code.startswith(DELEGATED):
         return True
     at, reached = 0, True
     while at < len(code):

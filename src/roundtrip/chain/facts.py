@@ -32,10 +32,10 @@ IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca5
 """EIP-1967: keccak256("eip1967.proxy.implementation") - 1."""
 
 _VIEWS = (
-    ("name", "0x06fdde03"),
-    ("symbol", "0x95d89b41"),
-    ("decimals", "0x313ce567"),
-    ("totalSupply", "0x18160ddd"),
+    ("name", erc20.NAME),
+    ("symbol", erc20.SYMBOL),
+    ("decimals", erc20.DECIMALS),
+    ("totalSupply", erc20.TOTAL_SUPPLY),
     ("owner", "0x8da5cb5b"),
     ("getOwner", "0x893d20e8"),
 )

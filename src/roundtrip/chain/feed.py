@@ -248,8 +248,10 @@ class Feed:
                 # Whatever a node answers, the polling goes on. The error's own words may hold a url.
                 log.error("the newest block could not be read", error=type(error).__name__)
             wait_s = self._patience.guard_s if self.is_listening() else self._poll_s
+            # Not wait_for: before Python 3.12 it loses a cancellation that comes with what it waits for.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._poll_now.wait(), wait_s)
+                async with asyncio.timeout(wait_s):
+                    await self._poll_now.wait()
 
     async def _look(self) -> None:
         """Asks once. A websocket that does not tell what is seen here is let go of."""

@@ -75,7 +75,9 @@ async def spans(
                 return
             for span in list(ahead)[:in_flight]:
                 if span.task is None:
-                    span.task = asyncio.create_task(_read(node, span, width, clock))
+                    span.task = asyncio.create_task(
+                        _read(node, span, width, clock), name=f"span {span.first}"
+                    )
             span = ahead[0]
             assert span.task is not None
             try:

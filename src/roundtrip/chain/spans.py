@@ -46,7 +46,7 @@ _Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
 _Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
 
 
-class Tx(msgspec.Struct, frozen=True):
+class Tx(msgspec.Struct, frozen=True, gc=False):
     """As much of a transaction as is read here, hex as the node gives it, in lower case."""
 
     hash: _Word
@@ -92,7 +92,7 @@ class _Block(_Header):
     transactions: tuple[Tx, ...]
 
 
-class _RawLog(msgspec.Struct, rename="camel"):
+class _RawLog(msgspec.Struct, rename="camel", gc=False):
     address: str
     topics: Annotated[list[str], msgspec.Meta(max_length=4)]
     data: str
@@ -241,25 +241,26 @@ def _entries(
     """A block's logs in order. Raises NodeLied when they are not all of it, or not only of it."""
     bloom = 0
     entries: list[Entry] = []
+    hashes = [tx.hash for tx in transactions]
     for raw in logs:
+        tx_index = int(raw.transaction_index, 16)
         if raw.block_hash != ref.hash and raw.block_hash.lower() != ref.hash:
             raise NodeLied(f"it gave a log of another block {ref.number}")
         if raw.removed:
             raise NodeLied(f"it gave a removed log of block {ref.number}")
-        tx_index = int(raw.transaction_index, 16)
-        if not 0 <= tx_index < len(transactions):
+        if not 0 <= tx_index < len(hashes):
             raise NodeLied(f"it gave a log of no transaction of block {ref.number}")
-        tx_hash = transactions[tx_index].hash
-        if raw.transaction_hash != tx_hash and raw.transaction_hash.lower() != tx_hash:
+        if raw.transaction_hash != hashes[tx_index] and raw.transaction_hash.lower() != hashes[tx_index]:
             raise NodeLied(f"it gave a log of another transaction of block {ref.number}")
         address, own = address_bits(raw.address)
         bloom |= own
-        topics = []
+        topics: list[str] = []
         for text in raw.topics:
             topic, own = topic_bits(text)
             bloom |= own
             topics.append(topic)
-        entries.append(Entry(Log(address, tuple(topics), _data(raw.data)), tx_index, int(raw.log_index, 16)))
+        log = Log(address, tuple(topics), _data(raw.data))
+        entries.append(Entry(log, tx_index, int(raw.log_index, 16)))
     _check_order(ref, entries)
     if bloom != int(header.logs_bloom, 16):
         raise NodeLied(f"the logs it gave are not those of block {ref.number}, whose bloom is another")

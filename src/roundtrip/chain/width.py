@@ -8,7 +8,8 @@ MOST_BLOCKS = 2_000
 TARGET_S = 0.5
 """An answer that took less leads to more blocks; one that took twice as long, to half as many."""
 MOST_LOGS = 4_000
-"""Their checks hold up the event loop for less than 50 ms."""
+"""Reading and checking a log takes about 9 µs of this process where every topic is new, 6 µs where most come
+again: an answer that has more holds up the event loop for longer than about 40 ms."""
 TAKEN_TO_FORGET = 64
 """After a refusal so many answers come before more is tried again: one trip in so many is in vain."""
 
@@ -26,7 +27,7 @@ class Width:
         """An answer of ``blocks`` blocks came. One of fewer than are asked for now makes nothing wider: with
         several under way each tells of the width that it was sent with."""
         self._forget()
-        if seconds > 2 * TARGET_S or logs > 2 * MOST_LOGS:
+        if seconds > 2 * TARGET_S or logs > MOST_LOGS:
             self._narrow(blocks)
         elif seconds < TARGET_S and 2 * logs <= MOST_LOGS:
             self.blocks = max(self.blocks, min(2 * blocks, self._ceiling))

@@ -25,6 +25,13 @@ class PoolOpened(NamedTuple):
     hook: Address | None
 
 
+class Priced(NamedTuple):
+    """A v3 pool was given its first price."""
+
+    at: str
+    sqrt_price_x96: int
+
+
 class Swapped(NamedTuple):
     """A swap as the pool sees it: an amount above zero was paid in, below zero paid out. ``sender``: who
     called the pool; ``recipient``: whom it paid, where it tells. Price, liquidity and tick: after it."""
@@ -116,8 +123,8 @@ class Operated(NamedTuple):
 
 
 Event = (
-    PoolOpened | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | Launched | LaunchMoved | Transferred
-    | Operated
+    PoolOpened | Priced | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | Launched | LaunchMoved
+    | Transferred | Operated
 )  # fmt: skip
 
 
@@ -186,6 +193,7 @@ class LiquidityChange(NamedTuple):
 
     spot: Spot
     at: str
+    token: Address
     owner: Address
     sender: Address
     tick_lower: int
@@ -204,7 +212,7 @@ class Transfer(NamedTuple):
 
 class Price(NamedTuple):
     """What a quote was worth at the end of a block: usdg raw for 10^18 raw of it, told by the pool ``at``,
-    which had ``depth_raw`` of usdg in range. Of eth it is weth's."""
+    which had ``depth_raw`` of usdg in range; 0: nothing, and then it tells nothing. Of eth it is weth's."""
 
     quote: Address
     block_number: int

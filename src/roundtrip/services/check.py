@@ -30,7 +30,7 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     """The whole check, its evidence kept. Raises NodeFault when the chain gave nothing usable."""
     token, deep = params.token(), params.asks_deep()
     meter = Meter()
-    begin, recording = beginning(ctx, ctx.heads.current(), token, deep), Recording(ctx.node)
+    begin, recording = await beginning(ctx, ctx.heads.current(), token, deep), Recording(ctx.node)
     found = await begun(ctx.means(recording), begin, meter)
     learn(ctx, found)
     evidence = await finished(found, meter)

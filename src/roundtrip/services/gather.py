@@ -19,6 +19,7 @@ from . import environments
 from .candidates import Candidates, candidates, unseen
 from .context import Context, Means
 from .first_trip import First, first_trip, scouted
+from .indexed import inform
 from .run import Run, Tried
 from .second_trip import best, second_trip
 
@@ -59,10 +60,11 @@ class Beginning:
     deep: bool = False
 
 
-def beginning(ctx: Context, head: Head, token: Address, deep: bool = False) -> Beginning:
+async def beginning(ctx: Context, head: Head, token: Address, deep: bool = False) -> Beginning:
     """A new check's."""
     known = Candidates((), 0, 0, True)
     if role_of(token, ctx.contracts) == "token":
+        await inform(ctx.heads.book, ctx.pool, ctx.contracts, token)
         known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
     return Beginning(head, token, ctx.entropy(), known, deep)
 
@@ -74,7 +76,7 @@ async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
 
 async def opened(ctx: Context, head: Head, token: Address, meter: Meter, deep: bool = False) -> Opened:
     """Trip 1 of a new check. Raises NodeFault when it gave nothing usable."""
-    found = await begun(ctx.means(), beginning(ctx, head, token, deep), meter)
+    found = await begun(ctx.means(), await beginning(ctx, head, token, deep), meter)
     learn(ctx, found)
     return found
 

@@ -1,5 +1,6 @@
 """Is the service keeping up with the chain, and what does it have to do without."""
 
+import asyncio
 import contextlib
 
 import asyncpg
@@ -8,10 +9,14 @@ import msgspec
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.price import usd_per_eth
+from roundtrip.domain.types import BlockRef
+from roundtrip.store.chain import cursor
 
 from .context import Answered, Context
 
 _DATABASE_S = 1.0
+BEHIND_S = 10
+"""What was followed up to may be so much older than the newest block: a hundred blocks of a real chain."""
 
 
 class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,9 +30,14 @@ class Lack(msgspec.Struct, frozen=True):
     costs: str
 
 
+_NO_INDEX = Lack("index", "boards, wallets, alerts: nobody follows the chain into the database")
+_NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
+
+
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """``head``: the newest block known. ``ok`` false: the service has fallen behind the chain, or cannot make
-    a check at all. ``lacks``: what it does without."""
+    """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
+    false: the service has fallen behind the chain, or cannot make a check at all. ``lacks``: what it does
+    without."""
 
     ok: bool
     head: int
@@ -38,46 +48,56 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
 
 async def health(ctx: Context, params: HealthParams) -> Answered[Health]:
     """Never fails: a chain that does not answer makes ``ok`` false."""
-    lacks, needed = await _lacks(ctx)
+    index = await _index(ctx)
+    lacks = [Lack(row.what, row.costs) for row in ctx.lacks()]
+    lacks += [index] if isinstance(index, Lack) else []
     try:
         head = ctx.heads.current()
     except RoundtripError:
         number = ctx.heads.last_number()
-        return Answered(Health(ok=False, head=number, blocks_behind=0, eth_usd=None, lacks=lacks))
+        return Answered(Health(False, number, _behind(number, index), None, lacks))
     price = usd_per_eth(head.market, ctx.policy)
+    needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
     return Answered(
         Health(
-            ok=not needed and head.dialect is not None,
+            ok=_follows(head.block, index) and not needed and head.dialect is not None,
             head=head.block.number,
-            blocks_behind=0,
+            blocks_behind=_behind(head.block.number, index),
             eth_usd=None if price is None else float(price),
             lacks=lacks,
         )
     )
 
 
-async def _lacks(ctx: Context) -> tuple[list[Lack], bool]:
-    """What is missing, and whether no check can be made without it."""
-    found = [Lack(row.what, row.costs) for row in ctx.lacks()]
-    needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
-    if await _keeps(ctx):
-        return found, needed
-    return [*found, Lack("database", "every check: its evidence cannot be kept")], True
+def _behind(number: int, index: BlockRef | Lack | None) -> int:
+    if index is None:
+        return 0
+    return max(0, number - index.number) if isinstance(index, BlockRef) else number
 
 
-async def _keeps(ctx: Context) -> bool:
-    """Whether the database answers; where every connection is at work, it does."""
+def _follows(head: BlockRef, index: BlockRef | Lack | None) -> bool:
+    if isinstance(index, BlockRef):
+        return head.timestamp_s - index.timestamp_s <= BEHIND_S
+    return index is None
+
+
+async def _index(ctx: Context) -> BlockRef | Lack | None:
+    """The block up to which the chain was followed; what is missing where it was not. None: every connection
+    to the database is at work, so that cannot be told just now, and the database is well."""
     try:
         connection = await ctx.pool.acquire(timeout=_DATABASE_S)
     except TimeoutError:
-        return bool(ctx.pool.get_size() >= ctx.pool.get_max_size())
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        return False
+        return None if ctx.pool.get_size() >= ctx.pool.get_max_size() else _NO_DATABASE
+    except _FAULTS:
+        return _NO_DATABASE
     try:
-        await connection.fetchval("SELECT 1", timeout=_DATABASE_S)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        return False
+        stands = await asyncio.wait_for(cursor(connection), _DATABASE_S)
+    except _FAULTS:
+        return _NO_DATABASE
     finally:
-        with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        with contextlib.suppress(*_FAULTS):
             await ctx.pool.release(connection, timeout=_DATABASE_S)
-    return True
+    return _NO_INDEX if stands is None else stands.block
+
+
+_FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)

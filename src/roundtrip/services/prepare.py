@@ -24,6 +24,7 @@ from .at_once import at_once
 from .context import Answered, Context
 from .desk import DECIMALS, Desk, Pays, Rehearsed, Side, Written, pays, write
 from .gather import Opened, opened
+from .indexed import inform
 from .money import ETH_DECIMALS, parse_amount
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .prepare_present import Final, present
@@ -72,6 +73,7 @@ async def _at_desk(
 ) -> Desk:
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
+    await inform(ctx.heads.book, ctx.pool, ctx.contracts, token)
     known = ctx.heads.book.known(token) if ctx.heads.book is not None else ()
     pairs = desks.pairs_of(asset, known, ctx.contracts)
     asking, beside = Meter(), Meter()

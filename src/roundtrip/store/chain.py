@@ -24,6 +24,10 @@ class Cursor:
     start_number: int
     block: BlockRef
 
+    def is_whole(self) -> bool:
+        """Whether it has every place that there ever was up to its block."""
+        return self.start_number == 0
+
 
 @dataclass(slots=True)
 class Ids:
@@ -88,6 +92,11 @@ async def hold(connection: asyncpg.Connection) -> int | None:
         "UPDATE facts.cursor SET changes = changes + 1 RETURNING trades_from_s"
     )
     return from_s
+
+
+async def trades_gone(connection: asyncpg.Connection, before_s: int) -> None:
+    """Notes that no trade from before then is kept."""
+    await connection.execute("UPDATE facts.cursor SET trades_from_s = greatest(trades_from_s, $1)", before_s)
 
 
 async def last_address(connection: asyncpg.Connection) -> int:
@@ -163,6 +172,18 @@ async def pools_of(connection: asyncpg.Connection, token: Address, most: int) ->
         most,
     )
     return _pools(rows, Ids())
+
+
+async def unpaid_places_of(connection: asyncpg.Connection, token: Address, most: int) -> list[str]:
+    """Pools of ``token`` against what is nobody's money, or where it is the money itself."""
+    rows = await connection.fetch(
+        "SELECT at FROM facts.pool WHERE quote_id = (SELECT id FROM facts.address WHERE address = $1)"
+        " OR (in_money_from IS NULL AND token_id = (SELECT id FROM facts.address WHERE address = $1))"
+        " LIMIT $2",
+        as_bytes(token),
+        most,
+    )
+    return [as_text(row["at"]) for row in rows]
 
 
 def _pools(rows: Sequence[asyncpg.Record], ids: Ids) -> list[Pool]:

@@ -1,5 +1,6 @@
 """Evidence documents, kept as they were judged."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -44,6 +45,20 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
         bytes.fromhex(token[2:]),
     )
     return None if row is None else KeptEvidence(**dict(row))
+
+
+async def checked_since(
+    connection: asyncpg.Connection, tokens: Collection[Address], since: datetime
+) -> frozenset[Address]:
+    """Those of the tokens that were checked since then."""
+    rows = await connection.fetch(
+        "SELECT asked.token FROM unnest($1::bytea[]) AS asked (token) CROSS JOIN LATERAL"
+        " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token ORDER BY id DESC LIMIT 1)"
+        " AS newest WHERE newest.checked_at >= $2",
+        [bytes.fromhex(token[2:]) for token in tokens],
+        since,
+    )
+    return frozenset(Address("0x" + row["token"].hex()) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)

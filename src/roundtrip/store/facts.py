@@ -155,7 +155,7 @@ async def put_liquidity(connection: asyncpg.Connection, changes: Sequence[Liquid
     known, pools = ids.addresses, ids.pools
 
     def line(row: LiquidityChange) -> str:
-        spot, at, owner, sender, lower, upper, delta, token_raw, quote_raw = row
+        spot, at, _, owner, sender, lower, upper, delta, token_raw, quote_raw = row
         return (
             f"{_at(spot)}\t{pools[at]}\t{known[owner]}\t{known[sender]}\t{lower}\t{upper}\t{delta}\t"
             f"{_number(token_raw)}\t{_number(quote_raw)}\t{_hex(spot.tx_hash)}\n"

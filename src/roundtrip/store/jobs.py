@@ -1,12 +1,12 @@
 """Work to be done later. It is wished for on the caller's own connection: it is lost with the caller's
 transaction, and only with it.
 
-A job may be run more than once: who took it may die, and after the lease it is taken again. What it does happens
-once: its effects and ``finish`` are one transaction, and ``finish`` knows whose the job is.
+A job may be run more than once: who took it may die, and after the lease it is taken again. What it does
+happens once: its effects and ``finish`` are one transaction, and ``finish`` knows whose the job is.
 
-Of one kind and key there is one job. Wished for again while it waits: it runs at the earlier of the two times, with
-the newer payload. Wished for while it is being run, which may have begun too early to see why: it is run once more.
-Wished for after it was given up: it begins anew.
+Of one kind and key there is one job. Wished for again while it waits: it runs at the earlier of both times,
+with the newer payload. Wished for while it is being run, which may have begun too early to see why: it is run
+once more. Wished for after it was given up: it begins anew.
 
 Times are handed in, never the server's own. Payloads are ours: no text by strangers.
 """
@@ -31,8 +31,8 @@ Payload = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that is ours until ``claimed_until``, or for as long after as nobody else takes it. ``tries``: how
-    often it was taken, this time included."""
+    """A job that is ours until ``claimed_until``, or for as long after as nobody else takes it. ``tries``:
+    how often it was taken, this time included."""
 
     id: int
     kind: str
@@ -47,7 +47,8 @@ class Job:
 _ENQUEUE = """
 WITH wish AS (
     INSERT INTO jobs.job AS job (kind, key, payload, run_at)
-    SELECT $1, key, $3::jsonb, $4 FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
+    SELECT $1, key, $3::jsonb, $4
+    FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
     ON CONFLICT (kind, key) DO UPDATE SET
         payload = excluded.payload,
         run_at = CASE WHEN job.claim IS NOT NULL THEN job.run_at
@@ -108,8 +109,8 @@ RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries
 async def claim(
     connection: asyncpg.Connection, kinds: Sequence[str], count: int, lease_s: float, now: datetime
 ) -> list[Job]:
-    """Takes up to ``count`` jobs that are due, the longest due first; those that another one is just taking are
-    passed over. Theirs again once ``lease_s`` is over."""
+    """Takes up to ``count`` jobs that are due, the longest due first; those that another one is just taking
+    are passed over. Once ``lease_s`` is over anybody may take them again."""
     until = now + timedelta(seconds=lease_s)
     rows = await connection.fetch(_CLAIM, list(kinds), count, until, now)
     found = [Job(**{**dict(row), "payload": msgspec.json.decode(row["payload"])}) for row in rows]
@@ -117,8 +118,8 @@ async def claim(
 
 
 async def finish(connection: asyncpg.Connection, job: Job) -> bool:
-    """The job is done; in the transaction of its effects. False: somebody else took it, and the caller rolls its
-    effects back. It is put back where it was wished for again while it was run."""
+    """The job is done; in the transaction of its effects. False: somebody else took it, and the caller rolls
+    its effects back. It is put back where it was wished for again while it was run."""
     row = await connection.fetchrow(
         "SELECT again_at FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE", job.id, job.claim
     )
@@ -128,20 +129,20 @@ async def finish(connection: asyncpg.Connection, job: Job) -> bool:
         await connection.execute("DELETE FROM jobs.job WHERE id = $1", job.id)
         return True
     await connection.execute(
-        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = again_at, again_at = NULL, tries = 0,"
-        " last_error = NULL WHERE id = $1",
+        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = again_at, again_at = NULL,"
+        " tries = 0, last_error = NULL WHERE id = $1",
         job.id,
     )
     return True
 
 
 async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, error: str) -> bool:
-    """The job failed and is run again at ``run_at``, also where it was wished for meanwhile: what failed just now
-    would fail again. False: it is no longer ours. ``error`` is kept for people: cleaned by the caller."""
+    """The job failed and is run again at ``run_at``, also where it was wished for meanwhile: what failed just
+    now would fail again. False: it is no longer ours. ``error`` is kept for people: cleaned by the caller."""
     return await _changed(
         connection,
-        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = $3, again_at = NULL, last_error = $4"
-        " WHERE id = $1 AND claim = $2",
+        "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = $3, last_error = $4,"
+        " again_at = NULL WHERE id = $1 AND claim = $2",
         job.id,
         job.claim,
         run_at,
@@ -150,8 +151,8 @@ async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, e
 
 
 async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error: str) -> bool:
-    """The job failed for the last time and is kept for people; where it was wished for meanwhile it begins anew
-    instead. False: it is no longer ours."""
+    """The job failed for the last time and is kept for people; where it was wished for meanwhile it begins
+    anew instead. False: it is no longer ours."""
     return await _changed(
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at),"

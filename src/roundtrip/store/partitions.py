@@ -13,8 +13,8 @@ DAY_S = 86_400
 _LOCK = 4663_0002
 """An advisory lock, so that two that need the same day do not both make it."""
 _LOCK_TIMEOUT_MS = 500
-"""Whoever comes while we wait for a table waits behind us. Below PostgreSQL's ``deadlock_timeout`` of one second:
-where we and another wait for each other it is we who let go."""
+"""Whoever comes while we wait for a table waits behind us. Below PostgreSQL's ``deadlock_timeout`` of one
+second: where we and another wait for each other it is we who let go."""
 
 
 def day_of(at_s: int) -> date:
@@ -28,8 +28,8 @@ def partition_of(table: Daily, day: date) -> str:
 
 
 async def ensure(connection: asyncpg.Connection, table: Daily, first_s: int, last_s: int) -> None:
-    """Makes the partitions of every day from ``first_s`` to ``last_s`` that are not there. In a transaction: with
-    it they are there or not. Raises ValueError for a table that is not cut into days.
+    """Makes the partitions of every day from ``first_s`` to ``last_s`` that are not there. In a transaction:
+    with it they are there or not. Raises ValueError for a table that is not cut into days.
 
     Nobody who reads or writes the table waits: LIKE takes ACCESS SHARE of it and ATTACH PARTITION takes SHARE
     UPDATE EXCLUSIVE, where CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE.
@@ -70,8 +70,8 @@ async def drop_before(connection: asyncpg.Connection, table: Daily, day: date) -
 async def days(connection: asyncpg.Connection, table: Daily) -> list[date]:
     """The days that there are, in order."""
     rows = await connection.fetch(
-        "SELECT right(child.relname, 8) AS day FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid"
-        " WHERE inhparent = $1::text::regclass ORDER BY 1",
+        "SELECT right(child.relname, 8) AS day FROM pg_inherits"
+        " JOIN pg_class AS child ON child.oid = inhrelid WHERE inhparent = $1::text::regclass ORDER BY 1",
         table,
     )
     return [datetime.strptime(row["day"], "%Y%m%d").replace(tzinfo=UTC).date() for row in rows]

@@ -162,27 +162,21 @@ async def fills_of(
 
 
 async def fills_of_wallets(
-    connection: asyncpg.Connection, first: int, end: int, contracts: Contracts
+    connection: asyncpg.Connection,
+    first: int,
+    end: int,
+    contracts: Contracts,
+    time: tuple[int, int] = (0, 2**31 - 1),
 ) -> dict[Held, list[Fill]]:
-    """The trades of these wallets that are kept, in the order of the chain."""
+    """The trades that are kept of the wallets from ``first`` to before ``end``, of that time (seconds, the
+    last one not in it), in the order of the chain."""
     rows = await connection.fetch(
-        f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3 {_IN_ORDER}",
+        f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3"
+        f" AND trade.at_s >= $4 AND trade.at_s < $5 {_IN_ORDER}",
         _in_eth(contracts),
         first,
         end,
-    )
-    return _grouped(rows)
-
-
-async def fills_between(
-    connection: asyncpg.Connection, first_s: int, before_s: int, contracts: Contracts
-) -> dict[Held, list[Fill]]:
-    """The trades of that time, in the order of the chain."""
-    rows = await connection.fetch(
-        f"{_FILLS} WHERE trade.at_s >= $2 AND trade.at_s < $3 {_IN_ORDER}",
-        _in_eth(contracts),
-        first_s,
-        before_s,
+        *time,
     )
     return _grouped(rows)
 

@@ -7,7 +7,7 @@ import asyncpg
 from roundtrip.chain.spans import BlockRead
 from roundtrip.domain.profit import Fill, Position, fold
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.store import chain, facts, jobs, partitions, rewind
+from roundtrip.store import chain, facts, partitions, rewind
 from roundtrip.store.positions import (
     Closed,
     Held,
@@ -23,6 +23,7 @@ from roundtrip.venues.decode import Decoder
 
 from .known import Known
 from .ledger import Batch, Ledger, Wanted, told_by, wanted
+from .wishes import Wishes
 
 TRANSFERS_KEPT_S = 7 * 86_400
 MOST_POSITIONS = 200_000
@@ -44,11 +45,13 @@ class Writer:
         self._known: Known | None = None
         self._ids = chain.Ids()
         self._positions: dict[Held, Position] = {}
+        self._wishes = Wishes()
         self._changes = 0
 
     def forget(self) -> None:
         """Everything that is remembered."""
         self._known = None
+        self._wishes = Wishes()
         self._ids.clear()
         self._positions.clear()
 
@@ -68,9 +71,10 @@ class Writer:
                     self._changes = changes
                 known = await self._knows(connection)
                 await self._learn(connection, known, wanted(told, known))
-                ledger = Ledger(known, self._contracts, parent_hash, newest_s - TRANSFERS_KEPT_S)
+                recent_s = newest_s - TRANSFERS_KEPT_S
+                ledger = Ledger(known, self._contracts, parent_hash, recent_s)
                 batch = ledger.fold(told)
-                await self._put(connection, batch)
+                await self._put(connection, batch, recent_s)
                 await chain.keep_blocks(connection, batch.blocks)
                 await facts.announce(connection, last.number)
         except BaseException:
@@ -118,7 +122,7 @@ class Writer:
 
     # --- what is new -------------------------------------------------------------------------------
 
-    async def _put(self, connection: asyncpg.Connection, batch: Batch) -> None:
+    async def _put(self, connection: asyncpg.Connection, batch: Batch, recent_s: int) -> None:
         ids, contracts = self._ids, self._contracts
         await facts.intern(connection, _addresses(batch), ids)
         await facts.put_pools(connection, batch.pools, ids)
@@ -132,7 +136,8 @@ class Writer:
         await facts.put_prices(connection, batch.prices.values(), ids)
         await facts.put_origins(connection, batch.met, batch.funded, ids)
         await self._fold_positions(connection, batch)
-        await _wish(connection, batch)
+        if batch.blocks[-1].timestamp_s >= recent_s:
+            await self._wishes.of(connection, batch)
 
     async def _number_places(self, connection: asyncpg.Connection, batch: Batch) -> None:
         """The numbers of pools that are known by their place alone: forgotten ones are read again."""
@@ -187,13 +192,6 @@ async def refold(connection: asyncpg.Connection, keys: Sequence[Held], contracts
                 again[key] = position
         await put_positions(connection, again)
         await drop_positions(connection, gone)
-
-
-async def _wish(connection: asyncpg.Connection, batch: Batch) -> None:
-    """Work for later: what new tokens say of themselves."""
-    new = [launch.launched.token for launch in batch.launches]
-    new += [pool.token for pool in batch.pools if pool.in_money_from is not None]
-    await jobs.enqueue_many(connection, "token", sorted(set(new)))
 
 
 def _addresses(batch: Batch) -> Iterable[Address]:

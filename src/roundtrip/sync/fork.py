@@ -1,9 +1,10 @@
 """Where the chain that was followed and the one that the node has part."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from roundtrip.chain.rpc import Asks
-from roundtrip.chain.spans import read_refs
+from roundtrip.chain.spans import NodeLied, read_refs
 from roundtrip.domain.types import BlockRef
 
 _AT_ONCE = 128
@@ -18,8 +19,32 @@ class ForkTooDeep(Exception):
         )
 
 
-async def ancestor(node: Asks, kept: Sequence[BlockRef]) -> BlockRef | None:
-    """The newest of ``kept`` (oldest first) that the node has, too; None: not one. Raises NodeFault."""
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """``last``: the newest block that both have; None: not one of those that are kept. ``replaced``: the node
+    has another block after it; else it has none, which a node that fell behind has not either."""
+
+    last: BlockRef | None
+    replaced: bool
+
+
+async def parting(node: Asks, kept: Sequence[BlockRef], first: int) -> Parting:
+    """``kept``: blocks that were followed, oldest first; ``first``: the first one that ever was. Raises
+    NodeFault."""
+    last = await _last_of_both(node, kept)
+    number = first - 1 if last is None else last.number
+    # Asked once more, together: a node that lied about one of them does not undo what is right.
+    before, after = await read_refs(node, [max(number, 0), number + 1])
+    if last is not None and (before is None or before[0].hash != last.hash):
+        raise NodeLied(f"it has its block {number}, and has it not")
+    if after is not None and last is not None and after[1] != last.hash:
+        raise NodeLied(f"its block {number + 1} does not follow its block {number}")
+    if after is not None and any(block.hash == after[0].hash for block in kept[-_AT_ONCE:]):
+        raise NodeLied(f"it has not its block {number + 1}, and has it")
+    return Parting(last, after is not None)
+
+
+async def _last_of_both(node: Asks, kept: Sequence[BlockRef]) -> BlockRef | None:
     for end in range(len(kept), 0, -_AT_ONCE):
         some = kept[max(0, end - _AT_ONCE) : end]
         found = await read_refs(node, [block.number for block in some])

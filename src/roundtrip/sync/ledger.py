@@ -21,6 +21,7 @@ from roundtrip.domain.events import (
     Pool,
     PoolOpened,
     Price,
+    Priced,
     Spot,
     Swapped,
     Trade,
@@ -28,16 +29,13 @@ from roundtrip.domain.events import (
     Transferred,
 )
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, TxHash
-from roundtrip.domain.worth import usdg_in_range, usdg_per_unit, worth_usdg, worth_wei
 from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
 from .known import Known, sides
-
-MOST_MICRO_USD = 2**63 - 1
-"""Nine trillion dollars, as far as a bigint goes: no trade is worth more."""
+from .prices import Prices
 
 
 class Told(NamedTuple):
@@ -73,6 +71,7 @@ class Batch:
     liquidity: list[LiquidityChange] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
     prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
+    """By quote and block: a block has one of each."""
     met: list[Met] = field(default_factory=list)
     funded: list[Funded] = field(default_factory=list)
 
@@ -113,7 +112,7 @@ def wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
         for _, _, event in block.told:
             if isinstance(event, Transferred | LaunchMoved):
                 tokens.add(event.token)
-            elif isinstance(event, Swapped | CurveTraded | LiquidityMoved):
+            elif isinstance(event, Swapped | CurveTraded | LiquidityMoved | Priced):
                 pools.add(event.at)
             elif isinstance(event, Launched):
                 quotes.add(event.quote)
@@ -133,10 +132,12 @@ class Ledger:
         self._machinery = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
+        self._prices = Prices(known, contracts, self._batch.prices)
         self._block = BlockTold(BlockRef(0, "", 0), (), [])
         self._last: dict[tuple[int, str], int] = {}
         self._fold: dict[type, Callable[[Told, Spot], None]] = {
             PoolOpened: self._pool_opened,
+            Priced: self._priced,
             Swapped: self._swapped,
             HookFeeTaken: self._hook_fee_taken,
             LiquidityMoved: self._liquidity_moved,
@@ -259,13 +260,20 @@ class Ledger:
         trader = self._trader(told, event.wallet, event.recipient)
         self._trade(told, spot, pool, trader, event.buys, event.token_raw, event.quote_raw)
 
+    def _priced(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, Priced)
+        pool = self._known.pools.get(event.at)
+        if pool is not None:
+            self._prices.begun(event, pool, self._block.ref)
+
     def _swapped(self, told: Told, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Swapped)
         pool = self._known.pools.get(event.at)
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
-        self._price(event, pool)
+        self._prices.swapped(event, pool, self._block.ref)
         if event.sender == self._contracts.launchpad_hook:
             # It sells what it took: nobody's trade.
             return
@@ -297,7 +305,7 @@ class Ledger:
         elif event.currency == trade.quote:
             amount = -amount if trade.buys else amount
             quote_raw = max(0, trade.quote_raw + amount)
-            eth_wei, micro_usd = self._worth(trade.quote, quote_raw)
+            eth_wei, micro_usd = self._prices.worth(trade.quote, quote_raw)
             self._batch.trades[place] = trade._replace(
                 quote_raw=quote_raw, eth_wei=eth_wei, micro_usd=micro_usd
             )
@@ -305,7 +313,7 @@ class Ledger:
     def _trade(
         self, told: Told, spot: Spot, pool: Pool, trader: Address, buys: bool, token_raw: int, quote_raw: int
     ) -> None:
-        eth_wei, micro_usd = self._worth(pool.quote, quote_raw)
+        eth_wei, micro_usd = self._prices.worth(pool.quote, quote_raw)
         self._meet(trader)
         self._last[told.tx_index, pool.at] = len(self._batch.trades)
         self._batch.trades.append(
@@ -323,14 +331,15 @@ class Ledger:
         token_raw, quote_raw = event.amount0, event.amount1
         if pool.token > pool.quote:
             token_raw, quote_raw = quote_raw, token_raw
+        self._prices.filled(pool, quote_raw or 0, self._block.ref)
         self._batch.liquidity.append(
             LiquidityChange(
-                spot, pool.at, event.owner, self._sender(told), event.tick_lower, event.tick_upper,
-                event.liquidity_delta, token_raw, quote_raw,
+                spot, pool.at, pool.token, event.owner, self._sender(told), event.tick_lower,
+                event.tick_upper, event.liquidity_delta, token_raw, quote_raw,
             )
         )  # fmt: skip
 
-    # --- whose, and worth what ---------------------------------------------------------------------
+    # --- whose -------------------------------------------------------------------------------------
 
     def _sender(self, told: Told) -> Address:
         return Address(self._block.transactions[told.tx_index].sender)
@@ -355,37 +364,3 @@ class Ledger:
             if later and isinstance(other.event, Operated):
                 return other.event.account
         return None
-
-    def _worth(self, quote: Address, quote_raw: int) -> tuple[int | None, int | None]:
-        """In wei of eth and in millionths of a dollar; None where that is not known."""
-        eth = self._known.prices.get(self._contracts.weth)
-        if quote in (ZERO_ADDRESS, self._contracts.weth):
-            return quote_raw, None if eth is None else min(
-                worth_usdg(quote_raw, eth.usdg_raw), MOST_MICRO_USD
-            )
-        if quote == self._contracts.usdg:
-            micro_usd = min(quote_raw, MOST_MICRO_USD)
-        else:
-            own = self._known.prices.get(quote)
-            if own is None:
-                return None, None
-            micro_usd = min(worth_usdg(quote_raw, own.usdg_raw), MOST_MICRO_USD)
-        return worth_wei(micro_usd, eth.usdg_raw) if eth is not None and eth.usdg_raw else None, micro_usd
-
-    def _price(self, event: Swapped, pool: Pool) -> None:
-        """A v3 pool of weth, or of what launches were made against, with usdg tells what that is worth; of
-        several the one that was deepest where it stood when it last told."""
-        if pool.kind != "amm_v3" or pool.quote != self._contracts.usdg:
-            return
-        if pool.token != self._contracts.weth and pool.token not in self._known.quotes:
-            return
-        token_is_low = pool.token < pool.quote
-        usdg_raw = usdg_per_unit(event.sqrt_price_x96, token_is_low)
-        depth_raw = usdg_in_range(event.sqrt_price_x96, event.liquidity, not token_is_low)
-        before = self._known.prices.get(pool.token)
-        if before is not None and before.at != pool.at and depth_raw <= before.depth_raw:
-            return
-        ref = self._block.ref
-        price = Price(pool.token, ref.number, ref.timestamp_s, pool.at, usdg_raw, depth_raw)
-        self._known.prices[pool.token] = price
-        self._batch.prices[pool.token, ref.number] = price

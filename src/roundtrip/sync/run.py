@@ -19,7 +19,7 @@ from roundtrip.store import chain
 from roundtrip.venues.base import Contracts
 
 from .apply import CursorMoved, Writer
-from .fork import ForkTooDeep, ancestor
+from .fork import ForkTooDeep, parting
 
 _LOCK = 4663_0003
 """An advisory lock: one sync writes at a time."""
@@ -27,6 +27,8 @@ _LOCK_WAIT_S = 5.0
 _LOCK_TRY_S = 0.1
 _FIRST_WAIT_S, _MOST_WAIT_S = 0.2, 5.0
 _FAR_BEHIND_BLOCKS = 1_000
+_SHRUNK_S = 1.0
+"""A local chain that is still shorter than what was followed after so long has been taken back."""
 _IN_FLIGHT = 4
 NO_PARENT = "0x" + "0" * 64
 log = structlog.get_logger(__name__)
@@ -63,8 +65,8 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class Following:
     """What is followed, and how. ``first``: where an empty database begins; None: ``look_back_blocks`` behind
-    the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is, as a local chain
-    may have been begun anew."""
+    the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is, and so is a chain
+    that has become shorter, as a local chain may have been begun anew."""
 
     node: Asks
     feed: Feed
@@ -108,8 +110,12 @@ class Sync:
             await self._lock(connection)
             # What a crash loses of it is read from the chain again, since the cursor is lost with it.
             await connection.execute("SET synchronous_commit = off")
+            looked = False
             while True:
                 try:
+                    if not looked:
+                        await self._look_for_a_fork(connection)
+                        looked = True
                     await self._step(connection)
                     self._failures = 0
                 except CursorMoved:
@@ -190,13 +196,18 @@ class Sync:
         at = await chain.cursor(connection)
         if at is None:
             return
-        kept = await chain.blocks_kept(connection)
-        to = await ancestor(self._following.node, kept)
-        if to is None:
-            to = await self._parent_of(at.start_number)
+        following = self._following
+        found = await parting(following.node, await chain.blocks_kept(connection), at.start_number)
+        to = found.last or await self._parent_of(at.start_number)
         if to.hash == at.block.hash:
             return
-        depth, deepest = at.block.number - to.number, self._following.deepest_fork
+        depth, deepest = at.block.number - to.number, following.deepest_fork
+        if not found.replaced:
+            if deepest is not None:
+                raise NodeFault("it is behind what was followed")
+            await following.wait(_SHRUNK_S)
+            if await parting(following.node, await chain.blocks_kept(connection), at.start_number) != found:
+                raise NodeFault("it was behind what was followed")
         if deepest is not None and depth > deepest:
             raise ForkTooDeep(depth, deepest)
         log.warning("the chain was reorganised", depth=depth, to=to.number)

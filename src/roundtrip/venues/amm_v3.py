@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from roundtrip.domain.events import LiquidityMoved, PoolOpened, Swapped
+from roundtrip.domain.events import LiquidityMoved, PoolOpened, Priced, Swapped
 from roundtrip.domain.evidence import Hop, PoolFacts, Venue, VenueKind
 from roundtrip.domain.types import Address
 
@@ -31,6 +31,8 @@ QUOTE_EXACT_INPUT_SINGLE = "0xc6a5026a"
 """QuoterV2.quoteExactInputSingle((address,address,uint256,uint24,uint160)): first what comes out."""
 POOL_CREATED = "0x783cca1c0412dd0d695e784568c96da2e9c22ff989357a2e8b1d9b2b4e6b7118"
 """PoolCreated(address,address,uint24,int24,address)."""
+INITIALIZE = "0x98636036cb66a9c19a37435efc1e90142190214e8abeb821bdba3f2990dd4c95"
+"""Initialize(uint160,int24), of a pool itself."""
 SWAP = "0xc42079f94a6350d7e6235f29174924f928cc2ac818eb64fed8004e115fbcca67"
 """Swap(address,address,int256,int256,uint160,uint128,int24)."""
 MINT = "0x7a53080ba414158be7ec69b987b5fb7d07dee101fe85488f0853ae16239d0bde"
@@ -89,6 +91,7 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     """The factory's PoolCreated, and what anybody sends as a pool does: which are some is known elsewhere."""
     return (
         Decoding(contracts.v3_factory, POOL_CREATED, partial(opened, factory=contracts.v3_factory)),
+        Decoding(None, INITIALIZE, priced),
         Decoding(None, SWAP, swapped),
         Decoding(None, MINT, minted),
         Decoding(None, BURN, burnt),
@@ -107,6 +110,12 @@ def opened(log: Log, factory: Address) -> PoolOpened | None:
     return PoolOpened(at, KIND, low, high, fee, spacing, None)
 
 
+def priced(log: Log) -> Priced | None:
+    """Initialize(sqrtPriceX96, tick)."""
+    price, tick = abi.uint_at(log.data, 0, 160), abi.int_at(log.data, 1, 24)
+    return None if len(log.topics) != 1 or not price or tick is None else Priced(log.address, price)
+
+
 def swapped(log: Log) -> Swapped | None:
     """Swap(sender, recipient indexed; amount0, amount1, sqrtPriceX96, liquidity, tick)."""
     at, topics, data = log
@@ -115,7 +124,9 @@ def swapped(log: Log) -> Swapped | None:
     sender, recipient = abi.address_in(topics[1]), abi.address_in(topics[2])
     price, liquidity = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
     tick = int.from_bytes(data[128:160], "big", signed=True)
-    if sender is None or recipient is None or price >> 160 or liquidity >> 128 or not abi.fits(tick, 24):
+    # What is signed is held to its width as by abi.fits, without a call: swaps come by the thousand.
+    # What is signed is held to its width as by abi.fits, without a call: swaps come by the thousand.
+    if sender is None or recipient is None or price >> 160 or liquidity >> 128 or not -1 <= tick >> 23 <= 0:
         return None
     amount0 = int.from_bytes(data[:32], "big", signed=True)
     amount1 = int.from_bytes(data[32:64], "big", signed=True)

@@ -157,9 +157,10 @@ def swapped(log: Log) -> Swapped | None:
     amount1 = int.from_bytes(data[32:64], "big", signed=True)
     price, liquidity = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
     tick, fee = int.from_bytes(data[128:160], "big", signed=True), int.from_bytes(data[160:192], "big")
-    if sender is None or price >> 160 or liquidity >> 128 or fee >> 24 or not abi.fits(tick, 24):
+    # What is signed is held to its width as by abi.fits, without a call: swaps come by the thousand.
+    if sender is None or price >> 160 or liquidity >> 128 or fee >> 24 or not -1 <= tick >> 23 <= 0:
         return None
-    if not (abi.fits(amount0, 128) and abi.fits(amount1, 128)):
+    if not (-1 <= amount0 >> 127 <= 0 and -1 <= amount1 >> 127 <= 0):
         return None
     return Swapped(topics[1], -amount0, -amount1, price, liquidity, tick, sender, None)
 

@@ -12,6 +12,8 @@ TRANSFER_FROM = "0x23b872dd"
 ALLOWANCE = "0xdd62ed3e"
 DECIMALS = "0x313ce567"
 SYMBOL = "0x95d89b41"
+NAME = "0x06fdde03"
+TOTAL_SUPPLY = "0x18160ddd"
 
 # Of ERC-721 and ERC-1155: everything a wallet holds of a collection, at once.
 IS_APPROVED_FOR_ALL = "0xe985e9c5"

@@ -82,8 +82,8 @@ def test_a_thousandth_that_is_left_is_dust(sold: int, closes: bool) -> None:
     assert closings == ([(500_000, 700_000)] if closes else [])
     assert (position.held_raw == 0) == closes
     assert (position.cost_wei == 0) == closes
-    again, closings = folded(position, [Fill(spot(5), False, 1_000_000 - sold, 100, 200)])
-    assert [(one.spent_wei, one.got_wei) for one in closings] == ([] if closes else [(500_000, 700_100)])
+    again, later = folded(position, [Fill(spot(5), False, 1_000_000 - sold, 100, 200)])
+    assert [(one.spent_wei, one.got_wei) for one in later] == ([] if closes else [(500_000, 700_100)])
     assert again.profit_wei == (200_000 if closes else 200_100)
 
 
@@ -222,7 +222,7 @@ def exact(fills: Sequence[Fill]) -> tuple[list[tuple[Spot, Round]], Round]:
 def test_the_model_agrees_with_a_plain_figure() -> None:
     ended, now = exact(history(("buy", 3, 10), ("sell", 4, 21), ("buy", 2, 5)))
     assert [(one.spent(), one.got()) for _, one in ended] == [(10, Fraction(63, 4))]
-    assert (now.held(), now.spent(), now.cost) == (2, 5, 5)
+    assert (now.held(), now.spent(), now.cost) == (2, 5, Fraction(5))
 
 
 @given(histories())
@@ -238,7 +238,7 @@ def test_it_is_what_the_model_says_but_for_rounding(fills: list[Fill]) -> None:
     assert position.closed == len(closings)
     assert position.profit_wei == sum(closing.profit_wei for closing in closings)
     assert (position.held_raw, position.round_spent_wei) == (now.held(), now.spent())
-    assert (position.round_got_wei, position.round_most_raw) == (now.got(), now.most)
+    assert (Fraction(position.round_got_wei), position.round_most_raw) == (now.got(), now.most)
     assert (position.round_unpriced > 0) == now.unknown
     assert 0 <= now.cost - position.cost_wei <= len(now.sales)
 

@@ -88,6 +88,7 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
     "PoolCreated(address,address,uint24,int24,address)": (amm_v3, "POOL_CREATED"),
     "Initialize(bytes32,address,address,uint24,int24,address,uint160,int24)": (amm_v4, "INITIALIZE"),
     "TokenLaunched(address,address,address,address,uint256,uint256)": (launchpad_curve, "TOKEN_LAUNCHED"),
+    "Initialize(uint160,int24)": (amm_v3, "INITIALIZE"),
     "Swap(address,address,int256,int256,uint160,uint128,int24)": (amm_v3, "SWAP"),
     "Mint(address,address,int24,int24,uint128,uint256,uint256)": (amm_v3, "MINT"),
     "Burn(address,int24,int24,uint128,uint256,uint256)": (amm_v3, "BURN"),

@@ -1,0 +1,1 @@
+"""What is done later, and never lost."""

@@ -1,0 +1,24 @@
+"""``token``, of its address: reads what a token says of itself."""
+
+import asyncpg
+
+from roundtrip.chain.token_views import read_views, view_calls
+from roundtrip.domain.types import parse_address
+from roundtrip.services.context import Context
+from roundtrip.store import tokens
+from roundtrip.store.jobs import Job
+
+from .worker import Effect
+
+
+async def token(ctx: Context, job: Job) -> Effect:
+    """Reads it at the newest block. Raises NodeFault: nothing is written, and it is asked again later."""
+    address, head = parse_address(job.key), ctx.heads.current().block
+    views = read_views(await ctx.node.batch(view_calls(address, head, ctx.policy.read_gas_limit)))
+
+    async def keep(connection: asyncpg.Connection) -> None:
+        await tokens.keep(
+            connection, address, views.symbol, views.name, views.decimals, views.supply_raw, head.number
+        )
+
+    return keep

@@ -1,0 +1,231 @@
+"""Takes jobs and runs them. A run reads first, with no transaction open, and gives its effect; the effect and
+the end of the job are one transaction. A worker that dies leaves nothing half done: after the lease its jobs
+are taken again.
+"""
+
+import asyncio
+import contextlib
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import asyncpg
+import structlog
+
+from roundtrip.chain.background import beside
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.names import clean
+from roundtrip.store import jobs
+from roundtrip.store.jobs import Job
+
+WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
+"""After the first failure, the second and so on; after the last of them the same again."""
+MOST_TRIES = 28
+"""With these waits a day: so long a node may be away."""
+POLL_S = 2.0
+"""How often it is looked for what is due by now, and for what no word came of."""
+_AGAIN_S = 0.5
+_DATABASE_S = 5.0
+_END_S = 5.0
+_ERROR_LENGTH = 200
+log = structlog.get_logger(__name__)
+
+
+class Works(Protocol):
+    """What a worker needs of the context that it hands to its handlers."""
+
+    @property
+    def pool(self) -> asyncpg.Pool: ...
+
+    @property
+    def now_s(self) -> Callable[[], float]: ...
+
+
+C = TypeVar("C", bound=Works)
+Effect = Callable[[asyncpg.Connection], Awaitable[None]]
+"""What a job does to the database, in a transaction that is not its own."""
+
+
+async def nothing(connection: asyncpg.Connection) -> None:
+    """The effect of a job that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[C]):
+    """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
+    ``at_once``: so many of the kind in one worker. ``limit_s``: a run that takes longer has failed.
+    ``at_start``: the key of the one that every worker wishes for when it starts."""
+
+    handler: Callable[[C, Job], Awaitable[Effect]]
+    lease_s: float
+    at_once: int
+    limit_s: float
+    waits_s: tuple[float, ...] = WAITS_S
+    most_tries: int = MOST_TRIES
+    at_start: str | None = None
+
+    def wait_s(self, tries: int, drawn: float) -> float:
+        """How long to wait after ``tries``. ``drawn``, 0 to 1, spreads it by a quarter to both sides."""
+        return self.waits_s[min(tries, len(self.waits_s)) - 1] * (0.75 + drawn / 2)
+
+
+class _Lost(Exception):
+    """Somebody else took the job meanwhile."""
+
+
+class NeverFinished(Exception):
+    """Taken too often, by workers that died of it or with it."""
+
+
+class Worker(Generic[C]):
+    """``chance``: draws from 0 to 1. The time of day is the context's."""
+
+    def __init__(
+        self, ctx: C, kinds: Mapping[str, Kind[C]], chance: Callable[[], float], poll_s: float = POLL_S
+    ) -> None:
+        self._ctx = ctx
+        self._kinds = kinds
+        self._chance = chance
+        self._poll_s = poll_s
+        self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
+        self._wake = asyncio.Event()
+        self._started = self._away = False
+
+    async def run(self) -> None:
+        """Until it is cancelled; a database that goes away is waited for. What is under way then is left to
+        whoever takes it after the lease."""
+        try:
+            while True:
+                try:
+                    await self._rounds()
+                except Exception as error:
+                    # Whatever it is: nobody else would begin this again.
+                    if not self._away:
+                        log.warning("no jobs can be taken", error=described(error))
+                    self._away = True
+                    await asyncio.sleep(_AGAIN_S)
+        finally:
+            await self._end()
+
+    async def take(self) -> list[asyncio.Task[None]]:
+        """One round: begins what is due and has room, and gives the runs."""
+        begun = []
+        for name, kind in self._kinds.items():
+            room = kind.at_once - len(self._running[name])
+            if room <= 0:
+                continue
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                found = await jobs.claim(connection, [name], room, kind.lease_s, self._now())
+            begun += [self._begin(kind, job) for job in found]
+        return begun
+
+    async def start(self) -> None:
+        """Wishes for what every worker wishes for."""
+        async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+            for name, kind in self._kinds.items():
+                if kind.at_start is not None:
+                    await jobs.enqueue(connection, name, kind.at_start)
+
+    async def _rounds(self) -> None:
+        """As long as the connection lasts by which it hears of wishes."""
+        async with self._listening() as listening:
+            if not self._started:
+                await self.start()
+                self._started = True
+            while not listening.is_closed():
+                self._wake.clear()
+                await self.take()
+                if self._away:
+                    log.info("jobs are taken again")
+                self._away = False
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._poll_s):
+                        await self._wake.wait()
+
+    @contextlib.asynccontextmanager
+    async def _listening(self) -> AsyncIterator[asyncpg.Connection]:
+        def wake(*_: Any) -> None:
+            self._wake.set()
+
+        async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+            await connection.add_listener(jobs.CHANNEL, wake)
+            connection.add_termination_listener(wake)
+            try:
+                yield connection
+            finally:
+                connection.remove_termination_listener(wake)
+                await connection.remove_listener(jobs.CHANNEL, wake)
+
+    def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
+        self._running[job.kind].add(task)
+
+        def over(done: asyncio.Task[None]) -> None:
+            self._running[job.kind].discard(done)
+            self._wake.set()
+
+        task.add_done_callback(over)
+        return task
+
+    async def _do(self, kind: Kind[C], job: Job) -> None:
+        try:
+            if job.tries > kind.most_tries:
+                raise NeverFinished(f"taken {job.tries - 1} times")
+            async with asyncio.timeout(kind.limit_s), beside(self._renewing(kind, job), "renewing"):
+                effect = await kind.handler(self._ctx, job)
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+                await effect(connection)
+                if not await jobs.finish(connection, job):
+                    raise _Lost
+        except _Lost:
+            log.info("a job was taken by another", kind=job.kind, key=job.key)
+        except Exception as error:
+            await self._failed(kind, job, error)
+
+    async def _failed(self, kind: Kind[C], job: Job, error: Exception) -> None:
+        last, said = job.tries >= kind.most_tries, described(error)
+        what = "a job was given up" if last else "a job failed"
+        log.warning(what, kind=job.kind, key=job.key, tries=job.tries, error=said, where=where(error))
+        run_at = self._now() + timedelta(seconds=kind.wait_s(job.tries, self._chance()))
+        try:
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                if last:
+                    await jobs.give_up(connection, job, self._now(), said)
+                else:
+                    await jobs.postpone(connection, job, run_at, said)
+        except Exception as again:
+            log.warning("a failure could not be put down", kind=job.kind, key=job.key, error=described(again))
+
+    async def _renewing(self, kind: Kind[C], job: Job) -> None:
+        """Keeps the job ours while it is run."""
+        while True:
+            await asyncio.sleep(kind.lease_s / 3)
+            # Where it cannot be renewed, or is no longer ours, the end of the job finds that out.
+            with contextlib.suppress(Exception):
+                async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                    await jobs.renew(connection, job, self._now() + timedelta(seconds=kind.lease_s))
+
+    async def _end(self) -> None:
+        tasks = [task for running in self._running.values() for task in running]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_END_S)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._ctx.now_s(), UTC)
+
+
+def described(error: Exception) -> str:
+    """An error for people. Its text may hold a stranger's: cleaned and cut."""
+    said = error.message if isinstance(error, RoundtripError) else str(error)
+    return clean(f"{type(error).__name__}: {said}", _ERROR_LENGTH)
+
+
+def where(error: Exception) -> str:
+    """The line of code that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"

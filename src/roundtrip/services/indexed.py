@@ -1,0 +1,45 @@
+"""What the index knows of a token's places, told to the book that checks look into."""
+
+import asyncio
+
+import asyncpg
+
+from roundtrip.chain.book import MOST_VENUES_A_TOKEN, Book
+from roundtrip.domain.events import Pool
+from roundtrip.domain.evidence import Venue
+from roundtrip.domain.types import Address
+from roundtrip.store import chain
+from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
+from roundtrip.venues.base import Contracts, quote_name
+
+_PATIENCE_S = 0.5
+_FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+
+
+async def inform(book: Book | None, pool: asyncpg.Pool, contracts: Contracts, token: Address) -> None:
+    """Tells the book of the places from before it began, once a token. What follows it hears of itself. Where
+    the database cannot be asked the book stays as it is: not whole."""
+    if book is None or not book.wants(token):
+        return
+    try:
+        async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
+            stands = await chain.cursor(connection)
+            if stands is None:
+                return
+            found = await chain.pools_of(connection, token, MOST_VENUES_A_TOKEN + 1)
+            others = await chain.unpaid_places_of(connection, token, book.most_counted)
+    except _FAULTS:
+        return
+    venues = tuple(venue(found_pool, contracts) for found_pool in found)
+    book.tell(token, venues, others, stands.block.number if stands.is_whole() else None)
+
+
+def venue(pool: Pool, contracts: Contracts) -> Venue:
+    """The place as checks know it."""
+    if pool.kind == launchpad_curve.KIND:
+        return launchpad_curve.curve(pool.quote, Address(pool.at), contracts)
+    if pool.kind == amm_v3.KIND:
+        return amm_v3.pool(pool.token, pool.quote, pool.fee_pips, contracts)
+    name = quote_name(pool.quote, contracts)
+    fee, spacing = pool.fee_pips, pool.tick_spacing
+    return amm_v4.pool(pool.kind, pool.token, name, pool.quote, fee, spacing, pool.hook)

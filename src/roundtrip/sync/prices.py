@@ -1,0 +1,76 @@
+"""What money was worth as blocks went by: told by the pools where it is traded for usdg."""
+
+from roundtrip.domain.events import Pool, Price, Priced, Swapped
+from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.worth import usdg_in_range, usdg_per_unit, worth_usdg, worth_wei
+from roundtrip.venues.base import Contracts
+
+from .known import Known
+
+MOST_MICRO_USD = 2**63 - 1
+"""Nine trillion dollars, as far as a bigint goes: no trade is worth more."""
+
+
+class Prices:
+    """Keeps ``known.prices`` and writes each change into ``changed``.
+
+    A v3 pool with usdg tells: of weth, which stands for eth, and of what launches were made against. Of
+    several the one that was deepest where it stood when it last told. Somebody with much money could put it
+    into a pool of his own and tell what he likes: what things were worth informs, and decides nothing.
+    """
+
+    def __init__(self, known: Known, contracts: Contracts, changed: dict[tuple[Address, int], Price]) -> None:
+        self._known = known
+        self._contracts = contracts
+        self._changed = changed
+
+    def worth(self, quote: Address, quote_raw: int) -> tuple[int | None, int | None]:
+        """So much of a quote in wei of eth and in millionths of a dollar; None where that is not known."""
+        eth = self._of(self._contracts.weth)
+        if quote in (ZERO_ADDRESS, self._contracts.weth):
+            told = None if eth is None else min(worth_usdg(quote_raw, eth.usdg_raw), MOST_MICRO_USD)
+            return quote_raw, told
+        if quote == self._contracts.usdg:
+            micro_usd = min(quote_raw, MOST_MICRO_USD)
+        else:
+            own = self._of(quote)
+            if own is None:
+                return None, None
+            micro_usd = min(worth_usdg(quote_raw, own.usdg_raw), MOST_MICRO_USD)
+        return None if eth is None else worth_wei(micro_usd, eth.usdg_raw), micro_usd
+
+    def begun(self, event: Priced, pool: Pool, at: BlockRef) -> None:
+        """A pool was given a price. It tells nothing until somebody puts money there."""
+        if self._tells(pool) and pool.token not in self._known.prices:
+            self._put(pool, event.sqrt_price_x96, 0, at)
+
+    def filled(self, pool: Pool, usdg_raw: int, at: BlockRef) -> None:
+        """Money came into a pool: the first where nobody has swapped yet makes its price one."""
+        before = self._known.prices.get(pool.token)
+        if before is not None and before.at == pool.at and not before.depth_raw and usdg_raw > 0:
+            self._note(before._replace(block_number=at.number, at_s=at.timestamp_s, depth_raw=usdg_raw))
+
+    def swapped(self, event: Swapped, pool: Pool, at: BlockRef) -> None:
+        """Somebody swapped in a pool."""
+        if not self._tells(pool):
+            return
+        depth_raw = usdg_in_range(event.sqrt_price_x96, event.liquidity, pool.token > pool.quote)
+        before = self._known.prices.get(pool.token)
+        if before is None or before.at == pool.at or depth_raw > before.depth_raw:
+            self._put(pool, event.sqrt_price_x96, depth_raw, at)
+
+    def _of(self, quote: Address) -> Price | None:
+        found = self._known.prices.get(quote)
+        return found if found is not None and found.depth_raw and found.usdg_raw else None
+
+    def _tells(self, pool: Pool) -> bool:
+        told = pool.token == self._contracts.weth or pool.token in self._known.quotes
+        return told and pool.kind == "amm_v3" and pool.quote == self._contracts.usdg
+
+    def _put(self, pool: Pool, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:
+        usdg_raw = usdg_per_unit(sqrt_price_x96, pool.token < pool.quote)
+        self._note(Price(pool.token, at.number, at.timestamp_s, pool.at, usdg_raw, depth_raw))
+
+    def _note(self, price: Price) -> None:
+        self._known.prices[price.quote] = price
+        self._changed[price.quote, price.block_number] = price

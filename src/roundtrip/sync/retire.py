@@ -1,0 +1,39 @@
+"""Old trades go, and what they made of positions stays."""
+
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain.profit import folded
+from roundtrip.store import chain, partitions
+from roundtrip.store.positions import fills_of_wallets, positions, put_positions
+from roundtrip.venues.base import Contracts
+
+_TRADE: partitions.Daily = "facts.trade"
+ADDRESSES_AT_ONCE = 20_000
+
+
+async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts: Contracts) -> bool:
+    """Folds the oldest day of trades into ``position_base`` and drops it, where it ended by ``before_s``;
+    False: there is none. One transaction; the sync waits for its end only, when the day goes: whoever folds
+    positions holds the cursor and finds the day counted once. Raises asyncpg.LockNotAvailableError when the
+    table could not be had soon: later, then."""
+    async with connection.transaction():
+        days = await partitions.days(connection, _TRADE)
+        if not days:
+            return False
+        first_s = int(datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC).timestamp())
+        end_s = first_s + partitions.DAY_S
+        if end_s > before_s:
+            return False
+        last = await chain.last_address(connection)
+        for first in range(1, last + 1, ADDRESSES_AT_ONCE):
+            wallets = first, first + ADDRESSES_AT_ONCE
+            fills = await fills_of_wallets(connection, *wallets, contracts, (first_s, end_s))
+            bases = await positions(connection, fills, "position_base")
+            after = {key: folded(bases.get(key), some)[0] for key, some in fills.items()}
+            await put_positions(connection, after, "position_base")
+        await chain.hold(connection)
+        await chain.trades_gone(connection, end_s)
+        await partitions.drop_before(connection, _TRADE, days[0] + timedelta(days=1))
+        return True

@@ -1,0 +1,249 @@
+"""The built chain's whole past, read log by log, and held against the node's own counts, against each
+transaction's transfers and against what positions really cost."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from roundtrip.assembly import contracts_from
+from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.events import (
+    CurveTraded,
+    Event,
+    Launched,
+    LiquidityMoved,
+    PoolOpened,
+    Swapped,
+    Transferred,
+)
+from roundtrip.domain.ticks import amounts
+from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.venues.base import Log
+from roundtrip.venues.decode import Decoder
+from support.wallet import calldata
+from unit.venues import logs
+from unit.venues.logs import Shape
+
+SENT_BY: dict[Shape, str | None] = {
+    logs.V3_CREATED: "v3Factory",
+    logs.V3_INITIALIZE: None,
+    logs.V3_SWAP: None,
+    logs.V3_MINT: None,
+    logs.V3_BURN: None,
+    logs.V4_INITIALIZE: "v4PoolManager",
+    logs.V4_SWAP: "v4PoolManager",
+    logs.V4_MODIFY: "v4PoolManager",
+    logs.LAUNCHED: "launchpadFactory",
+    logs.CURVE_BUY: None,
+    logs.CURVE_SELL: None,
+    logs.SWEPT: "launchpadFactory",
+    logs.GRADUATED: "launchpadFactory",
+    logs.FORCE_SWEPT: "launchpadFactory",
+    logs.HOOK_FEE: "launchpadHook",
+    logs.V1_LAUNCHED: "launchpadV1Factories",
+    logs.TRANSFER: None,
+    logs.OPERATION: None,
+}
+"""Every event that is read, and whose it is by the names of the chain's own description."""
+
+NEVER = {logs.V3_BURN, logs.OPERATION}
+"""Nothing of these has happened on the built chain."""
+
+
+@dataclass
+class Done:
+    """One transaction: its logs, each with what it says."""
+
+    told: list[tuple[Log, Event | None]] = field(default_factory=list)
+
+    def flow(self, holder: str, token: str) -> int:
+        """What the transfers brought to an address, on the whole."""
+        moves = [says for _, says in self.told if isinstance(says, Transferred) and says.token == token]
+        return sum(move.amount_raw * ((move.recipient == holder) - (move.sender == holder)) for move in moves)
+
+
+@dataclass
+class Past:
+    """The built chain's transactions in their order, its pools, and each pool's price before every one of
+    its liquidity's moves."""
+
+    done: list[Done]
+    pools: dict[str, PoolOpened]
+    moves: list[tuple[Done, LiquidityMoved, int]]
+
+    def said(self) -> list[tuple[Log, Event]]:
+        return [(log, says) for done in self.done for log, says in done.told if says is not None]
+
+
+def log_of(raw: dict[str, str]) -> Log:
+    return Log(raw["address"].lower(), tuple(raw["topics"]), bytes.fromhex(raw["data"][2:]))  # type: ignore[arg-type]
+
+
+def read(chain: SyncRpc, built: Built) -> Past:
+    """Everything since the chain's first block. Prices are read off the words of the logs themselves."""
+    decoder = Decoder(contracts_from(built.contracts))
+    by_tx: defaultdict[str, Done] = defaultdict(Done)
+    past, prices = Past([], {}, []), {}
+    for raw in chain.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": "latest"}):
+        log = log_of(raw)
+        says, done = decoder(log), by_tx[raw["transactionHash"]]
+        done.told.append((log, says))
+        topic, words = log.topics[0], [log.data[at : at + 32] for at in range(0, len(log.data), 32)]
+        if topic == logs.V3_INITIALIZE.topic:
+            prices[str(log.address)] = int.from_bytes(words[0], "big")
+        elif topic == logs.V4_INITIALIZE.topic:
+            prices[log.topics[1]] = int.from_bytes(words[3], "big")
+        elif topic in (logs.V3_SWAP.topic, logs.V4_SWAP.topic):
+            at = log.topics[1] if topic == logs.V4_SWAP.topic else str(log.address)
+            prices[at] = int.from_bytes(words[2], "big")
+        if isinstance(says, PoolOpened):
+            past.pools[says.at] = says
+        if isinstance(says, LiquidityMoved):
+            past.moves.append((done, says, prices[says.at]))
+    past.done = list(by_tx.values())
+    return past
+
+
+@pytest.fixture(scope="module")
+def past(chain_url: str, built: Built) -> Iterator[Past]:
+    with SyncRpc(chain_url) as chain:
+        yield read(chain, built)
+
+
+@pytest.mark.parametrize("shape", SENT_BY, ids=lambda shape: f"{shape.name} {len(shape.types)}")
+def test_every_log_of_an_event_is_read(past: Past, chain_url: str, built: Built, shape: Shape) -> None:
+    """As many as the node counts by topic and sender, but for those with another number of topics."""
+    wanted: dict[str, object] = {"fromBlock": "0x0", "toBlock": "latest", "topics": [shape.topic]}
+    sender = SENT_BY[shape]
+    if sender is not None:
+        wanted["address"] = built.contracts[sender]
+    with SyncRpc(chain_url) as chain:
+        counted = [
+            log for log in chain.call("eth_getLogs", wanted) if len(log["topics"]) == 1 + len(shape.indexed)
+        ]
+    found = [says for log, says in past.said() if log.topics[0] == shape.topic]
+    assert len(found) == len(counted)
+    assert bool(found) is (shape not in NEVER)
+
+
+def test_nothing_else_is_read_and_what_is_not_is_a_collections(past: Past, built: Built) -> None:
+    decoder = Decoder(contracts_from(built.contracts))
+    topics = {shape.topic for shape in SENT_BY}
+    assert topics == decoder.topics
+    assert {log.topics[0] for log, _ in past.said()} <= topics
+    unread = [
+        log for done in past.done for log, says in done.told if says is None and log.topics[0] in topics
+    ]
+    assert {(log.topics[0], len(log.topics)) for log in unread} == {(logs.TRANSFER.topic, 4)}
+    managers = {built.contracts["v3PositionManager"], built.contracts["v4PositionManager"]}
+    assert {str(log.address) for log in unread} == managers
+
+
+def test_every_pool_that_swaps_or_is_filled_was_opened_before(past: Past) -> None:
+    known: set[str] = set()
+    for _, says in past.said():
+        if isinstance(says, PoolOpened):
+            assert says.at not in known
+            known.add(says.at)
+        elif isinstance(says, Swapped | LiquidityMoved):
+            assert says.at in known
+    assert {pool.kind for pool in past.pools.values()} == {"amm_v3", "amm_v4", "launchpad_pool"}
+
+
+def test_what_a_v3_swap_tells_is_what_the_transfers_moved(past: Past) -> None:
+    compared = 0
+    for done in past.done:
+        told: Counter[tuple[str, int]] = Counter()
+        for _, says in done.told:
+            if isinstance(says, Swapped) and says.recipient is not None:
+                told[says.at, 0] += says.amount0
+                told[says.at, 1] += says.amount1
+        for (at, side), amount in told.items():
+            pool = past.pools[at]
+            assert done.flow(at, (pool.currency0, pool.currency1)[side]) == amount
+            compared += 1
+    assert compared > 50
+
+
+def test_a_v4_swap_is_the_pools_view(past: Past) -> None:
+    """Paid in what went up in price, paid out what went down: the price after it tells which."""
+    prices: dict[str, int] = {}
+    compared = 0
+    for log, says in past.said():
+        if isinstance(says, PoolOpened) and says.kind != "amm_v3":
+            prices[says.at] = int.from_bytes(log.data[96:128], "big")
+        if isinstance(says, Swapped) and says.recipient is None:
+            assert (says.amount0 > 0) is (says.sqrt_price_x96 < prices[says.at])
+            assert (says.amount0 > 0) is not (says.amount1 > 0)
+            prices[says.at] = says.sqrt_price_x96
+            compared += 1
+    assert compared > 20
+
+
+def test_what_a_curve_tells_is_what_the_transfers_moved(past: Past) -> None:
+    curves = {says.at: says for _, says in past.said() if isinstance(says, Launched) and says.generation == 2}
+    compared = 0
+    for done in past.done:
+        told: Counter[str] = Counter()
+        for _, says in done.told:
+            if isinstance(says, CurveTraded):
+                told[says.at] += -says.token_raw if says.buys else says.token_raw
+        if any(isinstance(says, Launched) for _, says in done.told):
+            continue  # The curve's first tokens come in the same transaction.
+        for at, amount in told.items():
+            assert done.flow(at, curves[at].token) == amount
+            compared += 1
+    assert compared > 300
+
+
+def test_v3_liquidity_costs_what_the_formulas_say(past: Past) -> None:
+    mints = [(move, price) for _, move, price in past.moves if move.amount0 is not None]
+    assert len(mints) > 30
+    for move, price in mints:
+        found = amounts(price, move.tick_lower, move.tick_upper, move.liquidity_delta)
+        assert found == (move.amount0, move.amount1)
+
+
+def test_v4_liquidity_costs_what_the_formulas_say(past: Past, built: Built) -> None:
+    """As the transfers to the pool manager tell; eth moves without one."""
+    manager = built.contracts["v4PoolManager"]
+    moves = [one for one in past.moves if one[1].amount0 is None]
+    compared = 0
+    for done, move, price in moves:
+        pool = past.pools[move.at]
+        found = amounts(price, move.tick_lower, move.tick_upper, move.liquidity_delta)
+        for currency, amount in zip((pool.currency0, pool.currency1), found, strict=True):
+            if currency != ZERO_ADDRESS:
+                assert done.flow(manager, currency) == amount
+                compared += 1
+    assert compared > len(moves) > 20
+
+
+def test_v3_liquidity_that_is_taken_away_gives_what_the_formulas_say(
+    rpc: SyncRpc, built: Built, past: Past
+) -> None:
+    """A third of a real position, by its owner."""
+    positions = built.contracts["v3PositionManager"]
+    done, move, _ = next(one for one in past.moves if one[1].owner == positions)
+    minted = next(log for log, _ in done.told if log.address == positions and len(log.topics) == 4)
+    owner, number = "0x" + minted.topics[2][26:], int(minted.topics[3], 16)
+    taken = move.liquidity_delta // 3
+    data = calldata(
+        "decreaseLiquidity((uint256,uint128,uint256,uint256,uint256))", (number, taken, 0, 0, 2**40)
+    )
+    rpc.call("anvil_impersonateAccount", owner)
+    rpc.call("anvil_setBalance", owner, hex(10**18))
+    wallet = Deployer(rpc, owner)
+    wallet.receipt(wallet.send(positions, data))
+    rpc.call("anvil_stopImpersonatingAccount", owner)
+    _, burnt, price = read(rpc, built).moves[-1]
+    assert burnt.at == move.at
+    assert burnt.liquidity_delta == -taken
+    assert burnt.amount0 is not None
+    assert burnt.amount0 < 0
+    found = amounts(price, move.tick_lower, move.tick_upper, -taken)
+    assert (burnt.amount0, burnt.amount1) == found

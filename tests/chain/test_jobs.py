@@ -1,0 +1,274 @@
+"""Every kind of job on the real local chain, run by the worker."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import asyncpg
+import pytest
+
+from conftest import context_for
+from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
+from roundtrip.devnet.world import Built
+from roundtrip.domain.types import Address
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.services.context import Context
+from roundtrip.store import evidence, jobs, partitions
+from roundtrip.store.partitions import DAY_S, Daily
+from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
+
+WAIT_S = 30
+NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
+NOBODY = "0x" + "7" * 40
+
+
+@pytest.fixture
+async def clean(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection over empty tables."""
+    tables = "jobs.job, facts.token, facts.evidence, facts.proof, facts.cursor"
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(f"TRUNCATE {tables}")
+    yield connection
+    await connection.execute(f"TRUNCATE {tables}")
+    await connection.close()
+
+
+async def work(ctx: Context) -> None:
+    """One round: what is due, to its end."""
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*await Worker(ctx, KINDS, lambda: 0.5).take())
+
+
+async def left(connection: asyncpg.Connection) -> list[tuple[str, str]]:
+    rows = await connection.fetch("SELECT kind, key FROM jobs.job ORDER BY id")
+    return [(row["kind"], row["key"]) for row in rows]
+
+
+# --- token -----------------------------------------------------------------------------------------
+
+
+async def told(ctx: Context, connection: asyncpg.Connection, token: str) -> asyncpg.Record:
+    await jobs.enqueue(connection, "token", token)
+    await work(ctx)
+    assert await left(connection) == []
+    return await connection.fetchrow("SELECT * FROM facts.token WHERE token = $1", bytes.fromhex(token[2:]))
+
+
+@pytest.mark.parametrize(
+    ("key", "symbol", "name", "decimals"),
+    [
+        ("plain", "PLAIN", "Plain", 18),
+        ("six_decimals", "SIX", "Six", 6),
+        ("bytes32_symbol", "WORD", "Words", 18),
+        ("strange_name", STRANGE_SYMBOL, STRANGE_NAME, 18),
+        ("malformed_text", None, None, 18),
+    ],
+)
+async def test_a_token_is_kept_as_it_tells_of_itself(
+    ctx: Context,
+    clean: asyncpg.Connection,
+    built: Built,
+    key: str,
+    symbol: str | None,
+    name: str | None,
+    decimals: int,
+) -> None:
+    """Strange letters, too: they are cleaned where they are shown."""
+    row = await told(ctx, clean, built.tokens[key])
+    assert (row["symbol"], row["name"], row["decimals"]) == (symbol, name, decimals)
+    assert row["supply_raw"] > Decimal(10) ** (decimals + 3)
+    assert row["read_number"] == ctx.heads.current().block.number
+
+
+@pytest.mark.parametrize("key", ["garbage_text", "megabyte_name", "loops_on_views"])
+async def test_no_token_keeps_its_job_from_ending(
+    ctx: Context, clean: asyncpg.Connection, built: Built, key: str
+) -> None:
+    row = await told(ctx, clean, built.tokens[key])
+    for text in (row["symbol"], row["name"]):
+        assert text is None or (len(text) <= 256 and "\0" not in text)
+
+
+async def test_where_there_is_no_token_nothing_is_told(ctx: Context, clean: asyncpg.Connection) -> None:
+    row = await told(ctx, clean, NOBODY)
+    assert [row[name] for name in ("symbol", "name", "decimals", "supply_raw")] == [None] * 4
+
+
+_TWISTS = ("half an answer", "first answer only", "all null", "all errors", "strange ids", "an empty batch")
+
+
+@pytest.mark.parametrize("fault", [*_TWISTS, "numbers", *WIRE_FAULTS])
+async def test_a_node_that_does_not_answer_writes_nothing(
+    ctx: Context, clean: asyncpg.Connection, built: Built, pool: asyncpg.Pool, fault: str, chain_url: str
+) -> None:
+    token = built.tokens["plain"]
+    assert fault in ANSWER_FAULTS or fault in WIRE_FAULTS
+    async with FaultyNode(chain_url).running() as faulty:
+        async with context_for(faulty.url, built, pool, timeout_s=0.5) as asks:
+            await asks.heads.refresh()
+            faulty.fault = fault
+            await jobs.enqueue(clean, "token", token)
+            await work(asks)
+            assert await clean.fetchval("SELECT count(*) FROM facts.token") == 0
+            row = await clean.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
+            assert row["tries"] == 1
+            assert ": The chain did not answer: " in row["last_error"]
+            faulty.fault = None
+            later = replace(asks, now_s=lambda: row["run_at"].timestamp())
+            await work(later)
+        assert await left(clean) == []
+        assert await clean.fetchval("SELECT symbol FROM facts.token") == "PLAIN"
+
+
+async def test_an_older_reading_does_not_replace_a_newer_one(
+    ctx: Context, clean: asyncpg.Connection, built: Built
+) -> None:
+    token = built.tokens["plain"]
+    await told(ctx, clean, token)
+    await clean.execute("UPDATE facts.token SET symbol = 'NEWER', read_number = read_number + 1")
+    assert (await told(ctx, clean, token))["symbol"] == "NEWER"
+    await clean.execute("UPDATE facts.token SET symbol = 'OLDER', read_number = read_number - 2")
+    assert (await told(ctx, clean, token))["symbol"] == "PLAIN"
+
+
+# --- recheck ---------------------------------------------------------------------------------------
+
+
+async def test_a_check_made_again_keeps_its_evidence(
+    ctx: Context, clean: asyncpg.Connection, built: Built
+) -> None:
+    token = Address(built.tokens["owner_only_sell"])
+    await jobs.enqueue(clean, "recheck", token)
+    await work(ctx)
+    assert await left(clean) == []
+    kept = await evidence.latest(clean, token)
+    assert kept is not None
+    assert (kept.verdict_code, kept.verdict_level) == ("cannot_sell", "danger")
+    assert await clean.fetchval("SELECT count(*) FROM facts.proof") == 1
+
+
+@pytest.mark.parametrize("fault", ["no eth_simulateV1", "all errors", "status 500"])
+async def test_a_check_that_the_node_left_open_is_made_again_later(
+    clean: asyncpg.Connection, built: Built, pool: asyncpg.Pool, fault: str, chain_url: str
+) -> None:
+    token = Address(built.tokens["plain"])
+    async with (
+        FaultyNode(chain_url).running() as faulty,
+        context_for(faulty.url, built, pool, timeout_s=5) as asks,
+    ):
+        await asks.heads.refresh()
+        faulty.fault = fault
+        await jobs.enqueue(clean, "recheck", token)
+        await work(asks)
+        assert await left(clean) == [("recheck", token)]
+        kept = await evidence.latest(clean, token)
+        assert kept is None or kept.verdict_level == "unknown"
+        faulty.fault = None
+        later_s = asks.now_s() + 60
+        await work(replace(asks, now_s=lambda: later_s))
+    assert await left(clean) == []
+    kept = await evidence.latest(clean, token)
+    assert kept is not None
+    assert kept.verdict_code == "ok"
+
+
+async def test_who_was_checked_lately_is_known(connection: asyncpg.Connection) -> None:
+    tokens = [Address(f"0x{n:040x}") for n in range(1, 5)]
+    for token, age_s in zip(tokens, (10, 100, 1000, 10), strict=True):
+        checked_at = NOW - timedelta(seconds=age_s)
+        await evidence.keep(connection, token, evidence.KeptEvidence(checked_at, 1, "p", "ok", "ok", b""))
+    await evidence.keep(
+        connection, tokens[2], evidence.KeptEvidence(NOW - timedelta(seconds=99), 1, "p", "ok", "ok", b"")
+    )
+    since = NOW - timedelta(seconds=100)
+    asked = [*tokens[:3], Address(NOBODY)]
+    assert await evidence.checked_since(connection, asked, since) == set(tokens[:3])
+    assert await evidence.checked_since(connection, asked, since + timedelta(seconds=0.5)) == {
+        tokens[0],
+        tokens[2],
+    }
+    assert await evidence.checked_since(connection, [], since) == frozenset()
+
+
+# --- prune -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def cut(clean: asyncpg.Connection) -> AsyncIterator[asyncpg.Connection]:
+    """Days of every table that is cut into days, dropped afterwards."""
+    yield clean
+    async with clean.transaction():
+        for table in partitions.DAILY:
+            await partitions.drop_before(clean, table, date(2100, 1, 1))
+
+
+async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
+    ctx: Context, cut: asyncpg.Connection
+) -> None:
+    """Which stands in 2025, whatever time of day it is."""
+    chain_s = int(NOW.timestamp())
+    kept: dict[Daily, int] = {"facts.transfer": 8, "facts.liquidity": 91, "facts.trade": 95}
+    for table in kept:
+        await partitions.ensure(cut, table, chain_s - 94 * DAY_S, chain_s)
+    await _followed(cut, chain_s)
+    worker = Worker(ctx, KINDS, lambda: 0.5)
+    await worker.start()
+    await work(ctx)
+    assert {table: len(await partitions.days(cut, table)) for table in kept} == kept
+    # What is kept of transfers goes seven whole days back from now.
+    assert (await partitions.days(cut, "facts.transfer"))[0] == date(2025, 10, 2)
+    await _puts_itself_back(ctx, cut)
+
+
+async def _followed(connection: asyncpg.Connection, at_s: int) -> None:
+    """The sync has come as far."""
+    await connection.execute("INSERT INTO facts.cursor VALUES (true, 0, 1, $1, $2)", bytes(32), at_s)
+
+
+async def _puts_itself_back(ctx: Context, connection: asyncpg.Connection) -> None:
+    row = await connection.fetchrow("SELECT kind, key, run_at, tries FROM jobs.job")
+    assert (row["kind"], row["key"], row["tries"]) == ("prune", "facts", 0)
+    assert abs(row["run_at"].timestamp() - ctx.now_s() - DAY_S) < 60
+
+
+async def test_before_the_chain_was_followed_there_is_nothing_to_drop(
+    ctx: Context, cut: asyncpg.Connection
+) -> None:
+    await partitions.ensure(cut, "facts.transfer", 1_600_000_000, 1_600_000_000)
+    await jobs.enqueue(cut, "prune", "facts")
+    await work(ctx)
+    assert len(await partitions.days(cut, "facts.transfer")) == 1
+    await _puts_itself_back(ctx, cut)
+
+
+async def test_a_table_in_use_is_pruned_later(
+    ctx: Context, cut: asyncpg.Connection, database_url: str
+) -> None:
+    chain_s = int(NOW.timestamp())
+    await partitions.ensure(cut, "facts.transfer", chain_s - 30 * DAY_S, chain_s)
+    await _followed(cut, chain_s)
+    await jobs.enqueue(cut, "prune", "facts")
+    reader = await asyncpg.connect(database_url)
+    async with reader.transaction():
+        await reader.fetchval("SELECT count(*) FROM facts.transfer")
+        await work(ctx)
+    await reader.close()
+    assert len(await partitions.days(cut, "facts.transfer")) == 31
+    row = await cut.fetchrow("SELECT run_at, last_error FROM jobs.job")
+    assert row["last_error"].startswith("LockNotAvailableError")
+    await work(replace(ctx, now_s=lambda: row["run_at"].timestamp()))
+    assert len(await partitions.days(cut, "facts.transfer")) == 8
+
+
+async def test_what_was_given_up_is_kept_a_week(ctx: Context, cut: asyncpg.Connection) -> None:
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    await jobs.enqueue_many(cut, "recheck", ["old", "new"])
+    for job in await jobs.claim(cut, ["recheck"], 2, 60, now):
+        age = timedelta(days=8 if job.key == "old" else 6)
+        await jobs.give_up(cut, job, now - age, "it did not work")
+    await jobs.enqueue(cut, "prune", "facts")
+    await work(ctx)
+    assert await left(cut) == [("recheck", "new"), ("prune", "facts")]

@@ -1,0 +1,133 @@
+"""Origins of wallets: what the sync met, what an archive told, and what of both is known for sure."""
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.types import Address
+from roundtrip.store.origins import OlderOrigin, Origin, keep_older, met, older, origin
+
+WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
+MET = Origin(500, 5000, FUNDER)
+FOUND = OlderOrigin(Origin(40, 400, OTHER), 900)
+HASH = bytes(32)
+
+
+async def address_id(connection: asyncpg.Connection, address: Address) -> int:
+    found: int = await connection.fetchval(
+        "INSERT INTO facts.address (address) VALUES ($1) RETURNING id", bytes.fromhex(address[2:])
+    )
+    return found
+
+
+async def meet(connection: asyncpg.Connection, funded: bool = True) -> None:
+    """The sync met the wallet in block 500; its funder came ten blocks later."""
+    # Other rows first: the ids of wallet and funder are not each other's by chance.
+    await address_id(connection, OTHER)
+    wallet, funder = await address_id(connection, WALLET), await address_id(connection, FUNDER)
+    funding = (funder, 510, 5001) if funded else (None, None, None)
+    await connection.execute(
+        "INSERT INTO facts.origin (wallet_id, first_number, first_s, funder_id, funded_number, funded_s)"
+        " VALUES ($1, 500, 5000, $2, $3, $4), ($5, 7, 70, NULL, NULL, NULL)",
+        wallet,
+        *funding,
+        funder,
+    )
+
+
+async def follow_from(connection: asyncpg.Connection, start_number: int) -> None:
+    await connection.execute(
+        "INSERT INTO facts.cursor (start_number, number, hash, at_s) VALUES ($1, 1000, $2, 9)",
+        start_number,
+        HASH,
+    )
+
+
+async def test_what_the_sync_met(connection: asyncpg.Connection) -> None:
+    assert await met(connection, WALLET) is None
+    await meet(connection)
+    assert await met(connection, WALLET) == MET
+    assert await met(connection, FUNDER) == Origin(7, 70, None)
+    assert await met(connection, OTHER) is None
+
+
+async def test_a_wallet_that_nobody_funded(connection: asyncpg.Connection) -> None:
+    await meet(connection, funded=False)
+    assert await met(connection, WALLET) == Origin(500, 5000, None)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        FOUND,
+        OlderOrigin(None, 900),
+        OlderOrigin(Origin(40, 400, None), 900),
+        OlderOrigin(Origin(0, 0, None), 0),
+    ],
+)
+async def test_what_the_archive_told_is_kept(connection: asyncpg.Connection, told: OlderOrigin) -> None:
+    assert await older(connection, WALLET) is None
+    await keep_older(connection, WALLET, told)
+    assert await older(connection, WALLET) == told
+    assert await older(connection, OTHER) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "kept"),
+    [
+        (FOUND, OlderOrigin(Origin(39, 390, None), 950), "before"),
+        (FOUND, OlderOrigin(None, 950), "before"),
+        (OlderOrigin(None, 900), FOUND, "then"),
+        (OlderOrigin(None, 900), OlderOrigin(None, 901), "then"),
+        (OlderOrigin(None, 900), OlderOrigin(None, 899), "before"),
+        (OlderOrigin(None, 1900), FOUND, "then"),
+        (FOUND, FOUND, "then"),
+    ],
+)
+async def test_what_was_found_stays(
+    connection: asyncpg.Connection, before: OlderOrigin, then: OlderOrigin, kept: str
+) -> None:
+    await keep_older(connection, WALLET, before)
+    await keep_older(connection, WALLET, then)
+    assert await older(connection, WALLET) == (before if kept == "before" else then)
+
+
+@pytest.mark.parametrize(
+    ("start", "told", "known"),
+    [
+        # A whole index knows; the archive may know of money that came out of a contract before.
+        (0, None, MET),
+        (0, FOUND, FOUND.found),
+        (0, OlderOrigin(Origin(500, 5000, None), 900), Origin(500, 5000, None)),
+        (0, OlderOrigin(Origin(600, 6000, OTHER), 900), MET),
+        (0, OlderOrigin(None, 100), MET),
+        # One that begins late does not, unless nothing was before it.
+        (300, None, None),
+        (300, FOUND, FOUND.found),
+        (300, OlderOrigin(Origin(600, 6000, OTHER), 900), Origin(600, 6000, OTHER)),
+        (300, OlderOrigin(None, 298), None),
+        (300, OlderOrigin(None, 299), MET),
+        (300, OlderOrigin(None, 400), MET),
+        (1, None, None),
+        (1, OlderOrigin(None, 0), MET),
+        # No index at all.
+        (None, None, None),
+        (None, FOUND, FOUND.found),
+        (None, OlderOrigin(None, 900), None),
+    ],
+)
+async def test_what_is_known_for_sure(
+    connection: asyncpg.Connection, start: int | None, told: OlderOrigin | None, known: Origin | None
+) -> None:
+    await meet(connection)
+    if start is not None:
+        await follow_from(connection, start)
+    if told is not None:
+        await keep_older(connection, WALLET, told)
+    assert await origin(connection, WALLET) == known
+
+
+async def test_a_wallet_that_was_never_met_has_no_origin(connection: asyncpg.Connection) -> None:
+    await follow_from(connection, 0)
+    assert await origin(connection, WALLET) is None
+    await keep_older(connection, WALLET, OlderOrigin(None, 900))
+    assert await origin(connection, WALLET) is None

@@ -1,0 +1,391 @@
+"""The worker over a real database, with kinds of its own. Time is moved by hand; waits are bounded."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from structlog.testing import capture_logs
+
+from roundtrip.chain.background import beside
+from roundtrip.domain.errors import NodeFault
+from roundtrip.jobs.worker import Effect, Kind, Worker, nothing
+from roundtrip.store import jobs
+from roundtrip.store.jobs import Job
+from roundtrip.store.migrate import migrate
+from roundtrip.store.postgres import EmbeddedPostgres
+
+NOW_S = 1_760_011_200.0
+WAIT_S = 20
+HOUR_S = 3600.0
+UNFAIR = "it said \u202e'no'\n<b>" + "x" * 1000
+
+
+@dataclass
+class Ground:
+    """What the handlers below work on."""
+
+    pool: asyncpg.Pool
+    at_s: float = NOW_S
+    begun: list[str] = field(default_factory=list)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    has_begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def now_s(self) -> float:
+        return self.at_s
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.at_s, UTC)
+
+    async def wish(self, *keys: str, kind: str = "walk") -> None:
+        async with self.pool.acquire() as connection:
+            await jobs.enqueue_many(connection, kind, keys)
+
+    async def claims(self, kind: str = "walk", after_s: float = 0.0) -> list[Job]:
+        """Takes as another worker would."""
+        async with self.pool.acquire() as connection:
+            return await jobs.claim(connection, [kind], 10, 60, self.now() + timedelta(seconds=after_s))
+
+    async def marks(self) -> list[str]:
+        rows = await self.pool.fetch("SELECT key FROM jobs.job WHERE kind = 'mark' ORDER BY id")
+        return [row["key"] for row in rows]
+
+    async def left(self) -> list[str]:
+        rows = await self.pool.fetch("SELECT key FROM jobs.job WHERE kind <> 'mark' ORDER BY id")
+        return [row["key"] for row in rows]
+
+
+def mark(job: Job) -> Effect:
+    """An effect that can be seen: another job."""
+
+    async def effect(connection: asyncpg.Connection) -> None:
+        await jobs.enqueue(connection, "mark", f"{job.key}-{job.tries}")
+
+    return effect
+
+
+async def does(ground: Ground, job: Job) -> Effect:
+    ground.begun.append(job.key)
+    return mark(job)
+
+
+async def waits(ground: Ground, job: Job) -> Effect:
+    ground.begun.append(job.key)
+    ground.has_begun.set()
+    await ground.go.wait()
+    return mark(job)
+
+
+async def fails(ground: Ground, job: Job) -> Effect:
+    ground.begun.append(job.key)
+    raise NodeFault(UNFAIR)
+
+
+async def half_done(ground: Ground, job: Job) -> Effect:
+    async def effect(connection: asyncpg.Connection) -> None:
+        await mark(job)(connection)
+        raise KeyError(UNFAIR)
+
+    return effect
+
+
+async def loses(ground: Ground, job: Job) -> Effect:
+    """While it is run its lease ends, and another takes it."""
+    ground.begun.append(job.key)
+    assert [taken.id for taken in await ground.claims(after_s=HOUR_S)] == [job.id]
+    return mark(job)
+
+
+def kind(
+    handler: Callable[[Ground, Job], Awaitable[Effect]],
+    lease_s: float = 60,
+    at_once: int = 4,
+    limit_s: float = 60,
+    most_tries: int = 28,
+) -> Kind[Ground]:
+    return Kind(handler, lease_s, at_once, limit_s, most_tries=most_tries)
+
+
+def worker(ground: Ground, poll_s: float = 60.0, **kinds: Kind[Ground]) -> Worker[Ground]:
+    return Worker(ground, kinds, lambda: 0.5, poll_s)
+
+
+async def round_of(worker: Worker[Ground]) -> None:
+    """One round and its runs."""
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*await worker.take())
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                if await condition():
+                    return
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+async def ground(database_url: str) -> AsyncIterator[Ground]:
+    async with asyncpg.create_pool(database_url, min_size=1, max_size=8, command_timeout=5) as pool:
+        await pool.execute("TRUNCATE jobs.job")
+        yield Ground(pool)
+        await pool.execute("TRUNCATE jobs.job")
+
+
+async def test_the_effect_and_the_end_of_a_job_come_together(ground: Ground) -> None:
+    await ground.wish("a", "b")
+    await round_of(worker(ground, walk=kind(does)))
+    assert await ground.marks() == ["a-1", "b-1"]
+    assert await ground.left() == []
+
+
+async def test_no_transaction_is_open_while_a_handler_reads(ground: Ground) -> None:
+    seen: list[int] = []
+
+    async def looks(ground: Ground, job: Job) -> Effect:
+        seen.append(
+            await ground.pool.fetchval(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND xact_start IS NOT NULL AND pid <> pg_backend_pid()"
+            )
+        )
+        return nothing
+
+    await ground.wish("a")
+    await round_of(worker(ground, walk=kind(looks)))
+    assert seen == [0]
+    assert await ground.left() == []
+
+
+async def test_what_was_lost_has_no_effect(ground: Ground) -> None:
+    await ground.wish("a")
+    await round_of(worker(ground, walk=kind(loses)))
+    assert ground.begun == ["a"]
+    assert await ground.marks() == []
+    (job,) = await ground.claims(after_s=3 * HOUR_S)
+    assert job.tries == 3
+
+
+async def test_an_effect_that_fails_is_undone_and_made_again_later(ground: Ground) -> None:
+    await ground.wish("a")
+    await round_of(worker(ground, walk=kind(half_done)))
+    assert await ground.marks() == []
+    await round_of(worker(ground, walk=kind(does)))
+    assert await ground.marks() == []
+    ground.at_s += 5
+    await round_of(worker(ground, walk=kind(does)))
+    assert await ground.marks() == ["a-2"]
+
+
+async def test_waits_grow_and_then_it_is_given_up(ground: Ground) -> None:
+    await ground.wish("a")
+    failing = worker(ground, walk=kind(fails, most_tries=7))
+    waited = []
+    for _ in range(6):
+        await round_of(failing)
+        run_at = await ground.pool.fetchval("SELECT run_at FROM jobs.job")
+        waited.append(run_at.timestamp() - ground.at_s)
+        ground.at_s = run_at.timestamp() - 0.01
+        await round_of(failing)
+        ground.at_s = run_at.timestamp()
+    assert waited == [5, 30, 120, 600, 3600, 3600]
+    assert len(ground.begun) == 6
+    await round_of(failing)
+    assert len(ground.begun) == 7
+    assert await ground.pool.fetchval("SELECT failed_at FROM jobs.job") == ground.now()
+    ground.at_s += 1000 * HOUR_S
+    await round_of(failing)
+    assert len(ground.begun) == 7
+
+
+async def test_strangers_words_are_cleaned_and_said_once(ground: Ground) -> None:
+    await ground.wish("a")
+    with capture_logs() as logged:
+        await round_of(worker(ground, walk=kind(fails)))
+    (entry,) = logged
+    assert (entry["event"], entry["kind"], entry["key"], entry["tries"]) == ("a job failed", "walk", "a", 1)
+    kept = await ground.pool.fetchval("SELECT last_error FROM jobs.job")
+    assert kept == entry["error"]
+    assert kept.startswith("NodeFault: The chain did not answer: it said 'no' <b>xx")
+    assert len(kept) <= 200
+    assert "test_worker.py:" in entry["where"]
+    assert not any("\u202e" in str(value) or "\n" in str(value) for value in entry.values())
+
+
+async def test_what_takes_too_long_has_failed(ground: Ground) -> None:
+    await ground.wish("a")
+    await round_of(worker(ground, walk=kind(waits, limit_s=0.01)))
+    assert await ground.pool.fetchval("SELECT last_error FROM jobs.job") == "TimeoutError:"
+    assert await ground.claims() == []
+    assert len(await ground.claims(after_s=5)) == 1
+
+
+async def test_what_kills_its_workers_is_given_up_without_another_run(ground: Ground) -> None:
+    await ground.wish("a")
+    for n in range(3):
+        assert len(await ground.claims(after_s=n * HOUR_S)) == 1
+    ground.at_s += 10 * HOUR_S
+    await round_of(worker(ground, walk=kind(does, most_tries=3)))
+    assert ground.begun == []
+    assert await ground.pool.fetchval("SELECT last_error FROM jobs.job") == "NeverFinished: taken 3 times"
+    assert await ground.claims(after_s=HOUR_S) == []
+
+
+async def test_of_a_kind_so_many_are_run_at_once(ground: Ground) -> None:
+    await ground.wish("a", "b", "c")
+    await ground.wish("d", kind="feed")
+    both = worker(ground, walk=kind(waits, at_once=2), feed=kind(does))
+    async with asyncio.timeout(WAIT_S):
+        first = await both.take()
+        assert await both.take() == []
+        # Many of one kind do not keep another from being done.
+        assert [len(first), await ground.left()] == [3, ["a", "b", "c", "d"]]
+        await until(lambda: _is(ground.marks(), ["d-1"]))
+        assert ground.begun == ["a", "b", "d"]
+        ground.go.set()
+        await asyncio.gather(*first)
+        await asyncio.gather(*await both.take())
+    assert ground.begun == ["a", "b", "d", "c"]
+    assert await ground.left() == []
+
+
+async def _is(found: Awaitable[list[str]], expected: list[str]) -> bool:
+    return await found == expected
+
+
+async def test_a_lease_is_renewed_while_a_job_is_run(ground: Ground) -> None:
+    await ground.wish("a")
+    (run,) = await worker(ground, walk=kind(waits, lease_s=0.03)).take()
+    first = await ground.pool.fetchval("SELECT claimed_until FROM jobs.job")
+    ground.at_s += HOUR_S
+
+    async def renewed() -> bool:
+        return bool(await ground.pool.fetchval("SELECT claimed_until > $1 FROM jobs.job", first))
+
+    await until(renewed)
+    assert await ground.claims() == []
+    ground.go.set()
+    await run
+    assert await ground.marks() == ["a-1"]
+
+
+# --- going on --------------------------------------------------------------------------------------
+
+
+async def test_a_wish_wakes_it(ground: Ground) -> None:
+    """It looks by itself once a minute: bounded waits would not reach that."""
+    async with beside(worker(ground, walk=kind(does)).run(), "worker"):
+        for n in range(3):
+            await ground.wish(str(n))
+            await until(lambda: _is(ground.left(), []))
+    assert await ground.marks() == ["0-1", "1-1", "2-1"]
+
+
+async def test_more_than_is_run_at_once_is_gone_through(ground: Ground) -> None:
+    await ground.wish(*(f"{n:02}" for n in range(50)))
+    async with beside(worker(ground, walk=kind(does, at_once=3)).run(), "worker"):
+        await until(lambda: _is(ground.left(), []))
+    assert len(await ground.marks()) == 50
+    assert len(ground.begun) == 50
+
+
+async def test_what_becomes_due_is_found_without_a_word(ground: Ground) -> None:
+    async with beside(worker(ground, poll_s=0.01, walk=kind(does)).run(), "worker"):
+        async with ground.pool.acquire() as connection:
+            await jobs.enqueue(connection, "walk", "a", run_at=ground.now() + timedelta(hours=1))
+        await ground.wish("b")
+        await until(lambda: _is(ground.marks(), ["b-1"]))
+        assert await ground.left() == ["a"]
+        ground.at_s += HOUR_S
+        await until(lambda: _is(ground.left(), []))
+
+
+async def test_two_workers_do_everything_once(ground: Ground) -> None:
+    one, other = worker(ground, walk=kind(does, at_once=2)), worker(ground, walk=kind(does, at_once=2))
+    async with beside(one.run(), "one"), beside(other.run(), "other"):
+        await ground.wish(*(f"{n:02}" for n in range(40)))
+        await until(lambda: _is(ground.left(), []))
+    assert sorted(ground.begun) == [f"{n:02}" for n in range(40)]
+    assert len(await ground.marks()) == 40
+
+
+async def test_it_wishes_for_what_it_begins_with(ground: Ground) -> None:
+    daily = Kind(does, 60, 1, 60, at_start="all")
+    async with beside(worker(ground, walk=daily).run(), "worker"):
+        await until(lambda: _is(ground.marks(), ["all-1"]))
+
+
+async def test_when_it_ends_what_is_under_way_is_left_to_others(ground: Ground) -> None:
+    await ground.wish("a")
+    running = asyncio.create_task(worker(ground, walk=kind(waits)).run())
+    async with asyncio.timeout(WAIT_S):
+        await ground.has_begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert await ground.marks() == []
+    assert await ground.claims() == []
+    ground.at_s += 60
+    await round_of(worker(ground, walk=kind(does)))
+    assert await ground.marks() == ["a-2"]
+
+
+async def test_when_the_line_of_wishes_is_cut_it_is_laid_again(ground: Ground) -> None:
+    cut = (
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+        " WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid() AND datname = current_database()"
+    )
+    async with beside(worker(ground, walk=kind(does)).run(), "worker"):
+        for n in range(2):
+            await ground.wish(str(n))
+            await until(lambda: _is(ground.left(), []))
+
+            async def was_cut() -> bool:
+                return bool(await ground.pool.fetchval(cut))
+
+            await until(was_cut)
+        await ground.wish("2")
+        await until(lambda: _is(ground.left(), []))
+    assert await ground.marks() == ["0-1", "1-1", "2-1"]
+
+
+async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> None:
+    server = EmbeddedPostgres(open_folder / "restarted")
+    await server.start()
+    try:
+        connection = await asyncpg.connect(server.dsn)
+        await migrate(connection)
+        await connection.close()
+        async with asyncpg.create_pool(server.dsn, min_size=1, max_size=6, command_timeout=5) as pool:
+            ground = Ground(pool)
+            with capture_logs() as logged:
+                async with beside(worker(ground, poll_s=0.01, walk=kind(waits)).run(), "worker"):
+                    await ground.wish("a")
+                    async with asyncio.timeout(WAIT_S):
+                        await ground.has_begun.wait()
+                    await server.stop()
+                    # Its effect cannot be written now, and that it failed cannot be, either.
+                    ground.go.set()
+                    await until(lambda: _heard(logged, "no jobs can be taken"))
+                    await until(lambda: _heard(logged, "a failure could not be put down"))
+                    await server.start()
+                    await ground.wish("b")
+                    await until(lambda: _is(ground.marks(), ["b-1"]))
+                    assert await ground.left() == ["a"]
+                    ground.at_s += 60
+                    await until(lambda: _is(ground.left(), []))
+            assert await ground.marks() == ["b-1", "a-2"]
+            events = [entry["event"] for entry in logged]
+            assert events.count("no jobs can be taken") == events.count("jobs are taken again") == 1
+    finally:
+        await server.stop()
+
+
+async def _heard(logged: Sequence[Mapping[str, Any]], event: str) -> bool:
+    return any(entry["event"] == event for entry in logged)

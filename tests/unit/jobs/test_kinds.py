@@ -1,0 +1,61 @@
+"""The table of kinds, and what a failure looks like to people."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from roundtrip.domain.errors import CallerFault
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import described, where
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def test_the_documentation_has_a_row_for_every_kind() -> None:
+    page = (PROJECT / "docs" / "operations.md").read_text()
+    section = page.partition("## Jobs")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(KINDS)
+
+
+def test_every_kind_has_a_test_on_the_local_chain() -> None:
+    tests = (PROJECT / "tests" / "chain" / "test_jobs.py").read_text()
+    assert {name for name in KINDS if f'"{name}"' not in tests} == set()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_is_bounded(name: str) -> None:
+    kind = KINDS[name]
+    assert kind.lease_s > 0
+    assert kind.limit_s >= kind.lease_s
+    assert kind.at_once >= 1
+    assert kind.most_tries >= 1
+    assert all(wait_s > 0 for wait_s in kind.waits_s)
+    assert [kind.handler.__module__.rpartition(".")[2], kind.handler.__name__] == [name, name]
+
+
+def test_waits_grow_and_are_spread() -> None:
+    kind = KINDS["token"]
+    assert [kind.wait_s(tries, 0.5) for tries in (1, 2, 3, 4, 5, 6, 28)] == [
+        5,
+        30,
+        120,
+        600,
+        3600,
+        3600,
+        3600,
+    ]
+    assert [kind.wait_s(1, drawn) for drawn in (0.0, 1.0)] == [3.75, 6.25]
+
+
+def test_a_failure_is_told_without_strangers_tricks() -> None:
+    assert described(CallerFault("bad_input", "no\u202e \u0007such\nthing")) == "CallerFault: no such thing"
+    assert len(described(ValueError("x" * 1000))) == 200
+    assert described(KeyError()) == "KeyError:"
+
+
+def test_a_failure_is_told_with_its_place() -> None:
+    with pytest.raises(ValueError, match="no") as raised:
+        raise ValueError("no")
+    assert re.fullmatch(r"test_kinds\.py:\d+", where(raised.value))
+    assert where(ValueError()) == "nowhere"
