@@ -5,12 +5,14 @@
 One busy chain on one local node, one PostgreSQL server for everybody, each run into an empty database:
 
 plain    eth_getLogs of the same events, the next range asked for while one is read; parsed and decoded into
-         records, and thrown away. No blocks, no transactions, no database.
+         records, and thrown away. No blocks, no database. Once more with all blocks and transactions: without
+         them nobody knows who traded.
 sync     roundtrip sync as it is: every block in full, every log, checked against the headers.
 ponder   Ponder, which asks for blocks one at a time, with its limit of requests a second out of the way; once
          more with the limit as it comes, where --limited says so.
 
-Seconds are from the process's start, and of the backfill alone. Take the ratios: machines are noisy.
+Seconds are from the process's start, and of the backfill alone; beside them processor time of the reader, the
+node and the database, which says more where others use the machine. Take the ratios: machines are noisy.
 """
 
 import argparse
@@ -34,7 +36,7 @@ import msgspec
 
 from roundtrip.assembly import contracts_from
 from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions, free_port
+from roundtrip.devnet.node import NodeOptions, RunningNode, free_port
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.types import Address
 from roundtrip.store.postgres import EmbeddedPostgres
@@ -43,11 +45,11 @@ from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
 
 from . import busy_chain
-from .processes import Watched, started
+from .processes import Watched, cpu_s, started
 
 PROJECT = busy_chain.PROJECT
 PONDER = PROJECT / "bench/peers/ponder"
-BLOCKS_A_RANGE = 2000
+BLOCKS_A_RANGE, BLOCKS_A_BATCH = 2000, 200
 LOOK_S, MOST_S = 0.02, 900.0
 SPARE_BLOCKS = 100
 """Empty ones after the last trade: Ponder holds the newest for unsettled, and reads them in another way."""
@@ -70,26 +72,38 @@ TABLES = ("pool", "launch", "trade", "transfer")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``whole_s``: from the process's start; ``backfill_s``: since it began to read. ``rows`` by table."""
+    """``whole_s``: from the process's start; ``backfill_s``: since it began to read. ``rows`` by table.
+    ``cpu_s``: processor time of its own, of the node and of the database."""
 
     whole_s: float
     backfill_s: float
     rows: dict[str, int]
-    cpu_s: float = 0.0
-    memory_mb: float = 0.0
+    cpu_s: tuple[float, float, float]
+    memory_mb: float
 
 
 class Place(NamedTuple):
     """Where everything is: the node, its last block with a trade and its newest, and the server.
-    ``kept_from_s``: the sync keeps transfers from then on."""
+    ``pids``: of the node and of the server. ``kept_from_s``: the sync keeps transfers from then on."""
 
     rpc_url: str
+    pids: tuple[int, int]
     built: world.Built
     last: int
     newest: int
     kept_from_s: int
     dsn: str
     folder: Path
+
+    def cpu_s(self) -> tuple[float, float]:
+        """Processor time of node and server so far."""
+        node, server = map(cpu_s, self.pids)
+        return node, server
+
+    def spent(self, own_s: float, before: tuple[float, float]) -> tuple[float, float, float]:
+        """``own_s``, and what node and server spent since."""
+        node, server = self.cpu_s()
+        return own_s, node - before[0], server - before[1]
 
     def database(self, name: str) -> str:
         """The address of a database of that name."""
@@ -105,42 +119,70 @@ class _RawLog(msgspec.Struct):
     data: str
 
 
+class _RawTransaction(msgspec.Struct):
+    hash: str
+    sender: str = msgspec.field(name="from")
+
+
+class _RawBlock(msgspec.Struct):
+    hash: str
+    timestamp: str
+    transactions: list[_RawTransaction]
+
+
 class _Answer(msgspec.Struct):
-    result: list[_RawLog]
+    id: int
+    result: msgspec.Raw
 
 
-def plain(place: Place) -> Run:
-    """Reads the same events and keeps nothing."""
-    decoder, decode = msgspec.json.Decoder(_Answer), Decoder(contracts_from(place.built.contracts))
-    topics = ["0x" + keccak(event.encode()).hex() for event in EVENTS]
+def plain(place: Place, blocks: bool) -> Run:
+    """Reads the same events and keeps nothing. ``blocks``: and every block with its transactions, without
+    which nobody knows who traded."""
+    decode = Decoder(contracts_from(place.built.contracts))
+    answers = msgspec.json.Decoder(list[_Answer])
+    logs, block = msgspec.json.Decoder(list[_RawLog]), msgspec.json.Decoder(_RawBlock)
+    width = BLOCKS_A_BATCH if blocks else BLOCKS_A_RANGE
     host, port = urlsplit(place.rpc_url).netloc.split(":")
     connection = http.client.HTTPConnection(host, int(port))
 
     def ask(first: int) -> bytes:
-        wanted = {
-            "fromBlock": hex(first),
-            "toBlock": hex(min(first + BLOCKS_A_RANGE - 1, place.last)),
-            "topics": [topics],
-        }
-        body = {"jsonrpc": "2.0", "id": 1, "method": "eth_getLogs", "params": [wanted]}
-        connection.request("POST", "/", json.dumps(body), {"content-type": "application/json"})
+        body = _asked(first, min(first + width - 1, place.last), blocks)
+        connection.request("POST", "/", body, {"content-type": "application/json"})
         return connection.getresponse().read()
 
-    read, known = 0, 0
-    began, began_cpu_s = time.perf_counter(), time.process_time()
+    rows = {"logs": 0, "events": 0, "transactions": 0}
+    before, began, began_cpu_s = place.cpu_s(), time.perf_counter(), time.process_time()
     with ThreadPoolExecutor(1) as asking:
         coming = asking.submit(ask, 0)
-        for first in range(BLOCKS_A_RANGE, place.last + BLOCKS_A_RANGE + 1, BLOCKS_A_RANGE):
+        for following in range(width, place.last + width + 1, width):
             answer = coming.result()
-            if first <= place.last:
-                coming = asking.submit(ask, first)
-            for raw in decoder.decode(answer).result:
-                log = Log(Address(raw.address), raw.topics, bytes.fromhex(raw.data[2:]))
-                known += decode(log) is not None
-                read += 1
+            if following <= place.last:
+                coming = asking.submit(ask, following)
+            for part in answers.decode(answer):
+                if part.id:
+                    rows["transactions"] += len(block.decode(part.result).transactions)
+                    continue
+                for raw in logs.decode(part.result):
+                    log = Log(Address(raw.address), raw.topics, bytes.fromhex(raw.data[2:]))
+                    rows["logs"] += 1
+                    rows["events"] += decode(log) is not None
     seconds = time.perf_counter() - began
+    spent = place.spent(time.process_time() - began_cpu_s, before)
     connection.close()
-    return Run(seconds, seconds, {"events": known, "logs": read}, time.process_time() - began_cpu_s)
+    return Run(seconds, seconds, rows, spent, 0.0)
+
+
+def _asked(first: int, last: int, blocks: bool) -> str:
+    """The request for one range."""
+    topics = ["0x" + keccak(event.encode()).hex() for event in EVENTS]
+    calls: list[tuple[str, list[object]]] = [
+        ("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last), "topics": [topics]}])
+    ]
+    if blocks:
+        calls += [("eth_getBlockByNumber", [hex(number), True]) for number in range(first, last + 1)]
+    return json.dumps(
+        [{"jsonrpc": "2.0", "id": n, "method": method, "params": p} for n, (method, p) in enumerate(calls)]
+    )
 
 
 # --- roundtrip -------------------------------------------------------------------------------------
@@ -153,7 +195,7 @@ async def sync(place: Place, database: str) -> Run:
     environment = sync_environment(place.rpc_url, place.database(database), place.folder)
     command = [sys.executable, "-m", "roundtrip", "sync"]
     connection = await asyncpg.connect(place.database(database))
-    began = time.perf_counter()
+    before, began = place.cpu_s(), time.perf_counter()
     first: list[float] = []
 
     async def done() -> bool:
@@ -168,11 +210,11 @@ async def sync(place: Place, database: str) -> Run:
         with started(command, environment, place.folder / "sync.log", PROJECT) as watched:
             await until(done, watched)
             ended = time.perf_counter()
-            cpu_s, memory_mb = watched.cpu_s(), watched.memory_mb("VmHWM")
+            spent, memory_mb = place.spent(watched.cpu_s(), before), watched.memory_mb("VmHWM")
         rows = await counted(connection, "facts", place.kept_from_s)
     finally:
         await connection.close()
-    return Run(ended - began, ended - first[0], rows, cpu_s, memory_mb)
+    return Run(ended - began, ended - first[0], rows, spent, memory_mb)
 
 
 def sync_environment(rpc_url: str, database_url: str, var: Path) -> dict[str, str]:
@@ -223,11 +265,11 @@ async def ponder(place: Place, database: str, limited: bool) -> Run:
     async def done() -> bool:
         return await asyncio.to_thread(ready)
 
-    began = time.perf_counter()
+    before, began = place.cpu_s(), time.perf_counter()
     with started(command, environment, log, PONDER) as watched:
         await until(done, watched)
         whole_s = time.perf_counter() - began
-        cpu_s, memory_mb = watched.cpu_s(), watched.memory_mb("VmHWM")
+        spent, memory_mb = place.spent(watched.cpu_s(), before), watched.memory_mb("VmHWM")
     connection = await asyncpg.connect(place.database(database))
     try:
         rows = await counted(connection, "peer", place.kept_from_s)
@@ -236,7 +278,7 @@ async def ponder(place: Place, database: str, limited: bool) -> Run:
     said = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     at_ms = {line["msg"]: line["time"] for line in said}
     backfill_s = (at_ms["Completed indexing across all chains"] - at_ms["Started backfill indexing"]) / 1000
-    return Run(whole_s, backfill_s, rows, cpu_s, memory_mb)
+    return Run(whole_s, backfill_s, rows, spent, memory_mb)
 
 
 def ponder_environment(place: Place, database: str) -> dict[str, str]:
@@ -307,26 +349,27 @@ class Table:
 
     def show(self, blocks: int, logs: int) -> None:
         """Prints it. Events are all logs of the chain, of plain those it reads."""
-        heads = ("whole s", "backfill s", "events/s", "rows/s", "cpu s", "MB")
-        print("\n{:16} {:>8} {:>10} {:>9} {:>8} {:>7} {:>6}".format("", *heads))
+        heads = ("whole s", "backfill s", "events/s", "rows/s", "cpu s", "node", "server", "MB")
+        print("\n{:16} {:>8} {:>10} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}".format("", *heads))
         for name in self.runs:
             run = self.middle(name)
-            events = run.rows.get("logs", logs)
-            rows = sum(run.rows.get(table, 0) for table in TABLES)
+            events, rows = run.rows.get("logs", logs), sum(run.rows.get(table, 0) for table in TABLES)
             print(
                 f"{name:16} {run.whole_s:8.2f} {run.backfill_s:10.2f} {events / run.backfill_s:9,.0f}"
-                f" {rows / run.backfill_s:8,.0f} {run.cpu_s:7.2f} {run.memory_mb:6.0f}"
+                f" {rows / run.backfill_s:8,.0f} {run.cpu_s[0]:7.2f} {run.cpu_s[1]:7.2f} {run.cpu_s[2]:7.2f}"
+                f" {run.memory_mb:6.0f}"
             )
-        print(
-            f"{blocks:,} blocks, {logs:,} logs; medians of {[len(runs) for runs in self.runs.values()]} runs"
-        )
-        if "sync" not in self.runs:
-            return
-        ours = self.middle("sync")
-        for name in self.runs.keys() - {"sync"}:
-            other = self.middle(name)
-            whole, backfill = other.whole_s / ours.whole_s, other.backfill_s / ours.backfill_s
-            print(f"sync against {name:16} {backfill:6.2f}x the backfill's speed, {whole:6.2f}x the whole's")
+        counts = ", ".join(f"{name} {len(runs)}" for name, runs in self.runs.items())
+        print(f"{blocks:,} blocks, {logs:,} logs. Medians of runs: {counts}")
+        for name in self.runs if "sync" in self.runs else ():
+            if name != "sync":
+                self._ratio(name)
+
+    def _ratio(self, name: str) -> None:
+        ours, other = self.middle("sync"), self.middle(name)
+        whole, backfill = other.whole_s / ours.whole_s, other.backfill_s / ours.backfill_s
+        cpu = sum(other.cpu_s) / sum(ours.cpu_s)
+        print(f"sync is {backfill:5.2f}x of {name:16} whole {whole:5.2f}x, all processor time {cpu:5.2f}x")
 
     def compare(self) -> None:
         """Says where the sync and Ponder have other rows; trades must be the same."""
@@ -345,15 +388,15 @@ async def measure(place: Place, asked: argparse.Namespace, logs: int) -> None:
     admin = await asyncpg.connect(place.dsn)
     for number in range(asked.runs):
         if "plain" in asked.only:
-            table.add("plain", plain(place))
+            table.add("plain", plain(place, blocks=False))
+            table.add("plain, blocks", plain(place, blocks=True))
         if "sync" in asked.only:
             await admin.execute(f"CREATE DATABASE sync{number}")
             table.add("sync", await sync(place, f"sync{number}"))
-    for name in ("ponder", *(["ponder, limited"] if asked.limited else [])):
-        if "ponder" in asked.only:
-            database = name.replace(", ", "_")
-            await admin.execute(f"CREATE DATABASE {database}")
-            table.add(name, await ponder(place, database, limited="limited" in name))
+    for limited in (False, True)[: "ponder" in asked.only and 1 + asked.limited]:
+        database = "ponder_limited" if limited else "ponder"
+        await admin.execute(f"CREATE DATABASE {database}")
+        table.add(database.replace("_", ", "), await ponder(place, database, limited))
     await admin.close()
     table.show(place.newest, logs)
     if "sync" in asked.only:
@@ -361,9 +404,9 @@ async def measure(place: Place, asked: argparse.Namespace, logs: int) -> None:
         await sizes(place.database("sync0"))
 
 
-async def measured(rpc_url: str, built: world.Built, asked: argparse.Namespace) -> None:
+async def measured(node: RunningNode, built: world.Built, asked: argparse.Namespace) -> None:
     """With a server of its own around it."""
-    with SyncRpc(rpc_url, timeout_s=120) as chain:
+    with SyncRpc(node.url, timeout_s=120) as chain:
         last = int(chain.call("eth_blockNumber"), 16)
         logs = len(chain.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": hex(last)}))
         chain.call("anvil_mine", hex(SPARE_BLOCKS))
@@ -371,7 +414,8 @@ async def measured(rpc_url: str, built: world.Built, asked: argparse.Namespace) 
     with tempfile.TemporaryDirectory() as folder:
         async with EmbeddedPostgres(Path(folder)) as server:
             newest, kept_from_s = last + SPARE_BLOCKS, newest_s - KEPT_S
-            place = Place(rpc_url, built, last, newest, kept_from_s, server.dsn, Path(folder))
+            pids = (node.pid, int((server.home / "data/postmaster.pid").read_text().split()[0]))
+            place = Place(node.url, pids, built, last, newest, kept_from_s, server.dsn, Path(folder))
             await measure(place, asked, logs)
 
 
@@ -390,7 +434,7 @@ def main() -> None:
     built = busy_chain.build(asked.blocks, print)
     places = world.Places(PROJECT, PROJECT / "var")
     with world.started(places, built, NodeOptions(state=built.state)) as node:
-        asyncio.run(measured(node.url, built, asked))
+        asyncio.run(measured(node, built, asked))
 
 
 if __name__ == "__main__":
