@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types gate bench truth sweep evidence rejudge clean
+.PHONY: run test lint types gate bench bench-index bench-live truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -23,6 +23,14 @@ bench: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python -m bench.prepare
 	@PYTHONPATH=tests $(BIN)/python -m bench.nodes
 	@$(BIN)/python -m bench.decode
+
+# The sync's speed beside Ponder's, which is installed for it: some minutes. FLAGS=--limited: Ponder as it comes, too.
+bench-index: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed
+	@$(BIN)/python -m bench.index $(FLAGS)
+
+# How far the sync lies behind a busy chain, and its memory: make bench-live MINUTES=30 for the long run.
+bench-live: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python -m bench.live --minutes $(or $(MINUTES),1)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed
@@ -55,6 +63,11 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 node_modules/.installed: package-lock.json
 	@echo "installing the local chain's node"
 	@npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json
+	@echo "installing Ponder, to measure beside it"
+	@cd bench/peers/ponder && npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 clean:

@@ -56,7 +56,9 @@ def story() -> Chain:
     found = Chain()
     deep = v3_at(WETH, USDG)
     found.block(sent(v4_opened(HIGH, NVDA), v3_opened(WETH, USDG), v3_opened(LOW, WETH), sender=BOB))
-    found.block(sent(launched(HIGH, CURVE, DEV), CHEAP), sent(v3_swap(deep, 5, -7, 1 << 80), to=BOB, value_wei=5))
+    found.block(
+        sent(launched(HIGH, CURVE, DEV), CHEAP), sent(v3_swap(deep, 5, -7, 1 << 80), to=BOB, value_wei=5)
+    )
     found.block(sent(v3_minted(v3_at(LOW, WETH), DEV, 9, 1, 2), moved(HIGH, CURVE, ALICE, 500)), sent(DEAR))
     found.block(sent(launched(LOW, address(0x10C), DEV, NVDA), v4_swap(TURNED, -7, 5)), sent(CHEAP))
     return found
@@ -151,12 +153,16 @@ async def test_a_rewind_that_fails_leaves_everything(
     assert await tables(index) == before
 
 
-async def test_of_two_writers_the_second_is_told_and_changes_nothing(index: asyncpg.Connection, url: str) -> None:
+async def test_of_two_writers_the_second_is_told_and_changes_nothing(
+    index: asyncpg.Connection, url: str
+) -> None:
     blocks, other = story(), await asyncpg.connect(url)
     writer, second = await begun(index, blocks.parent), Writer(NETWORK)
     both = await asyncio.wait_for(
         asyncio.gather(
-            appended(index, writer, blocks.blocks), appended(other, second, blocks.blocks), return_exceptions=True
+            appended(index, writer, blocks.blocks),
+            appended(other, second, blocks.blocks),
+            return_exceptions=True,
         ),
         WAIT_S,
     )

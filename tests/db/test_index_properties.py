@@ -17,7 +17,10 @@ from unit.venues.logs import NETWORK
 SEEDS = st.integers(0, 2**20)
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=4)
 few = settings(
-    max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

@@ -59,9 +59,7 @@ class Ground:
             self.waited.put_nowait(seconds)
             await asyncio.sleep(0)
 
-        following = Following(
-            self.node, cast(Feed, self.feed), NETWORK, first, 5, deepest_fork, wait=wait
-        )
+        following = Following(self.node, cast(Feed, self.feed), NETWORK, first, 5, deepest_fork, wait=wait)
         return Sync(following, self.connect)
 
     async def connect(self) -> asyncpg.Connection:

@@ -189,7 +189,9 @@ class MadeUp:
         pairs = list(itertools.combinations([*self._tokens, *self._quotes], 2))
         self._pools = [(WETH, USDG, 500), (WETH, USDG, 3000), (self._quotes[3], USDG, 3000)]
         self._pools += [(*pair, 3000) for pair in self._random.sample(pairs, 8) if ZERO_ADDRESS not in pair]
-        self._hooked = [(*pair, hook) for pair in self._random.sample(pairs, 8) for hook in (ZERO_ADDRESS, HOOK)]
+        self._hooked = [
+            (*pair, hook) for pair in self._random.sample(pairs, 8) for hook in (ZERO_ADDRESS, HOOK)
+        ]
 
     def grow(self, chain: Chain, blocks: int) -> None:
         """So many blocks more, of which some have nothing in them, and now and then one begins a day."""

@@ -76,7 +76,9 @@ def test_a_quote_that_becomes_money_turns_the_pools_that_are_there(token: Addres
     pays = (-7, 5) if quote < token else (5, -7)
     swap = v4_swap(at, *pays)
     story.block(sent(v4_opened(token, quote)), sent(swap))
-    batch = story.block(sent(swap, launched(address(0x7), CURVE, DEV, quote), swap), sent(v4_moved(at, DEV, 3)))
+    batch = story.block(
+        sent(swap, launched(address(0x7), CURVE, DEV, quote), swap), sent(v4_moved(at, DEV, 3))
+    )
     assert batch.new_quotes == [(quote, 101)]
     (turned,) = batch.turned
     assert (turned.at, turned.token, turned.quote, turned.in_money_from) == (at, token, quote, 101)
@@ -112,8 +114,8 @@ def test_what_is_money_anyway_never_becomes_money(quote: Address) -> None:
 def test_a_launchpad_pool_is_known_by_its_hook() -> None:
     hook = NETWORK.launchpad_hook
     assert hook is not None
-    own, other = Story().block(
-        sent(v4_opened(HIGH, ZERO_ADDRESS, hook), v4_opened(HIGH, ZERO_ADDRESS, DEV))
-    ).pools
+    own, other = (
+        Story().block(sent(v4_opened(HIGH, ZERO_ADDRESS, hook), v4_opened(HIGH, ZERO_ADDRESS, DEV))).pools
+    )
     assert (own.kind, own.hook) == ("launchpad_pool", hook)
     assert (other.kind, other.hook) == ("amm_v4", DEV)

@@ -106,9 +106,11 @@ def test_money_for_money_is_no_trade() -> None:
 
 
 def test_a_token_trades_in_the_transaction_that_launches_it() -> None:
-    (trade,) = Story().block(
-        sent(launched(HIGH, CURVE, DEV), bought(CURVE, ROUTER, ALICE, 7, 5), to=ROUTER, sender=DEV)
-    ).trades
+    (trade,) = (
+        Story()
+        .block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ROUTER, ALICE, 7, 5), to=ROUTER, sender=DEV))
+        .trades
+    )
     assert (trade.token, trade.trader, figures(trade)) == (HIGH, ALICE, (True, 5, 7))
 
 
@@ -213,7 +215,9 @@ def test_whom_an_operation_has_paid_is_its_accounts_own_business(recipient: Addr
 
 def test_an_entry_point_that_ran_no_operation_leaves_the_sender() -> None:
     swap = v4_swap(POOL, -7, 5)
-    found = traded(sent(swap, sender=ALICE, to=ENTRY_POINT), sent(operated(SMART), sender=BOB, to=ENTRY_POINT))
+    found = traded(
+        sent(swap, sender=ALICE, to=ENTRY_POINT), sent(operated(SMART), sender=BOB, to=ENTRY_POINT)
+    )
     assert [trade.trader for trade in found] == [ALICE]
 
 

@@ -46,7 +46,9 @@ def test_twice_in_one_block_is_once() -> None:
 def test_steps_are_of_launched_tokens_only() -> None:
     story = Story()
     assert story.block(sent(swept(HIGH), rescued(HIGH))).steps == []
-    assert story.block(sent(swept(HIGH), launched(HIGH, CURVE, DEV), rescued(HIGH))).steps[0].spot.log_index == 2
+    assert (
+        story.block(sent(swept(HIGH), launched(HIGH, CURVE, DEV), rescued(HIGH))).steps[0].spot.log_index == 2
+    )
     swept_step, rescued_step = story.block(sent(swept(HIGH)), sent(rescued(HIGH), swept(LOW))).steps
     assert (swept_step.moved.step, swept_step.moved.quote_raw) == ("swept", 42 * 10**17)
     assert (rescued_step.moved.step, rescued_step.moved.quote_raw) == ("rescued", None)
@@ -59,7 +61,9 @@ def test_transfers_are_of_launched_tokens_only() -> None:
     story = Story()
     assert story.block(sent(moved(HIGH, ALICE, BOB, 5))).transfers == []
     story.block(sent(launched(HIGH, CURVE, DEV)))
-    batch = story.block(sent(moved(HIGH, ALICE, BOB, 5), moved(LOW, ALICE, BOB, 6), moved(HIGH, BOB, CAROL, 0)))
+    batch = story.block(
+        sent(moved(HIGH, ALICE, BOB, 5), moved(LOW, ALICE, BOB, 6), moved(HIGH, BOB, CAROL, 0))
+    )
     assert [(row.spot.log_index, row.moved.amount_raw) for row in batch.transfers] == [(0, 5), (2, 0)]
 
 
@@ -104,14 +108,19 @@ def test_who_was_met_before_may_be_funded_later() -> None:
     story = Story()
     story.block(sent(sender=ALICE))
     batch = story.block(sent(sender=BOB, to=ALICE, value_wei=5))
-    assert (batch.funded, [met.wallet for met in batch.met]) == ([Funded(ALICE, BOB, 101, START_S + 2)], [BOB])
+    assert (batch.funded, [met.wallet for met in batch.met]) == (
+        [Funded(ALICE, BOB, 101, START_S + 2)],
+        [BOB],
+    )
 
 
 def test_nobody_funds_himself() -> None:
     """Who came by his first eth in a way that is not seen here would hide that by sending himself some."""
     story = Story()
     assert story.block(sent(sender=ALICE, to=ALICE, value_wei=5)).funded == []
-    assert story.block(sent(sender=BOB, to=ALICE, value_wei=5)).funded == [Funded(ALICE, BOB, 101, START_S + 2)]
+    assert story.block(sent(sender=BOB, to=ALICE, value_wei=5)).funded == [
+        Funded(ALICE, BOB, 101, START_S + 2)
+    ]
 
 
 def test_eth_that_a_new_contract_is_given_funds_nobody() -> None:
@@ -135,7 +144,9 @@ def test_liquidity_tells_its_sides(token: object, figures: tuple[int, int]) -> N
     story, weth = Story(), NETWORK.weth
     own = HIGH if token == HIGH else LOW
     at = v3_at(own, weth)
-    batch = story.block(sent(v3_opened(own, weth), v3_minted(at, BOB, 9, 11, 22), v3_minted(at, BOB, 0, 0, 0)))
+    batch = story.block(
+        sent(v3_opened(own, weth), v3_minted(at, BOB, 9, 11, 22), v3_minted(at, BOB, 0, 0, 0))
+    )
     (change,) = batch.liquidity
     assert (change.owner, change.sender, change.liquidity_delta) == (BOB, ALICE, 9)
     assert (change.token_raw, change.quote_raw) == figures
