@@ -2,7 +2,7 @@
 verdict stood on. It counts against nobody."""
 
 from roundtrip.domain.errors import NodeFault
-from roundtrip.services.check import check
+from roundtrip.services.check import made
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.store.jobs import Job
@@ -13,7 +13,7 @@ from .worker import Effect, nothing
 async def recheck(ctx: Context, job: Job) -> Effect:
     """The check keeps its evidence itself; run twice, it keeps it twice, which is what happened. Raises
     NodeFault also when the node left the verdict open: it is made again later."""
-    answered = await check(ctx, CheckParams(job.key))
+    answered = await made(ctx, CheckParams(job.key), asked=False)
     if not answered.counted:
         raise NodeFault("the verdict was left open")
     return nothing

@@ -28,6 +28,11 @@ log = structlog.get_logger(__name__)
 
 async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     """The whole check, its evidence kept. Raises NodeFault when the chain gave nothing usable."""
+    return await made(ctx, params)
+
+
+async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answered[Check]:
+    """A check that somebody ``asked`` for, or that nobody did. Raises as ``check``."""
     token, deep = params.token(), params.asks_deep()
     meter = Meter()
     begin, recording = await beginning(ctx, ctx.heads.current(), token, deep), Recording(ctx.node)
@@ -38,7 +43,7 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     now_s = ctx.now_s()
     own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others, deep)
     began = written(ctx.contracts, begin.head.spoken().name, judgement.verdict, own)
-    await _keep(ctx, evidence, judgement, (began, recording.trips), now_s)
+    await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return Answered(
         present(evidence, judgement, ctx.policy, now_s),
@@ -62,7 +67,12 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
 
 
 async def _keep(
-    ctx: Context, evidence: Evidence, judgement: Judgement, proof: tuple[bytes, list[bytes]], now_s: float
+    ctx: Context,
+    evidence: Evidence,
+    judgement: Judgement,
+    proof: tuple[bytes, list[bytes]],
+    now_s: float,
+    asked: bool,
 ) -> None:
     kept = evidence_store.KeptEvidence(
         at(now_s),
@@ -71,6 +81,7 @@ async def _keep(
         judgement.verdict.code,
         judgement.verdict.level,
         canonical.dump(evidence),
+        asked,
     )
     try:
         async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():

@@ -11,7 +11,8 @@ from roundtrip.domain.types import Address
 
 @dataclass(frozen=True, slots=True)
 class KeptEvidence:
-    """A stored document and the verdict it was read as then."""
+    """A stored document and the verdict it was read as then. ``asked``: somebody wanted to know; else it was
+    made again because something had changed."""
 
     checked_at: datetime
     block_number: int
@@ -19,13 +20,14 @@ class KeptEvidence:
     verdict_code: str
     verdict_level: str
     document: bytes
+    asked: bool = True
 
 
 async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvidence) -> int:
     """Writes one document and gives its id."""
     row_id: int = await connection.fetchval(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+        " verdict_level, document, asked) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
         evidence.checked_at,
         bytes.fromhex(token[2:]),
         evidence.block_number,
@@ -33,6 +35,7 @@ async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvi
         evidence.verdict_code,
         evidence.verdict_level,
         evidence.document,
+        evidence.asked,
     )
     return row_id
 
@@ -50,10 +53,11 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
 async def checked_since(
     connection: asyncpg.Connection, tokens: Collection[Address], since: datetime
 ) -> frozenset[Address]:
-    """Those of the tokens that were checked since then."""
+    """Those of the tokens that somebody asked about since then."""
     rows = await connection.fetch(
         "SELECT asked.token FROM unnest($1::bytea[]) AS asked (token) CROSS JOIN LATERAL"
-        " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token ORDER BY id DESC LIMIT 1)"
+        " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token AND evidence.asked"
+        " ORDER BY id DESC LIMIT 1)"
         " AS newest WHERE newest.checked_at >= $2",
         [bytes.fromhex(token[2:]) for token in tokens],
         since,
