@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roundtrip.store.partitions import DAY_S
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.rebuild import rebuild
+from roundtrip.sync.retire import retire_trades
 from support.tables import appended, begun, own_database, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK
@@ -139,3 +141,39 @@ async def test_made_up_chains_have_something_of_everything(index: asyncpg.Connec
         for table, rows in (await afresh(index, made_up(seed, 50))).items():
             filled[table] = filled.get(table, 0) + len(rows)
     assert [table for table, rows in filled.items() if rows < 6] == []
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(10, 60), sizes=SIZES, back=st.integers(0, 5))
+async def test_trades_that_go_leave_positions_as_they_are(
+    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int], back: int
+) -> None:
+    """Also for who rebuilds them then, forks, and goes on."""
+    makes, chain = MadeUp(seed), Chain()
+    makes.grow(chain, blocks)
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks, sizes)
+    before = await tables(index)
+    newest = chain.blocks[-1].ref
+    last_day_s = newest.timestamp_s // DAY_S * DAY_S
+    while await retire_trades(index, last_day_s, NETWORK):
+        pass
+    oldest_s = await index.fetchval("SELECT min(at_s) FROM facts.trade")
+    assert oldest_s is None or oldest_s >= last_day_s
+    assert folded_of(await tables(index)) == folded_of(before)
+    assert [made async for made in rebuild(index, NETWORK)]
+    assert folded_of(await tables(index)) == folded_of(before)
+    of_today = [block.ref for block in chain.blocks if block.ref.timestamp_s >= last_day_s]
+    to = of_today[max(0, len(of_today) - 1 - back)]
+    if to != newest:
+        await writer.rewind(index, newest, to)
+    forked = chain.fork(to.number, "fork")
+    start = len(forked.blocks)
+    makes.grow(forked, 6)
+    await appended(index, writer, forked.blocks[start:], sizes)
+    told = folded_of(await tables(index))
+    assert told == folded_of(await afresh(index, forked))
+
+
+def folded_of(told: dict[str, Any]) -> list[Any]:
+    return [told["position"], told["closing"]]
