@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundtrip.chain.ranges import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S
 from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.span_stream import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S, Forked, spans
+from roundtrip.chain.span_stream import Forked, spans
 from roundtrip.chain.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, ServiceFull
@@ -277,7 +278,7 @@ async def test_the_first_span_follows_the_block_that_the_caller_has() -> None:
 
 
 def spans_under_way() -> list[asyncio.Task[Any]]:
-    return [task for task in asyncio.all_tasks() if task.get_name().startswith("span ")]
+    return [task for task in asyncio.all_tasks() if task.get_name().startswith("range ")]
 
 
 async def hanging(_: Sequence[RpcCall]) -> None:
