@@ -85,8 +85,8 @@ class Writer:
     async def append_older(
         self, connection: asyncpg.Connection, at: chain.Cursor, told: Sequence[BlockTold], end: int
     ) -> int:
-        """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``, and gives how many
-        facts that were. No wallets are met there, and nothing is wished for. Raises as ``append``."""
+        """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``, and gives how
+        many facts that were. No wallets are met, and nothing is wished for. Raises as ``append``."""
         try:
             async with connection.transaction():
                 changes = await chain.advance_older(connection, at, end)
