@@ -1,29 +1,20 @@
 """A sync that begins in the middle of the real local chain knows every place that was there before."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import asyncpg
 import pytest
-from aiohttp import web
 
-from roundtrip.assembly import CHAIN_ID, contracts_from, following
 from roundtrip.devnet.deploy import await_receipt, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.networks import Network
-from roundtrip.settings import Settings
 from roundtrip.store import chain
 from roundtrip.sync.run import Progress
 from roundtrip.venues import amm_v3
-from support.nodes import QuirkyNode
+from support.indexing import NarrowNode, at, connected, cursor, database, follow
 
 FIRST = 700
 """About half of the chain's past lies before it."""
-_LIMIT_S = 60.0
 _TRANSFERS_KEPT_S = 7 * 86_400
 
 _ADDRESS = "encode((SELECT address FROM facts.address WHERE id = {}), 'hex')"
@@ -67,62 +58,6 @@ async def rows(url: str) -> Rows:
     return {table: sorted(lines, key=str) for table, lines in found.items()}
 
 
-@contextlib.asynccontextmanager
-async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(url)
-    try:
-        yield connection
-    finally:
-        await connection.close()
-
-
-@contextlib.asynccontextmanager
-async def database(server_url: str, name: str) -> AsyncIterator[str]:
-    """A database of its own on the server."""
-    async with connected(server_url) as connection:
-        await connection.execute(f"CREATE DATABASE {name}")
-        try:
-            yield server_url.replace("/roundtrip?", f"/{name}?", 1)
-        finally:
-            await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-async def follow(
-    node_url: str, built: Built, url: str, first: int, ends: Callable[[Progress], bool]
-) -> list[Progress]:
-    """Runs the sync until it tells of what ``ends`` it, then cancels it. What it told."""
-    told: list[Progress] = []
-    over = asyncio.Event()
-
-    def tell(step: Progress) -> None:
-        told.append(step)
-        if ends(step):
-            over.set()
-
-    settings = Settings(rpc_url=node_url, sync_from=first, poll_ms=20)
-    network = Network(CHAIN_ID, contracts_from(built.contracts), node_url, None)
-    async with following(settings, network, url, tell) as sync:
-        running = asyncio.create_task(sync.run())
-        try:
-            async with asyncio.timeout(_LIMIT_S):
-                await over.wait()
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-    return told
-
-
-def at(number: int) -> Callable[[Progress], bool]:
-    return lambda step: not step.older and step.number >= number
-
-
-async def cursor(url: str) -> chain.Cursor:
-    async with connected(url) as connection:
-        found = await chain.cursor(connection)
-    assert found is not None
-    return found
-
-
 @pytest.fixture
 def last(rpc: SyncRpc) -> int:
     number: str = rpc.call("eth_blockNumber")
@@ -135,29 +70,6 @@ async def whole(rpc: SyncRpc, built: Built, database_url: str, last: int) -> Row
     async with database(database_url, "older_whole") as url:
         await follow(rpc.url, built, url, 0, at(last))
         return await rows(url)
-
-
-class NarrowNode(QuirkyNode):
-    """Gives logs of ``most_blocks`` at most at once. ``ranges``: those of the past that it gave."""
-
-    def __init__(self, upstream: str, most_blocks: int) -> None:
-        super().__init__(upstream)
-        self.most_blocks = most_blocks
-        self.ranges: list[tuple[int, int]] = []
-
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
-        for call in await request.json():
-            if call["method"] == "eth_getLogs" and "address" in call["params"][0]:
-                wanted = call["params"][0]
-                first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
-                if last - first >= self.most_blocks:
-                    error = {"code": -32000, "message": f"block range exceeds {self.most_blocks}"}
-                    body = await request.json()
-                    return web.json_response(
-                        [{"jsonrpc": "2.0", "id": one["id"], "error": error} for one in body]
-                    )
-                self.ranges.append((first, last))
-        return await super()._serve(request)
 
 
 async def test_a_late_beginning_knows_the_same_places_and_loses_no_trade(
