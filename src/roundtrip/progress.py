@@ -76,4 +76,5 @@ class Lines:
         rate = self._rate.of(step.rows)
         if self._clock() >= self._next_s:
             self._next_s = self._clock() + _LINE_EVERY_S
-            log.info("followed", block=step.number, head=step.head, rows=step.rows, rows_per_s=rate)
+            done = "read what is older" if step.older else "followed"
+            log.info(done, block=step.number, head=step.head, rows=step.rows, rows_per_s=rate)

@@ -155,14 +155,14 @@ class ScriptedChain:
             return block
         return {**block, "transactions": [one["hash"] for one in block["transactions"]]}
 
-    def _found(self, wanted: dict[str, str]) -> Any:
+    def _found(self, wanted: dict[str, Any]) -> Any:
         if "blockHash" in wanted:
             known = self._by_hash.get(wanted["blockHash"])
             return RpcError(code=-32000, message="unknown block") if known is None else known[1]
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
         if self.most_blocks is not None and last - first + 1 > self.most_blocks:
             return RANGE_TOO_WIDE
-        found = [log for logs in self.logs[first : last + 1] for log in logs]
+        found = [log for logs in self.logs[first : last + 1] for log in logs if _fits(log, wanted)]
         if self.most_found is not None and len(found) > self.most_found:
             return TOO_MANY_LOGS
         return found
@@ -195,6 +195,13 @@ class ScriptedChain:
             "transactionIndex": hex(place),
             "input": "0x",
         }
+
+
+def _fits(log: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Whether a filter of contracts and first topics lets it through."""
+    if log["address"] not in wanted.get("address", [log["address"]]):
+        return False
+    return "topics" not in wanted or (log["topics"] or [None])[0] in wanted["topics"][0]
 
 
 def set_bits(bloom: bytearray, item: bytes) -> None:

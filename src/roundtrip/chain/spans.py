@@ -128,7 +128,7 @@ async def read_span(node: Asks, first: int, last: int) -> list[BlockRead]:
     numbers = range(first, last + 1)
     calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])]
     calls += [RpcCall("eth_getBlockByNumber", [hex(number), True]) for number in numbers]
-    logs, *blocks = await _asked(node, calls)
+    logs, *blocks = await ask(node, calls)
     return checked(logs, blocks, numbers)
 
 
@@ -138,7 +138,7 @@ async def read_block(node: Asks, block_hash: str) -> BlockRead:
         RpcCall("eth_getLogs", [{"blockHash": block_hash}]),
         RpcCall("eth_getBlockByHash", [block_hash, True]),
     ]
-    logs, block = await _asked(node, calls)
+    logs, block = await ask(node, calls)
     (read,) = checked(logs, [block], None)
     if read.ref.hash != block_hash.lower():
         raise NodeLied("it gave another block than was asked for")
@@ -149,11 +149,12 @@ async def read_refs(node: Asks, numbers: Sequence[int]) -> list[tuple[BlockRef, 
     """Headers only: each block and the hash of the one before it; None where the node knows no such block.
     Raises NodeFault, also when it knows none of them."""
     calls = [RpcCall("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
-    answers = await _asked(node, calls)
-    return [_ref(answer, number) for answer, number in zip(answers, numbers, strict=True)]
+    answers = await ask(node, calls)
+    return [read_ref(answer, number) for answer, number in zip(answers, numbers, strict=True)]
 
 
-async def _asked(node: Asks, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
+async def ask(node: Asks, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
+    """One batch, not taken off the day's budget. Raises NodeFault, SpanRefused where it is too much."""
     try:
         return await node.batch(calls, budgeted=False)
     except NodeRefused as refused:
@@ -168,6 +169,12 @@ def asks_too_much(fault: NodeFault) -> bool:
     return isinstance(fault, SpanRefused | NodeAnswerTooLarge)
 
 
+def no_logs(error: RpcError, blocks: int) -> NodeFault:
+    """What it means that a node answers so when it is asked for the logs of so many blocks."""
+    why = f"it gives no logs of {blocks} blocks ({in_our_words(error)})"
+    return (NodeFault if concern(error) in _NO_NARROWER else SpanRefused)(why)
+
+
 # --- reading what came -----------------------------------------------------------------------------
 
 
@@ -179,8 +186,7 @@ def checked(
     """The answers to a span's calls as blocks. ``numbers``: of the blocks; None: whatever they have. Pure.
     Raises as ``read_span``."""
     if isinstance(logs, RpcError):
-        why = f"it gives no logs of {len(blocks)} blocks ({in_our_words(logs)})"
-        raise (NodeFault if concern(logs) in _NO_NARROWER else SpanRefused)(why)
+        raise no_logs(logs, len(blocks))
     try:
         headers = [_block(answer) for answer in blocks]
         refs = [header.ref() for header in headers]
@@ -197,7 +203,8 @@ def _block(answer: msgspec.Raw | RpcError) -> _Block:
     return _BLOCKS.decode(answer)
 
 
-def _ref(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str] | None:
+def read_ref(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str] | None:
+    """One of the answers that ``read_refs`` reads."""
     if isinstance(answer, RpcError):
         # A null is an error of code 0 here.
         if answer.code == 0 or concern(answer) == "behind":

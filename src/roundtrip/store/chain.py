@@ -19,14 +19,16 @@ MOST_IDS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far the chain was followed. ``start_number``: the first block that was read."""
+    """How far the chain was followed. ``start_number``: the first block that was read in full.
+    ``older_number``: of those before it the next one whose launches and pools are to be read."""
 
     start_number: int
+    older_number: int
     block: BlockRef
 
     def is_whole(self) -> bool:
         """Whether it has every place that there ever was up to its block."""
-        return self.start_number == 0
+        return self.older_number >= self.start_number
 
 
 @dataclass(slots=True)
@@ -53,10 +55,12 @@ class Ids:
 
 async def cursor(connection: asyncpg.Connection) -> Cursor | None:
     """Where the sync stands; None: it never began."""
-    row = await connection.fetchrow("SELECT start_number, number, hash, at_s FROM facts.cursor")
+    row = await connection.fetchrow("SELECT start_number, older_number, number, hash, at_s FROM facts.cursor")
     if row is None:
         return None
-    return Cursor(row["start_number"], BlockRef(row["number"], as_text(row["hash"]), row["at_s"]))
+    return Cursor(
+        row["start_number"], row["older_number"], BlockRef(row["number"], as_text(row["hash"]), row["at_s"])
+    )
 
 
 async def begin(connection: asyncpg.Connection, first: int, parent: BlockRef) -> None:
@@ -83,6 +87,27 @@ async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockR
         last.timestamp_s,
     )
     return changes
+
+
+async def advance_older(connection: asyncpg.Connection, at: Cursor, older_number: int) -> int | None:
+    """The same for launches and pools of older blocks, which are known up to ``older_number`` then. None: the
+    cursor is not as it was ``at``."""
+    changes: int | None = await connection.fetchval(
+        "UPDATE facts.cursor SET older_number = $3 WHERE hash = $1 AND older_number = $2 RETURNING changes",
+        as_bytes(at.block.hash),
+        at.older_number,
+        older_number,
+    )
+    return changes
+
+
+async def forget_older(connection: asyncpg.Connection, number: int) -> bool:
+    """Older blocks are to be read again, where the cursor went back to ``number`` before the first block;
+    whether it did."""
+    start: int | None = await connection.fetchval(
+        "UPDATE facts.cursor SET older_number = 0 WHERE start_number > $1 RETURNING start_number", number
+    )
+    return start is not None
 
 
 async def hold(connection: asyncpg.Connection) -> int | None:

@@ -22,13 +22,16 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
 from .known import Known, money
-from .ledger import Batch, Ledger, Wanted, told_by, wanted
+from .ledger import Batch, BlockTold, Ledger, Wanted, told_by, wanted
 from .wishes import Wishes
 
 TRANSFERS_KEPT_S = 7 * 86_400
 MOST_POSITIONS = 200_000
 """Remembered between batches. Past it all are forgotten, and read again as they are traded."""
 _MOST_REFOLDED = 5_000
+NO_PARENT = "0x" + "0" * 64
+BEFORE_ALL = BlockRef(-1, NO_PARENT, 0)
+"""What the chain's first block follows."""
 
 
 class CursorMoved(Exception):
@@ -66,24 +69,37 @@ class Writer:
         try:
             async with connection.transaction():
                 changes = await chain.advance(connection, parent_hash, last)
-                if changes is None:
-                    raise CursorMoved
-                # Somebody else wrote in between, or changed what was folded before.
-                if changes != self._changes or parent_hash != self._at:
-                    self.forget()
-                    self._changes = changes
-                known = await self._knows(connection)
-                await self._learn(connection, known, wanted(told, known))
+                known = await self._known_for(connection, changes, told, parent_hash)
                 recent_s = newest_s - TRANSFERS_KEPT_S
                 ledger = Ledger(known, self._contracts, parent_hash, recent_s)
                 batch = ledger.fold(told)
-                await self._put(connection, batch, recent_s)
+                await self._put(connection, batch)
+                if last.timestamp_s >= recent_s:
+                    await self._wishes.of(connection, batch)
                 await chain.keep_blocks(connection, batch.blocks)
                 await facts.announce(connection, last.number)
         except BaseException:
             self.forget()
             raise
         self._at = last.hash
+        self._trim(known)
+        return batch.rows()
+
+    async def append_older(
+        self, connection: asyncpg.Connection, at: chain.Cursor, told: Sequence[BlockTold], end: int
+    ) -> int:
+        """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``, and gives how
+        many facts that were. No wallets are met, and nothing is wished for. Raises as ``append``."""
+        try:
+            async with connection.transaction():
+                changes = await chain.advance_older(connection, at, end)
+                known = await self._known_for(connection, changes, told, f"older {at.older_number}")
+                batch = Ledger(known, self._contracts, "").fold(told, meets_wallets=False)
+                await self._put(connection, batch)
+        except BaseException:
+            self.forget()
+            raise
+        self._at = f"older {end}"
         self._trim(known)
         return batch.rows()
 
@@ -94,12 +110,29 @@ class Writer:
         async with connection.transaction():
             if await chain.advance(connection, at.hash, to) is None:
                 raise CursorMoved
-            touched = await keys_after(connection, to.number, to.timestamp_s)
-            await rewind.take_away(connection, to)
+            # Where not even the first block is left, older ones may be others, too.
+            kept = BEFORE_ALL if await chain.forget_older(connection, to.number) else to
+            touched = await keys_after(connection, kept.number, kept.timestamp_s)
+            await rewind.take_away(connection, kept)
             await refold(connection, touched, self._contracts)
             await facts.announce(connection, to.number)
 
     # --- what was before ---------------------------------------------------------------------------
+
+    async def _known_for(
+        self, connection: asyncpg.Connection, changes: int | None, told: Sequence[BlockTold], at: str
+    ) -> Known:
+        """What has to be known of before to fold these blocks, which go on from ``at``. ``changes``: how often
+        somebody else changed what was folded; None: the cursor has moved. Raises CursorMoved."""
+        if changes is None:
+            raise CursorMoved
+        # Somebody else wrote in between, or changed what was folded before.
+        if changes != self._changes or at != self._at:
+            self.forget()
+            self._changes = changes
+        known = await self._knows(connection)
+        await self._learn(connection, known, wanted(told, known))
+        return known
 
     async def _knows(self, connection: asyncpg.Connection) -> Known:
         if self._known is None:
@@ -128,7 +161,7 @@ class Writer:
 
     # --- what is new -------------------------------------------------------------------------------
 
-    async def _put(self, connection: asyncpg.Connection, batch: Batch, recent_s: int) -> None:
+    async def _put(self, connection: asyncpg.Connection, batch: Batch) -> None:
         ids, contracts = self._ids, self._contracts
         await facts.intern(connection, _addresses(batch), ids)
         await facts.put_pools(connection, batch.pools, ids)
@@ -142,8 +175,6 @@ class Writer:
         await facts.put_prices(connection, batch.prices.values(), ids)
         await facts.put_origins(connection, batch.met, batch.funded, ids)
         await self._fold_positions(connection, batch)
-        if batch.blocks[-1].timestamp_s >= recent_s:
-            await self._wishes.of(connection, batch)
 
     async def _number_places(self, connection: asyncpg.Connection, batch: Batch) -> None:
         """The numbers of pools that are known by their place alone: forgotten ones are read again."""

@@ -150,15 +150,17 @@ class Ledger:
             Transferred: self._transferred,
         }
 
-    def fold(self, blocks: Iterable[BlockTold]) -> Batch:
-        """The batch of these blocks; all that is ``wanted`` is known."""
+    def fold(self, blocks: Iterable[BlockTold], meets_wallets: bool = True) -> Batch:
+        """The batch of these blocks; all that is ``wanted`` is known. ``meets_wallets``: what they have of
+        transactions is all of them, with who sent them."""
         for block in blocks:
             self._block = block
             self._last.clear()
             self._operations = None
             self._launching = {one.event.token for one in block.told if isinstance(one.event, Launched)}
             self._batch.blocks.append(block.ref)
-            self._meet_wallets()
+            if meets_wallets:
+                self._meet_wallets()
             for told in block.told:
                 fold = self._fold.get(type(told.event))
                 if fold is not None:

@@ -18,8 +18,9 @@ from roundtrip.domain.types import BlockRef
 from roundtrip.store import chain
 from roundtrip.venues.base import Contracts
 
-from .apply import CursorMoved, Writer
+from .apply import BEFORE_ALL, CursorMoved, Writer
 from .fork import ForkTooDeep, NodeBehind, parting
+from .older import older_width, read_older
 
 _LOCK = 4663_0003
 """An advisory lock: one sync writes at a time."""
@@ -30,7 +31,6 @@ _FAR_BEHIND_BLOCKS = 1_000
 _SHRUNK_S = 1.0
 """A local chain that is still shorter than what was followed after so long has been taken back."""
 _IN_FLIGHT = 4
-NO_PARENT = "0x" + "0" * 64
 log = structlog.get_logger(__name__)
 
 DATABASE_FAULTS = (
@@ -55,11 +55,13 @@ class AlreadyFollowed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the sync stands. ``rows``: facts added since the start; ``head``: the newest block heard of."""
+    """Where the sync stands. ``rows``: facts added since the start; ``head``: the newest block heard of.
+    ``older``: the block is from before the first one, of which launches and pools are read only."""
 
     number: int
     head: int
     rows: int
+    older: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class Sync:
         self._connect = connect
         self._writer = Writer(following.contracts)
         self._width = Width()
+        self._older_width = older_width()
         self._rows = 0
         self._failures = 0
 
@@ -151,6 +154,9 @@ class Sync:
         if at is None:
             await self._begin(connection)
             return
+        if not at.is_whole():
+            await self._read_older(connection, at)
+            return
         if feed.newest() > at.block.number:
             await self._read(connection, at.block)
             return
@@ -167,7 +173,7 @@ class Sync:
 
     async def _parent_of(self, first: int) -> BlockRef:
         if first == 0:
-            return BlockRef(-1, NO_PARENT, 0)
+            return BEFORE_ALL
         (found,) = await read_refs(self._following.node, [first - 1])
         if found is None:
             raise NodeFault(f"it has no block {first - 1}, where the sync is to begin")
@@ -185,6 +191,17 @@ class Sync:
                 self._rows += await self._writer.append(connection, blocks, newest)
                 self._failures = 0
                 self._following.tell(Progress(last.number, feed.newest(), self._rows))
+
+    async def _read_older(self, connection: asyncpg.Connection, at: chain.Cursor) -> None:
+        """Launches and pools of the blocks before the first."""
+        following, width = self._following, self._older_width
+        given = (following.node, following.contracts, self._writer, connection)
+        stream = read_older(*given, at, width, _IN_FLIGHT)
+        async with contextlib.aclosing(stream):
+            async for number, rows in stream:
+                self._rows += rows
+                self._failures = 0
+                following.tell(Progress(number, following.feed.newest(), self._rows, older=True))
 
     async def _newest_s(self, at: BlockRef) -> int:
         """When the newest block was made; far behind it decides what is too old to be kept."""

@@ -72,6 +72,13 @@ def read_launch(token: Address, answers: tuple[bytes | None, ...], contracts: Co
     )
 
 
+def steps(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
+    """Who tells what becomes of launches, each with the topic it does so under. Empty: nobody does here."""
+    known = of_contracts(contracts)
+    topics = LAUNCH_SWEPT, POOL_GRADUATED, LAUNCH_FORCE_SWEPT
+    return () if known is None else tuple((known[0], topic) for topic in topics)
+
+
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     """What becomes of the factory's launches, and what the hook keeps."""
     known = of_contracts(contracts)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from roundtrip.chain.ranges import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S
 from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall
-from roundtrip.chain.span_stream import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S, Forked, spans
+from roundtrip.chain.span_stream import Forked, spans
 from roundtrip.chain.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, ServiceFull

@@ -20,7 +20,7 @@ from unit.chain.test_span_stream import asked_for, failing, numbers, stream, tur
 
 
 def spans_under_way() -> list[asyncio.Task[Any]]:
-    return [task for task in asyncio.all_tasks() if task.get_name().startswith("span ")]
+    return [task for task in asyncio.all_tasks() if task.get_name().startswith("range ")]
 
 
 async def hanging(_: Sequence[RpcCall]) -> None:

@@ -7,12 +7,14 @@ CREATE TABLE facts.address (
     address bytea NOT NULL UNIQUE CHECK (length(address) = 20)
 );
 
--- How far the chain was followed. start_number: the first block that was read; 0: the index is whole.
+-- How far the chain was followed. start_number: the first block that was read in full. older_number: of the
+-- blocks before it launches and pools are known up to here; start_number: of all of them, the index is whole.
 -- trades_from_s: raw trades before it were folded into position_base and are gone. changes: how often somebody
 -- but the sync changed what was folded.
 CREATE TABLE facts.cursor (
     only_one      boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     start_number  int   NOT NULL,
+    older_number  int   NOT NULL DEFAULT 0 CHECK (older_number BETWEEN 0 AND start_number),
     number        int   NOT NULL,
     hash          bytea NOT NULL CHECK (length(hash) = 32),
     at_s          int   NOT NULL,
@@ -47,7 +49,8 @@ CREATE INDEX pool_by_token ON facts.pool (token_id);
 CREATE INDEX pool_by_quote ON facts.pool (quote_id);
 CREATE INDEX pool_by_block ON facts.pool (block_number);
 
--- generation 2: on a curve of its own; 1: in a v3 pool from its first block on. sender_id: who sent the launch.
+-- generation 2: on a curve of its own; 1: in a v3 pool from its first block on. sender_id: who sent the launch;
+-- the zero address: not known, as of what is older than the index's first block.
 CREATE TABLE facts.launch (
     token_id      int      PRIMARY KEY,
     generation    smallint NOT NULL,

@@ -1,0 +1,76 @@
+"""Launches and pools from before the first block that is read in full: later trades are theirs, too."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from functools import partial
+
+import asyncpg
+
+from roundtrip.chain.past_logs import Past, PastBlock, Whose, read_past
+from roundtrip.chain.ranges import ranges
+from roundtrip.chain.rpc import Asks
+from roundtrip.chain.span_stream import Forked
+from roundtrip.chain.spans import Tx
+from roundtrip.chain.width import Width
+from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.store.chain import Cursor
+from roundtrip.venues import LISTINGS, launchpad
+from roundtrip.venues.base import Contracts
+from roundtrip.venues.decode import Decoder
+
+from .apply import Writer
+from .ledger import BlockTold, Told
+
+_FIRST_BLOCKS = 10_000
+"""They pass with all nodes that were tried, and hold a few hundred launches and pools."""
+_MOST_BLOCKS = 200_000
+
+
+def older_width() -> Width:
+    """How many older blocks are asked for at once."""
+    return Width(_FIRST_BLOCKS, _MOST_BLOCKS)
+
+
+async def read_older(
+    node: Asks,
+    contracts: Contracts,
+    writer: Writer,
+    connection: asyncpg.Connection,
+    at: Cursor,
+    width: Width,
+    in_flight: int,
+) -> AsyncGenerator[tuple[int, int], None]:
+    """Reads from where it stands up to the first block. After each range, which is one transaction, gives the
+    last of its blocks and how many facts it added: whoever stops goes on from there another time. Raises
+    NodeFault, Forked and CursorMoved."""
+    decoder, last = Decoder(contracts), at.start_number - 1
+    reading = partial(read_past, node, whose(contracts))
+    stream = ranges(reading, Past.count_logs, at.older_number, last, width, in_flight)
+    async with contextlib.aclosing(stream):
+        async for past in stream:
+            end = past.last
+            if end.number == last and end.hash != at.block.hash:
+                raise Forked(end.number)
+            told = [block_told(block, decoder) for block in past.blocks]
+            yield end.number, await writer.append_older(connection, at, told, end.number + 1)
+            at = Cursor(at.start_number, end.number + 1, at.block)
+
+
+def whose(contracts: Contracts) -> Whose:
+    """Whoever tells of new places, and what becomes of launches."""
+    listed = {pair for file in LISTINGS for pair in file.listings(contracts)}
+    listed |= set(launchpad.steps(contracts))
+    return Whose(frozenset(who for who, _ in listed), frozenset(topic for _, topic in listed))
+
+
+def block_told(block: PastBlock, decoder: Decoder) -> BlockTold:
+    """What a block's logs tell, with transactions of which only the hash is known: the zero address stands
+    for who sent them."""
+    places: dict[str, int] = {}
+    told = []
+    for log, tx_hash, log_index in block.logs:
+        event = decoder(log)
+        if event is not None:
+            told.append(Told(places.setdefault(tx_hash, len(places)), log_index, event))
+    transactions = tuple(Tx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0") for tx_hash in places)
+    return BlockTold(block.ref, transactions, told)

@@ -1,0 +1,130 @@
+"""A book that begins near the head, with an index beside it, knows what a book of the whole chain knows."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from roundtrip.chain.book import Book
+from roundtrip.chain.dialect import ANVIL
+from roundtrip.chain.heads import Heads
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.types import Address
+from roundtrip.services.candidates import Candidates, candidates
+from roundtrip.services.context import Context
+from roundtrip.services.indexed import inform
+from roundtrip.store.migrate import migrate
+from roundtrip.venues import VENUES
+from support.indexing import NarrowNode, at, connected, database, follow
+from support.nodes import node_of, said
+
+LOOK_BACK_BLOCKS = 5
+UNUSUAL = (
+    "odd_key",
+    "odd_tier",
+    "curve",
+    "curve_other",
+    "graduated_other",
+    "hook_bait",
+    "first_fresh",
+    "plain",
+)
+
+
+@contextlib.asynccontextmanager
+async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
+    """The same context, whose book begins near the head, over the database at ``url``."""
+    book = Book(ctx.contracts, LOOK_BACK_BLOCKS)
+    heads = Heads(ctx.node, ctx.chain_id, ctx.contracts, market_age_s=0.0, book=book, dialect=ANVIL)
+    await heads.refresh()
+    async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
+        yield replace(ctx, heads=heads, pool=pool)
+
+
+async def known(ctx: Context, token: Address) -> Candidates:
+    """As a check begins."""
+    await inform(ctx.heads.book, ctx.pool, ctx.contracts, token)
+    return candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
+
+
+@pytest.fixture
+def last(rpc: SyncRpc) -> int:
+    number: str = rpc.call("eth_blockNumber")
+    return int(number, 16)
+
+
+@pytest.fixture
+async def empty(database_url: str) -> AsyncIterator[str]:
+    """A database that no sync has written into."""
+    async with database(database_url, "indexed") as url:
+        async with connected(url) as connection:
+            await migrate(connection)
+        yield url
+
+
+@pytest.mark.parametrize("first", [0, 700])
+async def test_with_a_whole_index_it_finds_the_same_places_of_every_token(
+    ctx: Context, built: Built, empty: str, last: int, first: int
+) -> None:
+    await follow(node_of(ctx).url, built, empty, first, at(last))
+    async with near(ctx, empty) as with_index:
+        for key, token in built.tokens.items():
+            found = await known(with_index, Address(token))
+            whole = candidates(ctx.heads.book, ctx.contracts, Address(token), ctx.policy.most_scouted)
+            assert found.complete, key
+            assert found == whole, key
+
+
+@pytest.mark.parametrize("key", UNUSUAL)
+async def test_with_a_whole_index_it_comes_to_the_same_verdict(
+    ctx: Context, built: Built, empty: str, last: int, key: str
+) -> None:
+    await follow(node_of(ctx).url, built, empty, 700, at(last))
+    async with near(ctx, empty) as with_index:
+        assert await said(with_index, built.tokens[key]) == await said(ctx, built.tokens[key])
+
+
+async def test_an_odd_pool_is_found_by_nothing_else(ctx: Context, built: Built, empty: str) -> None:
+    async with near(ctx, empty) as without_index:
+        assert (await said(without_index, built.tokens["odd_key"]))[0] == "no_pool"
+        assert (await said(ctx, built.tokens["odd_key"]))[0] == "ok"
+
+
+async def test_with_an_index_that_is_not_whole_the_standard_keys_are_asked_beside(
+    ctx: Context, built: Built, empty: str, last: int
+) -> None:
+    odd, late = Address(built.tokens["odd_tier"]), Address(built.tokens["curve"])
+    async with NarrowNode(node_of(ctx).url, 20).running() as narrow:
+        await follow(narrow.url, built, empty, last, lambda step: step.number >= 500)
+    async with connected(empty) as connection:
+        stands = await connection.fetchval("SELECT older_number FROM facts.cursor")
+    assert stands < last
+    async with near(ctx, empty) as with_part:
+        for token in (odd, late):
+            found = await known(with_part, token)
+            whole = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
+            assert not found.complete
+            assert set(standard(ctx, token)) <= set(found.venues)
+            if token == odd:
+                assert set(whole.venues) <= set(found.venues), "what it has is told nevertheless"
+
+
+@pytest.mark.parametrize("away", [False, True])
+async def test_without_an_index_the_standard_keys_are_asked(
+    ctx: Context, built: Built, empty: str, away: bool
+) -> None:
+    async with near(ctx, empty) as without_index:
+        if away:
+            await without_index.pool.close()
+        for key in ("plain", "odd_tier", "curve"):
+            token = Address(built.tokens[key])
+            found = await known(without_index, token)
+            assert not found.complete
+            assert found.venues == standard(ctx, token)
+
+
+def standard(ctx: Context, token: Address) -> tuple[object, ...]:
+    return tuple(venue for file in VENUES for venue in file.candidates(token, ctx.contracts))

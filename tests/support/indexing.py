@@ -1,0 +1,100 @@
+"""The sync on the real local chain, into databases of their own on the tests' server."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+import asyncpg
+from aiohttp import web
+
+from roundtrip.assembly import CHAIN_ID, contracts_from, following
+from roundtrip.devnet.world import Built
+from roundtrip.networks import Network
+from roundtrip.settings import Settings
+from roundtrip.store import chain
+from roundtrip.sync.run import Progress
+from support.nodes import QuirkyNode
+
+_LIMIT_S = 60.0
+
+
+@contextlib.asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of its own."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def database(server_url: str, name: str) -> AsyncIterator[str]:
+    """A database of its own on the server."""
+    async with connected(server_url) as connection:
+        await connection.execute(f"CREATE DATABASE {name}")
+        try:
+            yield server_url.replace("/roundtrip?", f"/{name}?", 1)
+        finally:
+            await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def follow(
+    node_url: str, built: Built, url: str, first: int, ends: Callable[[Progress], bool]
+) -> list[Progress]:
+    """Runs the sync until it tells of what ``ends`` it, then cancels it. What it told."""
+    told: list[Progress] = []
+    over = asyncio.Event()
+
+    def tell(step: Progress) -> None:
+        told.append(step)
+        if ends(step):
+            over.set()
+
+    settings = Settings(rpc_url=node_url, sync_from=first, poll_ms=20)
+    network = Network(CHAIN_ID, contracts_from(built.contracts), node_url, None)
+    async with following(settings, network, url, tell) as sync:
+        running = asyncio.create_task(sync.run())
+        try:
+            async with asyncio.timeout(_LIMIT_S):
+                await over.wait()
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+    return told
+
+
+def at(number: int) -> Callable[[Progress], bool]:
+    """Whether block ``number`` was followed."""
+    return lambda step: not step.older and step.number >= number
+
+
+async def cursor(url: str) -> chain.Cursor:
+    """Where the sync stands, which has begun."""
+    async with connected(url) as connection:
+        found = await chain.cursor(connection)
+    assert found is not None
+    return found
+
+
+class NarrowNode(QuirkyNode):
+    """Gives logs of ``most_blocks`` at most at once. ``ranges``: those of the past that it gave."""
+
+    def __init__(self, upstream: str, most_blocks: int) -> None:
+        super().__init__(upstream)
+        self.most_blocks = most_blocks
+        self.ranges: list[tuple[int, int]] = []
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        for call in await request.json():
+            if call["method"] == "eth_getLogs" and "address" in call["params"][0]:
+                wanted = call["params"][0]
+                first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
+                if last - first >= self.most_blocks:
+                    error = {"code": -32000, "message": f"block range exceeds {self.most_blocks}"}
+                    body = await request.json()
+                    return web.json_response(
+                        [{"jsonrpc": "2.0", "id": one["id"], "error": error} for one in body]
+                    )
+                self.ranges.append((first, last))
+        return await super()._serve(request)
