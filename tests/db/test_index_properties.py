@@ -1,4 +1,4 @@
-"""Whatever way leads to a chain's end, the index of it is the same: in any batches, over any fork, rebuilt."""
+"""Whatever way leads to a chain's end, its index is the same: in any batches, over any fork, rebuilt."""
 
 from collections.abc import AsyncIterator
 from typing import Any
