@@ -24,6 +24,7 @@ ENTRY_POINT = min(ENTRY_POINTS)
 FACTORY = NETWORK.launchpad_factory or ZERO_ADDRESS
 HOOK = NETWORK.launchpad_hook or ZERO_ADDRESS
 ROUTER = NETWORK.launchpad_router or ZERO_ADDRESS
+SENDER, CONTRACT, PAID = address(0xA11CE), address(0x2070), address(0x4EC)
 MANAGER, WETH, USDG = NETWORK.v4_pool_manager, NETWORK.weth, NETWORK.usdg
 
 
@@ -34,13 +35,18 @@ class Sent(NamedTuple):
     sender: Address
     to: Address | None
     value_wei: int
+    type: str
 
 
 def sent(
-    *own: Log, sender: Address = address(0xA11CE), to: Address | None = address(0x2070), value_wei: int = 0
+    *own: Log,
+    sender: Address = SENDER,
+    to: Address | None = CONTRACT,
+    value_wei: int = 0,
+    type: str = "0x2",
 ) -> Sent:
     """A transaction with these logs."""
-    return Sent(own, sender, to, value_wei)
+    return Sent(own, sender, to, value_wei, type)
 
 
 @dataclass(slots=True)
@@ -57,7 +63,7 @@ class Chain:
         number, at_s = before.number + 1, before.timestamp_s + after_s
         own = _word(f"{self.salt} {before.hash} {at_s} {transactions}")
         made = tuple(
-            Tx(hash=_word(f"{own} {n}"), sender=one.sender, to=one.to, value=hex(one.value_wei), nonce="0x0")
+            Tx(_word(f"{own} {n}"), one.sender, one.to, hex(one.value_wei), "0x0", one.type)
             for n, one in enumerate(transactions)
         )
         pairs = [(log, place) for place, one in enumerate(transactions) for log in one.logs]
@@ -81,7 +87,7 @@ def _word(text: str) -> str:
 
 def v3_at(one: Address, other: Address, fee_pips: int = 3000) -> Address:
     """Where the v3 pool of two currencies is."""
-    return logs.v3_pool(NETWORK.v3_factory, *sorted((one, other)), fee_pips)
+    return logs.v3_pool(NETWORK.v3_factory, min(one, other), max(one, other), fee_pips)
 
 
 def v3_opened(one: Address, other: Address, fee_pips: int = 3000) -> Log:
@@ -101,8 +107,8 @@ def v3_swap(
     amount1: int,
     sqrt_price_x96: int = Q96,
     liquidity: int = 10**18,
-    recipient: Address = address(0x4EC),
-    sender: Address = address(0x2070),
+    recipient: Address = PAID,
+    sender: Address = CONTRACT,
 ) -> Log:
     """Amounts as the pool sees them."""
     return logs.V3_SWAP.log(at, sender, recipient, amount0, amount1, sqrt_price_x96, liquidity, 0)
@@ -118,7 +124,7 @@ def v3_burnt(at: Address, owner: Address, liquidity: int, amount0: int, amount1:
 
 def v4_at(one: Address, other: Address, hook: Address = ZERO_ADDRESS) -> str:
     """The id of the v4 pool of two currencies."""
-    return "0x" + logs.pool_id(*sorted((one, other)), 0, 200, hook).hex()
+    return "0x" + logs.pool_id(min(one, other), max(one, other), 0, 200, hook).hex()
 
 
 def v4_opened(one: Address, other: Address, hook: Address = ZERO_ADDRESS) -> Log:
@@ -127,7 +133,7 @@ def v4_opened(one: Address, other: Address, hook: Address = ZERO_ADDRESS) -> Log
     return logs.V4_INITIALIZE.log(MANAGER, at, low, high, 0, 200, hook, Q96, 0)
 
 
-def v4_swap(at: str, amount0: int, amount1: int, sender: Address = address(0x2070)) -> Log:
+def v4_swap(at: str, amount0: int, amount1: int, sender: Address = CONTRACT) -> Log:
     """Amounts as the swapper sees them."""
     return logs.V4_SWAP.log(MANAGER, bytes.fromhex(at[2:]), sender, amount0, amount1, Q96, 10**18, 0, 0)
 
@@ -216,7 +222,7 @@ class MadeUp:
         if to == ENTRY_POINT and self._random.random() < 0.9:
             own.append(operated(self._wallet()))
         value_wei = self._amount() if to is not None and self._random.random() < 0.4 else 0
-        return Sent(tuple(own), self._wallet(), to, value_wei)
+        return Sent(tuple(own), self._wallet(), to, value_wei, self._random.choice(("0x2", "0x2", "0x64")))
 
     def _logs(self, opened: set[tuple[str, ...]]) -> Sequence[Log]:
         roll = self._random.random()

@@ -46,6 +46,11 @@ def test_sides_are_the_two_currencies_and_the_better_money_is_the_quote(
         assert (token, quote) == (low, high)
 
 
+def test_of_two_quotes_of_launches_the_lower_address_is_the_money() -> None:
+    """Whichever, but for everybody the same."""
+    assert sides(NVDA, SPY, QUOTES, NETWORK) == (SPY, NVDA, True)
+
+
 def test_a_pool_of_money_is_one_from_its_first_block() -> None:
     (pool,) = Story().block(sent(v3_opened(HIGH, WETH, 500))).pools
     assert (pool.at, pool.kind, pool.token, pool.quote) == (v3_at(HIGH, WETH, 500), "amm_v3", HIGH, WETH)
@@ -63,7 +68,7 @@ def test_swaps_of_two_strangers_are_no_trades() -> None:
     story = Story()
     (pool,) = story.block(sent(v3_opened(LOW, HIGH))).pools
     assert (pool.token, pool.quote, pool.in_money_from) == (LOW, HIGH, None)
-    batch = story.block(sent(v3_swap(pool.at, 5, -7), v3_minted(v3_at(LOW, HIGH), ALICE, 9, 1, 1)))
+    batch = story.block(sent(v3_swap(v3_at(LOW, HIGH), 5, -7), v3_minted(v3_at(LOW, HIGH), ALICE, 9, 1, 1)))
     assert (batch.trades, batch.liquidity) == ([], [])
 
 

@@ -1,6 +1,7 @@
 """What trades were worth in their block, and who is believed about that."""
 
 from dataclasses import dataclass
+from math import isqrt
 
 import pytest
 
@@ -26,7 +27,7 @@ from support.told_blocks import (
     v4_opened,
     v4_swap,
 )
-from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, Story
+from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, SPY, Story
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
 
@@ -36,9 +37,8 @@ HOOK = NETWORK.launchpad_hook or ZERO_ADDRESS
 
 
 def at_usd(dollars: int) -> int:
-    """The square root of a price of so many dollars for 10^18 raw of currency 0, exact for squares that fit:
-    dollars 10^6 / 10^18."""
-    return next(root for root in [round((dollars * 10**-12) ** 0.5 * Q96)] if root)
+    """The square root of a price of so many dollars for 10^18 raw of currency 0, rounded down."""
+    return isqrt(dollars * Q96 * Q96 // 10**12)
 
 
 def swap(at: Address, dollars: int, liquidity: int = 10**18) -> Log:
@@ -126,6 +126,28 @@ def test_a_block_tells_one_price_of_each_quote_the_last(worth: Worth) -> None:
     assert (eth.quote, eth.at, nvda.quote) == (WETH, DEEP, NVDA)
     assert eth.usdg_raw == pytest.approx(2000 * 10**6)
     assert worth.block().prices == {}
+
+
+def test_a_price_says_how_deep_the_pool_was(worth: Worth) -> None:
+    """Whichever side usdg is on: what the pool would hold of it over every price."""
+    worth.block(launched(address(0x76), address(0x77), DEV, SPY), v3_opened(SPY, USDG))
+    root, liquidity = at_usd(2500), 10**18
+    eth, spy = worth.block(
+        swap(DEEP, 2500), v3_swap(v3_at(SPY, USDG), 5, -7, Q96 * Q96 // root)
+    ).prices.values()
+    assert eth.depth_raw == liquidity * root // Q96
+    assert spy.depth_raw == pytest.approx(eth.depth_raw)
+    assert spy.usdg_raw == pytest.approx(eth.usdg_raw) == pytest.approx(2500 * 10**6)
+
+
+def test_what_is_no_money_has_no_price(worth: Worth) -> None:
+    assert worth.block(swap(v3_at(HIGH, USDG), 3)).prices == {}
+
+
+def test_a_pool_that_is_begun_changes_no_price_that_there_is(worth: Worth) -> None:
+    worth.block(swap(DEEP, 2500))
+    assert worth.block(v3_priced(SHALLOW, at_usd(3)), v3_minted(SHALLOW, DEV, 9, 5, 5)).prices == {}
+    assert worth.eth_usd() == 2500
 
 
 def test_v4_pools_tell_no_price(worth: Worth) -> None:

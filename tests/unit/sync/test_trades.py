@@ -168,6 +168,14 @@ def test_a_fee_after_a_swap_that_is_no_trade_changes_no_other() -> None:
         assert trade.token_raw == 500
 
 
+def test_a_fee_of_the_next_block_is_of_no_trade_before_it() -> None:
+    story = Story()
+    story.block(sent(v4_opened(HIGH, ZERO_ADDRESS, HOOK)))
+    swap, fee = v4_swap(POOL, -700, 500), hook_fee(POOL, HIGH, 10)
+    found = story.read([story.chain.block(sent(swap)), story.chain.block(sent(fee))]).trades
+    assert [trade.token_raw for trade in found] == [500]
+
+
 def test_a_fee_of_more_than_the_trade_leaves_nothing_and_no_less() -> None:
     (buy,) = traded(sent(v4_swap(POOL, -700, 500), hook_fee(POOL, HIGH, 501)))
     (sell,) = traded(sent(v4_swap(POOL, 700, -500), hook_fee(POOL, ZERO_ADDRESS, 701)))

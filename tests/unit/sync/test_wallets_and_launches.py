@@ -38,6 +38,12 @@ def test_a_launch_is_told_once_with_who_sent_it() -> None:
     assert (again.launches, again.pools) == ([], [])
 
 
+def test_a_first_generation_launch_opens_no_curve() -> None:
+    """Also where its pool was opened before the first block that was read."""
+    batch = Story().block(sent(v1_launched(HIGH, DEV, v3_at(HIGH, LOW))))
+    assert (len(batch.launches), batch.pools) == (1, [])
+
+
 def test_twice_in_one_block_is_once() -> None:
     batch = Story().block(sent(launched(HIGH, CURVE, DEV)), sent(launched(HIGH, CURVE, DEV)))
     assert (len(batch.launches), len(batch.pools)) == (1, 1)
@@ -121,6 +127,14 @@ def test_nobody_funds_himself() -> None:
     assert story.block(sent(sender=BOB, to=ALICE, value_wei=5)).funded == [
         Funded(ALICE, BOB, 101, START_S + 2)
     ]
+
+
+@pytest.mark.parametrize("own", ["0x64", "0x68", "0x6a"])
+def test_what_the_chain_itself_sends_funds_nobody(own: str) -> None:
+    story = Story()
+    batch = story.block(sent(sender=BOB, to=ALICE, value_wei=5, type=own))
+    assert (batch.funded, [met.wallet for met in batch.met]) == ([], [ALICE, BOB])
+    assert story.block(sent(sender=BOB, to=ALICE, value_wei=5, type="0x0")).funded[0].funder == BOB
 
 
 def test_eth_that_a_new_contract_is_given_funds_nobody() -> None:
