@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types gate bench truth evidence rejudge bench-index bench-live clean
+.PHONY: run test lint types gate bench truth sweep evidence rejudge bench-index bench-live clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -35,6 +35,10 @@ bench-live: $(VENV)/.installed node_modules/.installed
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED))
+
+# Seeded runs of the sync through faults: make sweep SEEDS=50, FIRST= where they begin.
+sweep: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m sim.sweep $(or $(SEEDS),500) $(FIRST)
 
 # The corpus of tests/evidence anew from the local chain; and only its verdicts, after a change of the policy.
 evidence: $(VENV)/.installed node_modules/.installed

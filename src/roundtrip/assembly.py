@@ -27,6 +27,7 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
+from roundtrip.chain.background import beside
 from roundtrip.chain.book import Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
 from roundtrip.chain.endpoints import Endpoint, NodeUrl
@@ -312,6 +313,19 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         shared=SharedAnswers(time.monotonic, settings.most_checks_at_once),
     )
     return create_app(dispatch, Callers(settings.anon_per_minute, settings.trusted_proxies))
+
+
+@contextlib.asynccontextmanager
+async def beside_serving(
+    settings: Settings, network: Network, database_url: str, ctx: Context
+) -> AsyncIterator[None]:
+    """The sync and the jobs in the process that serves: all there is, in one."""
+    async with (
+        following(settings, network, database_url, lambda _: None) as sync,
+        beside(sync.run(stands_by=True), "sync"),
+        beside(worker(ctx).run(), "jobs"),
+    ):
+        yield
 
 
 def worker(ctx: Context) -> Worker[Context]:

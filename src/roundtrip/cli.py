@@ -25,7 +25,6 @@ from rich.text import Text
 from roundtrip import assembly, verify
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
-from roundtrip.chain.background import beside
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
@@ -143,12 +142,10 @@ async def _serve_demo(
     async with (
         assembly.database(settings) as database_url,
         assembly.context(settings, rpc_url, contracts, database_url) as ctx,
-        assembly.following(local, network, database_url, lambda _: None) as following,
-        beside(following.run(), "sync"),
+        assembly.beside_serving(local, network, database_url, ctx),
     ):
         welcome()
-        async with beside(assembly.worker(ctx).run(), "jobs"):
-            await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
+        await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 
 
 def _welcome(base_url: str, built: world.Built, described: Path) -> None:
@@ -228,21 +225,28 @@ def devnet(
 
 
 @app.command()
-def serve() -> None:
-    """The service alone, on the network that is set."""
+def serve(
+    whole: Annotated[
+        bool, typer.Option("--all", help="Follow the chain and do the jobs in this process, too.")
+    ] = False,
+) -> None:
+    """The service, on the network that is set."""
     settings = Settings()
     assembly.log_to_stderr()
     network = assembly.network_of(settings)
     with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
-        _run(_serve(settings, network, listening))
+        _run(_serve(settings, network, listening, whole))
 
 
-async def _serve(settings: Settings, network: Network, listening: Any) -> None:
+async def _serve(settings: Settings, network: Network, listening: Any, whole: bool) -> None:
     given = (settings, assembly.node_urls(settings, network), network.contracts)
-    async with (
-        assembly.database(settings) as database_url,
-        assembly.context(*given, database_url, network.look_back_blocks) as ctx,
-    ):
+    async with contextlib.AsyncExitStack() as stack:
+        database_url = await stack.enter_async_context(assembly.database(settings))
+        opening = assembly.context(*given, database_url, network.look_back_blocks)
+        ctx = await stack.enter_async_context(opening)
+        if whole:
+            beside = assembly.beside_serving(settings, network, database_url, ctx)
+            await stack.enter_async_context(beside)
         print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
         await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 

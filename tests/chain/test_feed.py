@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import aiohttp
 import pytest
@@ -47,7 +47,7 @@ class Clock:
 
 
 @pytest.fixture(scope="module")
-def anvil() -> AsyncIterator[RunningNode]:
+def anvil() -> Iterator[RunningNode]:
     with running(find_anvil(PROJECT), NodeOptions()) as node:
         yield node
 
@@ -85,8 +85,8 @@ async def test_a_rolled_back_chain_is_told_of(anvil: RunningNode, over: str) -> 
         feed = Feed(Node(anvil.url, session), ws_url, session, 20, patience=patience)
         async with feed.open():
             await taken(feed, -1)
-            for _ in range(3):
-                mined = await asyncio.to_thread(mine, anvil.url)
+            await asyncio.to_thread(mine, anvil.url)
+            mined = await asyncio.to_thread(mine, anvil.url)
             while (await taken(feed, mined - 1)).number < mined:
                 pass
             with SyncRpc(anvil.url) as chain:
@@ -122,23 +122,25 @@ async def test_heads_come_over_the_websocket_and_polling_rests() -> None:
     async with fed(node, clock=clock) as (feed, server):
         server.put(head_frame(2))
         await until(feed, feed.is_listening)
-        # What was under way when the websocket became well.
-        await node.until_polled(0)
+        # One or two were under way when the websocket became well.
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await node.until_polled(4)
         clock.now_s = 200.0
-        polls = node.polls
         for number in range(3, 50):
             server.put(head_frame(number))
             assert await taken(feed, number - 1) == Hint(number, 200.0)
-        assert node.polls - polls <= 2
 
 
 async def test_removed_logs_are_told_and_never_lost() -> None:
     async with fed(ToldNode(header(1))) as (feed, server):
-        server.put(head_frame(7), log_frame(6, False), log_frame(6, True), log_frame(5, True))
+        server.put(head_frame(7), log_frame(4, False), log_frame(6, True), log_frame(5, True))
         server.put(log_frame(6, True), head_frame(8), head_frame(9))
         await until(feed, lambda: feed.newest() == 9)
         assert await taken(feed, 100) == Hint(5, 100.0, removed=True)
         assert await taken(feed, 8) == Hint(9, 100.0)
+        server.put(log_frame(3, True))
+        assert await taken(feed, 100) == Hint(3, 100.0, removed=True)
 
 
 async def test_forks_are_told_where_no_removed_logs_are() -> None:
@@ -194,15 +196,17 @@ BREAKS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("broken", BREAKS)
 async def test_after_a_break_it_listens_again(broken: str) -> None:
-    async with fed(ToldNode(header(1))) as (feed, server):
-        for times in range(1, 4):
+    """After the same short wait every time: waits grow only while nothing is told."""
+    patience = Patience(guard_s=NEVER, first_wait_s=0.01, longest_wait_s=NEVER)
+    async with fed(ToldNode(), patience) as (feed, server):
+        for times in range(1, 13):
             server.put(head_frame(10 * times))
             await until(feed, lambda: feed.newest() == 10 * times)  # noqa: B023
             server.put(*BREAKS[broken])
             await server.until_connected(times + 1)
         assert not feed.is_listening()
-        server.put(head_frame(50))
-        assert await taken(feed, 49) == Hint(50, 100.0)
+        server.put(head_frame(500))
+        assert await taken(feed, 499) == Hint(500, 100.0)
 
 
 async def test_while_the_websocket_is_away_it_polls() -> None:

@@ -130,13 +130,14 @@ async def test_whatever_a_node_does_is_a_fault_of_its_own(
 async def test_a_node_that_fails_for_a_while_costs_nothing(
     rpc: SyncRpc, session: aiohttp.ClientSession, last: int, fault: str
 ) -> None:
+    left = 4
+
     async def wait(_: float) -> None:
         nonlocal left
         left -= 1
         if left == 0:
             faulty.fault = None
 
-    left = 4
     async with FaultyNode(rpc.url).running() as faulty:
         node = Node(faulty.url, session, 0.3, most_answer_bytes=2**22)
         faulty.fault, faulty.after = fault, 1

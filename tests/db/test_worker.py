@@ -34,6 +34,7 @@ class Ground:
     at_s: float = NOW_S
     begun: list[str] = field(default_factory=list)
     go: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: list[str] = field(default_factory=list)
     has_begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     def now_s(self) -> float:
@@ -74,10 +75,19 @@ async def does(ground: Ground, job: Job) -> Effect:
     return mark(job)
 
 
+async def quiet(ground: Ground, job: Job) -> Effect:
+    """No wish of its own tells of its end."""
+    ground.begun.append(job.key)
+    return nothing
+
+
 async def waits(ground: Ground, job: Job) -> Effect:
     ground.begun.append(job.key)
     ground.has_begun.set()
-    await ground.go.wait()
+    try:
+        await ground.go.wait()
+    finally:
+        ground.ended.append(job.key)
     return mark(job)
 
 
@@ -289,9 +299,8 @@ async def test_a_wish_wakes_it(ground: Ground) -> None:
 
 async def test_more_than_is_run_at_once_is_gone_through(ground: Ground) -> None:
     await ground.wish(*(f"{n:02}" for n in range(50)))
-    async with beside(worker(ground, walk=kind(does, at_once=3)).run(), "worker"):
+    async with beside(worker(ground, walk=kind(quiet, at_once=3)).run(), "worker"):
         await until(lambda: _is(ground.left(), []))
-    assert len(await ground.marks()) == 50
     assert len(ground.begun) == 50
 
 
@@ -329,6 +338,7 @@ async def test_when_it_ends_what_is_under_way_is_left_to_others(ground: Ground) 
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+    assert ground.ended == ["a"]
     assert await ground.marks() == []
     assert await ground.claims() == []
     ground.at_s += 60
@@ -336,22 +346,65 @@ async def test_when_it_ends_what_is_under_way_is_left_to_others(ground: Ground) 
     assert await ground.marks() == ["a-2"]
 
 
+async def test_what_does_not_let_go_holds_up_no_end(ground: Ground) -> None:
+    async def clings(ground: Ground, job: Job) -> Effect:
+        while not ground.go.is_set():
+            ground.has_begun.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ground.go.wait()
+        ground.ended.append(job.key)
+        return nothing
+
+    await ground.wish("a")
+    ending = Worker(ground, {"walk": kind(clings)}, lambda: 0.5, 60, end_s=0.01)
+    running = asyncio.create_task(ending.run())
+    async with asyncio.timeout(WAIT_S):
+        await ground.has_begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert ground.ended == []
+        ground.go.set()
+        await until(lambda: _is(ground.left(), []))
+
+
+async def test_an_end_is_an_end_whatever_fails_on_the_way_out(ground: Ground) -> None:
+    begun = asyncio.Event()
+
+    class Broken(Worker[Ground]):
+        async def _rounds(self) -> None:
+            try:
+                begun.set()
+                await ground.go.wait()
+            finally:
+                raise asyncpg.InterfaceError("the connection is gone")
+
+    running = asyncio.create_task(Broken(ground, {}, lambda: 0.5).run())
+    async with asyncio.timeout(WAIT_S):
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
 async def test_when_the_line_of_wishes_is_cut_it_is_laid_again(ground: Ground) -> None:
     cut = (
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
         " WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid() AND datname = current_database()"
     )
-    async with beside(worker(ground, walk=kind(does)).run(), "worker"):
-        for n in range(2):
-            await ground.wish(str(n))
+
+    async def was_cut() -> bool:
+        return bool(await ground.pool.fetchval(cut))
+
+    with capture_logs() as logged:
+        async with beside(worker(ground, walk=kind(does)).run(), "worker"):
+            for n in range(2):
+                await ground.wish(str(n))
+                await until(lambda: _is(ground.left(), []))
+                await until(was_cut)
+            await ground.wish("2")
             await until(lambda: _is(ground.left(), []))
-
-            async def was_cut() -> bool:
-                return bool(await ground.pool.fetchval(cut))
-
-            await until(was_cut)
-        await ground.wish("2")
-        await until(lambda: _is(ground.left(), []))
+    assert logged == []
     assert await ground.marks() == ["0-1", "1-1", "2-1"]
 
 

@@ -65,14 +65,18 @@ class Heard:
         self._removed: Hint | None = None
         self._hashes: dict[int, str] = {}
         self._at_last_poll = -1
-        self._last_polled = ""
+        self._fell_to = ""
 
     def polled(self, head: Seen, now_s: float) -> None:
         """The newest block by HTTP. It is lower when it is below what was the newest one poll earlier, from
-        whomever: a websocket may be a moment ahead. A node that stands still is told of once."""
-        fell = head.at() < self._at_last_poll and head.hash != self._last_polled
+        whomever: a websocket may be a moment ahead. A node that stays where it fell to is told of once."""
+        if head.hash == self._fell_to:
+            fell = False
+        else:
+            fell = head.at() < self._at_last_poll
+            self._fell_to = head.hash if fell else ""
         self.told(head, now_s, fell)
-        self._at_last_poll, self._last_polled = self.newest, head.hash
+        self._at_last_poll = self.newest
 
     def told(self, head: Seen, now_s: float, fell: bool = False) -> None:
         """A head. ``fell``: whoever told it had told a higher one. That is a reorganisation to a shorter

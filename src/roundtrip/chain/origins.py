@@ -179,6 +179,8 @@ async def _confirm(node: Asks, wallet: Address, first: int | None, high: BlockRe
         raise NodeFault("the wallet was there before")
     if not _has_state(list(witnesses.values()), others):
         raise NodeFault("it does not have that state any more")
+    if int(block.timestamp, 16) > high.timestamp_s:
+        raise NodeFault("its block is younger than a later one")
     return block
 
 

@@ -73,11 +73,10 @@ async def spans(
             first = _plan(ahead, first, last, width, in_flight)
             if not ahead:
                 return
-            for span in list(ahead)[:in_flight]:
-                if span.task is None:
-                    span.task = asyncio.create_task(
-                        _read(node, span, width, clock), name=f"span {span.first}"
-                    )
+            waiting = [span for span in ahead if span.task is None]
+            # The place of one that was taken, or failed, is free: the first is always under way.
+            for span in waiting[: in_flight - (len(ahead) - len(waiting))]:
+                span.task = asyncio.create_task(_read(node, span, width, clock), name=f"span {span.first}")
             span = ahead[0]
             assert span.task is not None
             try:

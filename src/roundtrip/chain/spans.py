@@ -54,6 +54,12 @@ class Tx(msgspec.Struct, frozen=True, gc=False):
     to: _Address | None
     value: _Quantity
     nonce: _Quantity
+    type: _Quantity = "0x0"
+
+    def sends_eth(self) -> bool:
+        """Whether somebody sends eth along. Types from 0x64 on are the chain's own: a bridge's deposit has a
+        sender who is nobody here."""
+        return self.value != "0x0" and len(self.type) == 3
 
 
 class Entry(NamedTuple):

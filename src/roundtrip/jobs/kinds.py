@@ -4,15 +4,21 @@ from types import MappingProxyType
 
 from roundtrip.services.context import Context
 
+from .origin import origin
 from .prune import prune
 from .recheck import recheck
 from .token import token
 from .worker import Kind
 
+_DAY_S = 86_400.0
+_NEVER_GIVEN_UP = 10**9
+
 KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
     {
         "token": Kind(token, lease_s=30, at_once=4, limit_s=30),
         "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=120),
-        "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, at_start="facts"),
+        "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
+        # It wishes for itself: given up, nobody else would.
+        "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, most_tries=_NEVER_GIVEN_UP, at_start="facts"),
     }
 )

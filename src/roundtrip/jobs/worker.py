@@ -27,9 +27,10 @@ MOST_TRIES = 28
 """With these waits a day: so long a node may be away."""
 POLL_S = 2.0
 """How often it is looked for what is due by now, and for what no word came of."""
+END_S = 5.0
+"""How long its end waits for what is under way to let go."""
 _AGAIN_S = 0.5
 _DATABASE_S = 5.0
-_END_S = 5.0
 _ERROR_LENGTH = 200
 log = structlog.get_logger(__name__)
 
@@ -76,6 +77,10 @@ class _Lost(Exception):
     """Somebody else took the job meanwhile."""
 
 
+class NotYet(Exception):
+    """For handlers: it cannot be done now, though nothing failed."""
+
+
 class NeverFinished(Exception):
     """Taken too often, by workers that died of it or with it."""
 
@@ -84,12 +89,17 @@ class Worker(Generic[C]):
     """``chance``: draws from 0 to 1. The time of day is the context's."""
 
     def __init__(
-        self, ctx: C, kinds: Mapping[str, Kind[C]], chance: Callable[[], float], poll_s: float = POLL_S
+        self,
+        ctx: C,
+        kinds: Mapping[str, Kind[C]],
+        chance: Callable[[], float],
+        poll_s: float = POLL_S,
+        end_s: float = END_S,
     ) -> None:
         self._ctx = ctx
         self._kinds = kinds
         self._chance = chance
-        self._poll_s = poll_s
+        self._poll_s, self._end_s = poll_s, end_s
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
         self._wake = asyncio.Event()
         self._started = self._away = False
@@ -102,6 +112,8 @@ class Worker(Generic[C]):
                 try:
                     await self._rounds()
                 except Exception as error:
+                    if _is_cancelled():
+                        raise asyncio.CancelledError from error
                     # Whatever it is: nobody else would begin this again.
                     if not self._away:
                         log.warning("no jobs can be taken", error=described(error))
@@ -131,11 +143,11 @@ class Worker(Generic[C]):
 
     async def _rounds(self) -> None:
         """As long as the connection lasts by which it hears of wishes."""
-        async with self._listening() as listening:
+        async with self._listening() as cut:
             if not self._started:
                 await self.start()
                 self._started = True
-            while not listening.is_closed():
+            while not cut.is_set():
                 self._wake.clear()
                 await self.take()
                 if self._away:
@@ -146,18 +158,27 @@ class Worker(Generic[C]):
                         await self._wake.wait()
 
     @contextlib.asynccontextmanager
-    async def _listening(self) -> AsyncIterator[asyncpg.Connection]:
+    async def _listening(self) -> AsyncIterator[asyncio.Event]:
+        """Woken by every wish; gives what is set when the connection is lost."""
+        cut = asyncio.Event()
+
         def wake(*_: Any) -> None:
+            self._wake.set()
+
+        def lost(*_: Any) -> None:
+            cut.set()
             self._wake.set()
 
         async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
             await connection.add_listener(jobs.CHANNEL, wake)
-            connection.add_termination_listener(wake)
+            connection.add_termination_listener(lost)
             try:
-                yield connection
+                yield cut
             finally:
-                connection.remove_termination_listener(wake)
-                await connection.remove_listener(jobs.CHANNEL, wake)
+                # One that was lost is no longer ours to be asked anything.
+                if not cut.is_set():
+                    connection.remove_termination_listener(lost)
+                    await connection.remove_listener(jobs.CHANNEL, wake)
 
     def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
@@ -213,10 +234,16 @@ class Worker(Generic[C]):
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_END_S)
+            await asyncio.wait(tasks, timeout=self._end_s)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
+
+
+def _is_cancelled() -> bool:
+    """What fails on the way out hides that it was the way out."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def described(error: Exception) -> str:

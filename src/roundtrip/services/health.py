@@ -91,7 +91,8 @@ async def _index(ctx: Context) -> BlockRef | Lack | None:
     except _FAULTS:
         return _NO_DATABASE
     try:
-        stands = await asyncio.wait_for(cursor(connection), _DATABASE_S)
+        async with asyncio.timeout(_DATABASE_S):
+            stands = await cursor(connection)
     except _FAULTS:
         return _NO_DATABASE
     finally:

@@ -5,9 +5,17 @@ from dataclasses import dataclass
 
 from roundtrip.chain.rpc import Asks
 from roundtrip.chain.spans import NodeLied, read_refs
+from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import BlockRef
 
 _AT_ONCE = 128
+
+
+class NodeBehind(NodeFault):
+    """It has no other block, it has not yet got as far as what was followed."""
+
+    def __init__(self) -> None:
+        super().__init__("it is behind what was followed")
 
 
 class ForkTooDeep(Exception):

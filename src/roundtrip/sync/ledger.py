@@ -170,7 +170,7 @@ class Ledger:
             if tx.value != "0x0" and tx.to is not None:
                 wallet = Address(tx.to)
                 self._meet(wallet)
-                if wallet not in self._known.funded:
+                if tx.sends_eth() and wallet not in self._known.funded:
                     self._known.funded.add(wallet)
                     self._batch.funded.append(Funded(wallet, Address(tx.sender), number, at_s))
             self._meet(Address(tx.sender))

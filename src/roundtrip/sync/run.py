@@ -19,7 +19,7 @@ from roundtrip.store import chain
 from roundtrip.venues.base import Contracts
 
 from .apply import CursorMoved, Writer
-from .fork import ForkTooDeep, parting
+from .fork import ForkTooDeep, NodeBehind, parting
 
 _LOCK = 4663_0003
 """An advisory lock: one sync writes at a time."""
@@ -89,13 +89,15 @@ class Sync:
         self._rows = 0
         self._failures = 0
 
-    async def run(self) -> None:
-        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work."""
+    async def run(self, stands_by: bool = False) -> None:
+        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work; one that ``stands_by``
+        takes its place when that one ends."""
         while True:
             try:
                 await self._session()
             except AlreadyFollowed:
-                raise
+                if not stands_by:
+                    raise
             except DATABASE_FAULTS as fault:
                 log.warning("the database is away", error=type(fault).__name__)
             except Exception:
@@ -123,7 +125,8 @@ class Sync:
                 except Forked:
                     await self._look_for_a_fork(connection)
                 except (RoundtripError, ForkTooDeep) as fault:
-                    log.warning("the node could not be followed", error=str(fault))
+                    tell = log.debug if isinstance(fault, NodeBehind) else log.warning
+                    tell("the node could not be followed", error=str(fault))
                     await self._pause()
         finally:
             with contextlib.suppress(*DATABASE_FAULTS):
@@ -204,10 +207,10 @@ class Sync:
         depth, deepest = at.block.number - to.number, following.deepest_fork
         if not found.replaced:
             if deepest is not None:
-                raise NodeFault("it is behind what was followed")
+                raise NodeBehind
             await following.wait(_SHRUNK_S)
             if await parting(following.node, await chain.blocks_kept(connection), at.start_number) != found:
-                raise NodeFault("it was behind what was followed")
+                raise NodeBehind
         if deepest is not None and depth > deepest:
             raise ForkTooDeep(depth, deepest)
         log.warning("the chain was reorganised", depth=depth, to=to.number)

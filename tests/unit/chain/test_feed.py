@@ -103,12 +103,24 @@ def test_a_poll_a_moment_behind_the_websocket_takes_nothing_back() -> None:
 
 
 def test_a_poll_that_never_learns_what_the_websocket_told_takes_it_back() -> None:
-    found = Heard()
-    found.told(seen(6), 1.0)
-    found.told(seen(7), 1.0)
-    found.polled(seen(7), 2.0)
-    found.polled(seen(6), 3.0)
-    assert found.take(7) == Hint(6, 3.0, removed=True)
+    for polls in ((6, 6), (5, 6)):
+        found = heard(6, 7)
+        for now, number in enumerate(polls):
+            assert found.take(7) is None
+            found.polled(seen(number), float(now))
+        assert found.take(7) == Hint(6, 1.0, removed=True)
+
+
+def test_a_node_that_stands_still_below_the_websocket_is_told_of_once() -> None:
+    found = heard(7)
+    found.polled(seen(7), 0.0)
+    found.polled(seen(5), 1.0)
+    assert found.take(7) == Hint(5, 1.0, removed=True)
+    for number in range(8, 12):
+        found.told(seen(number), 2.0)
+        found.polled(seen(5), 2.0)
+        found.polled(seen(5), 2.0)
+        assert found.take(number) is None
 
 
 def test_a_websocket_a_moment_behind_a_poll_takes_nothing_back() -> None:

@@ -277,7 +277,7 @@ async def test_a_hundred_million_blocks_take_nine_trips(monkeypatch: pytest.Monk
             return raw(answer | {"number": hex(int(answer["number"], 16) + far)})
 
     node = Far(chain)
-    high = BlockRef(far + 901, word(901), 1)
+    high = BlockRef(far + 901, word(901), 10**6)
     assert await find_origin(node, WALLET, 0, high) == Found(far + 301, 9030, FUNDER)
     assert len(node.trips) <= 9
     assert max(len(trip) for trip in node.trips) <= 2 * origins.PROBES + 2
@@ -403,10 +403,10 @@ async def test_another_chain_by_now_is_none() -> None:
     chain = funded_at_300()
     high = chain.ref()
     assert await find_origin(Scripted(chain), WALLET, 0, high) is not None
-    assert await find_origin(Scripted(chain), WALLET, 0, BlockRef(600, word(600, 7), 1)) is None
+    assert await find_origin(Scripted(chain), WALLET, 0, BlockRef(600, word(600, 7), 10**6)) is None
     empty = Chain()
     empty.pass_by(30)
-    assert await find_origin(Scripted(empty), WALLET, 0, BlockRef(30, word(30, 7), 1)) is None
+    assert await find_origin(Scripted(empty), WALLET, 0, BlockRef(30, word(30, 7), 10**6)) is None
 
     def later(call: RpcCall, trip: int) -> Answer | None:
         """The block itself is another one the second time."""
@@ -419,8 +419,15 @@ async def test_another_chain_by_now_is_none() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"number": "0x1"}, {"parentHash": word(5, 5)}, {"transactions": ["0x"]}, {"transactions": None}, None],
-    ids=["number", "parent", "transactions", "none", "no block"],
+    [
+        {"number": "0x1"},
+        {"timestamp": hex(9061)},
+        {"parentHash": word(5, 5)},
+        {"transactions": ["0x"]},
+        {"transactions": None},
+        None,
+    ],
+    ids=["number", "timestamp", "parent", "transactions", "none", "no block"],
 )
 async def test_blocks_that_are_not_those_asked_for_are_none(change: dict[str, Any] | None) -> None:
     chain = funded_at_300()

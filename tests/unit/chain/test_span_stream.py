@@ -1,15 +1,12 @@
 """Span after span: in order, linked, several at once; narrower after a fault, and nothing left under way."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall
 from roundtrip.chain.span_stream import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S, Forked, spans
 from roundtrip.chain.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.width import Width
@@ -205,6 +202,59 @@ async def test_a_block_that_comes_at_the_last_try_is_taken() -> None:
     assert await numbers(stream(made, width=Width(1, 1))) == [[0], [1], [2]]
 
 
+async def test_a_block_alone_that_is_too_much_waits_and_waits_begin_anew_after_an_answer() -> None:
+    made, waits, left = ScriptedChain(3, blocks=4), Waits(), {0: 3, 2: 2}
+
+    async def before(calls: Sequence[RpcCall]) -> None:
+        first = asked_for(calls)[0]
+        if left.get(first):
+            left[first] -= 1
+            raise SpanRefused("too much")
+
+    made.before = before
+    assert await numbers(stream(made, width=Width(1, 1), wait=waits, in_flight=1)) == [[0], [1], [2], [3]]
+    assert waits.waited_s == [FIRST_WAIT_S * times for times in (1, 2, 4, 1, 2)]
+
+
+async def test_after_halves_no_more_are_under_way_than_before() -> None:
+    made, under_way, most = ScriptedChain(3, blocks=40), 0, 0
+
+    async def before(calls: Sequence[RpcCall]) -> None:
+        nonlocal under_way, most
+        first, last = asked_for(calls)
+        if last - first + 1 > 2:
+            raise SpanRefused("too wide")
+        under_way += 1
+        most = max(most, under_way)
+        await turns()
+        under_way -= 1
+
+    made.before = before
+    assert sum(map(len, await numbers(stream(made, width=Width(16), in_flight=2)))) == 40
+    assert most == 2
+
+
+@pytest.mark.parametrize(("answer_s", "then"), [(0.0, 16), (9.0, 4)])
+async def test_how_long_an_answer_took_is_told_to_the_width(answer_s: float, then: int) -> None:
+    made, width, now_s = ScriptedChain(3, blocks=8), Width(8), 0.0
+
+    async def before(_: Sequence[RpcCall]) -> None:
+        nonlocal now_s
+        now_s += answer_s
+
+    made.before = before
+    await numbers(stream(made, width=width, clock=lambda: now_s))
+    assert width.blocks == then
+
+
+async def test_how_many_logs_there_were_is_told_to_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roundtrip.chain.width.MOST_LOGS", 10)
+    made, width = ScriptedChain(3, blocks=8), Width(8)
+    assert sum(map(len, made.logs)) > 10
+    await numbers(stream(made, width=width))
+    assert width.blocks == 4
+
+
 async def test_a_lie_is_asked_for_again_and_not_given_out() -> None:
     made = ScriptedChain(3, blocks=200)
     lies = 3
@@ -271,91 +321,3 @@ async def test_the_first_span_follows_the_block_that_the_caller_has() -> None:
     assert sum(map(len, await numbers(stream(made, 10, parent_hash=made.hash_of(9))))) == 50
     with pytest.raises(Forked):
         await numbers(stream(made, 10, parent_hash=made.hash_of(8)))
-
-
-# --- the end ---------------------------------------------------------------------------------------
-
-
-def spans_under_way() -> list[asyncio.Task[Any]]:
-    return [task for task in asyncio.all_tasks() if task.get_name().startswith("span ")]
-
-
-async def hanging(_: Sequence[RpcCall]) -> None:
-    await asyncio.Event().wait()
-
-
-async def test_closing_leaves_nothing_under_way() -> None:
-    made = ScriptedChain(3, blocks=200)
-    async with contextlib.aclosing(stream(made, width=Width(10, 10))) as found:  # type: ignore[type-var]
-        await anext(found)
-        made.before = hanging
-        await anext(found)
-        assert spans_under_way()
-    assert not spans_under_way()
-
-
-async def test_cancelling_who_reads_leaves_nothing_under_way() -> None:
-    made = ScriptedChain(3, blocks=200)
-    made.before = hanging
-    task = asyncio.create_task(numbers(stream(made)))
-    await turns()
-    assert spans_under_way()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert not spans_under_way()
-
-
-async def test_a_fault_that_is_told_of_leaves_nothing_under_way() -> None:
-    made = ScriptedChain(3, blocks=40)
-
-    async def before(calls: Sequence[RpcCall]) -> None:
-        if asked_for(calls)[0] > 0:
-            await hanging(calls)
-        raise NodeFault("gone")
-
-    made.before = before
-    with pytest.raises(NodeFault, match="gone"):
-        await numbers(stream(made))
-    assert not spans_under_way()
-
-
-async def test_what_is_no_fault_of_a_node_is_not_swallowed() -> None:
-    made = ScriptedChain(3, blocks=40)
-    made.before = failing(lambda first, last: ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
-        await numbers(stream(made))
-    assert not spans_under_way()
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 40), st.floats(0.0, 0.6))
-async def test_through_any_faults_the_whole_chain_comes_once_and_in_order(
-    seed: int, in_flight: int, width: int, share: float
-) -> None:
-    made = ScriptedChain(seed, blocks=80)
-    chance = made._random
-    in_a_row: dict[int, int] = {}
-
-    def twist(calls: Sequence[RpcCall], answers: list[Any]) -> None:
-        first = asked_for(calls)[0]
-        if chance.random() >= share or in_a_row.get(first, 0) >= MOST_TRIES - 1:
-            in_a_row[first] = 0
-            return
-        in_a_row[first] = in_a_row.get(first, 0) + 1
-        kind = chance.randrange(4)
-        if kind == 0:
-            answers[0] = RpcError(code=-32005, message="query returned more than 10000 results")
-        elif kind == 1:
-            answers[-1] = None
-        elif kind == 2:
-            answers[1]["hash"] = "0x" + "77" * 32
-            answers[-1]["logsBloom"] = "0x" + "1" * 512
-        else:
-            raise NodeFault("gone")
-
-    made.twist = twist
-    found = [
-        block async for blocks in stream(made, width=Width(width), in_flight=in_flight) for block in blocks
-    ]
-    assert [block.ref.hash for block in found] == [made.hash_of(number) for number in range(80)]

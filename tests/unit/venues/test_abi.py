@@ -31,6 +31,8 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "balanceOf(address)": (erc20, "BALANCE_OF"),
     "allowance(address,address)": (erc20, "ALLOWANCE"),
     "symbol()": (erc20, "SYMBOL"),
+    "name()": (erc20, "NAME"),
+    "totalSupply()": (erc20, "TOTAL_SUPPLY"),
     "isApprovedForAll(address,address)": (erc20, "IS_APPROVED_FOR_ALL"),
     "setApprovalForAll(address,bool)": (erc20, "SET_APPROVAL_FOR_ALL"),
     "getApproved(uint256)": (erc20, "GET_APPROVED"),
