@@ -379,9 +379,8 @@ class Table:
             theirs = self.middle(name).rows
             for table in TABLES:
                 if ours[table] != theirs[table]:
-                    print(
-                        f"{table}: {ours[table]} rows of the sync, {theirs[table]} of {name}{WHY.get(table, '')}"
-                    )
+                    why = WHY.get(table, "")
+                    print(f"{table}: {ours[table]} rows of the sync, {theirs[table]} of {name}{why}")
             assert ours["trade"] == theirs["trade"], "not the same trades"
 
 
