@@ -253,14 +253,31 @@ class _Recorded(msgspec.Struct):
     block_number: msgspec.Raw
 
 
-def _without_traces(dumped: str) -> bytes:
-    """The state without call traces, which are most of it and which nobody reads."""
+class _Header(msgspec.Struct):
+    number: str
+    timestamp: str
+
+
+class _Block(msgspec.Struct):
+    header: _Header
+
+
+def _trimmed(dumped: str) -> bytes:
+    """The state without call traces, which are most of it and which nobody reads, and with one first block: a
+    node that was started from a state has that state's beside its own."""
     state = msgspec.json.decode(gzip.decompress(bytes.fromhex(dumped[2:])), type=dict[str, msgspec.Raw])
     transactions = msgspec.json.decode(state["transactions"], type=list[_Recorded])
     for transaction in transactions:
         transaction.info["traces"] = msgspec.Raw(b"[]")
     state["transactions"] = msgspec.Raw(msgspec.json.encode(transactions))
+    blocks = msgspec.json.decode(state["blocks"], type=list[msgspec.Raw])
+    state["blocks"] = msgspec.Raw(msgspec.json.encode([block for block in blocks if _belongs(block)]))
     return msgspec.json.encode(state)
+
+
+def _belongs(block: msgspec.Raw) -> bool:
+    header = msgspec.json.decode(block, type=_Block).header
+    return int(header.number, 16) > 0 or int(header.timestamp, 16) == world.GENESIS_S
 
 
 def build(blocks: int, say: Callable[[str], None]) -> world.Built:
@@ -276,7 +293,7 @@ def build(blocks: int, say: Callable[[str], None]) -> world.Built:
         with world.started(places, built, options) as node, SyncRpc(node.url, timeout_s=600) as chain:
             head_s = play(chain, built, blocks, say)
             say("keeping the busy chain's state")
-            state.write_bytes(_without_traces(chain.call("anvil_dumpState")))
+            state.write_bytes(_trimmed(chain.call("anvil_dumpState")))
         ends.write_text(str(head_s))
     return replace(built, state=state, head_s=int(ends.read_text()))
 

@@ -67,6 +67,7 @@ EVENTS = (
     "Transfer(address,address,uint256)",
 )
 """What Ponder's project listens to."""
+WHY = {"transfer": ", which knows a launched token from the launch's block on, not from its log on"}
 TABLES = ("pool", "launch", "trade", "transfer")
 
 
@@ -378,7 +379,8 @@ class Table:
             theirs = self.middle(name).rows
             for table in TABLES:
                 if ours[table] != theirs[table]:
-                    print(f"{table}: {ours[table]} rows of the sync, {theirs[table]} of {name}")
+                    why = WHY.get(table, "")
+                    print(f"{table}: {ours[table]} rows of the sync, {theirs[table]} of {name}{why}")
             assert ours["trade"] == theirs["trade"], "not the same trades"
 
 

@@ -16,3 +16,10 @@ async def beside(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[No
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+def is_cancelled() -> bool:
+    """Whether this task is to end. A connection that fails while it is put away raises in place of the
+    cancellation, which is lost then: who catches everything and goes on asks."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

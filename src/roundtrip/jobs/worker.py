@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import asyncpg
 import structlog
 
-from roundtrip.chain.background import beside
+from roundtrip.chain.background import beside, is_cancelled
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.names import clean
 from roundtrip.store import jobs
@@ -112,7 +112,7 @@ class Worker(Generic[C]):
                 try:
                     await self._rounds()
                 except Exception as error:
-                    if _is_cancelled():
+                    if is_cancelled():
                         raise asyncio.CancelledError from error
                     # Whatever it is: nobody else would begin this again.
                     if not self._away:
@@ -238,12 +238,6 @@ class Worker(Generic[C]):
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
-
-
-def _is_cancelled() -> bool:
-    """What fails on the way out hides that it was the way out."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def described(error: Exception) -> str:

@@ -25,7 +25,8 @@ from .known import Known, money
 from .ledger import Batch, BlockTold, Ledger, Wanted, told_by, wanted
 from .wishes import Wishes
 
-TRANSFERS_KEPT_S = 7 * 86_400
+TRANSFERS_KEPT_S = 8 * 86_400
+"""Seven days are kept. One more when they are written: of a fork the newest block may be older."""
 MOST_POSITIONS = 200_000
 """Remembered between batches. Past it all are forgotten, and read again as they are traded."""
 _MOST_REFOLDED = 5_000
@@ -122,8 +123,8 @@ class Writer:
     async def _known_for(
         self, connection: asyncpg.Connection, changes: int | None, told: Sequence[BlockTold], at: str
     ) -> Known:
-        """What has to be known of before to fold these blocks, which go on from ``at``. ``changes``: how often
-        somebody else changed what was folded; None: the cursor has moved. Raises CursorMoved."""
+        """What has to be known of before to fold these blocks, which go on from ``at``. ``changes``: how
+        often somebody else changed what was folded; None: the cursor has moved. Raises CursorMoved."""
         if changes is None:
             raise CursorMoved
         # Somebody else wrote in between, or changed what was folded before.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundtrip.chain.ranges import MOST_TRIES
 from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.span_stream import MOST_TRIES
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault
 from support.scripted_chain import ScriptedChain
