@@ -234,4 +234,5 @@ async def test_a_fork_while_what_is_older_is_read_is_seen_at_its_end(
         assert not await has_pool(url, undone)
         older = [step.number for step in told if step.older]
         assert older != sorted(older), "it began anew"
+        assert older.count(first - 1) == 1, "what is of another chain at its end is not taken"
         await is_as_a_whole_one(rpc, built, database_url, url, end + 1)

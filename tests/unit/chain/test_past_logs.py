@@ -229,6 +229,32 @@ async def test_a_lie_is_not_believed(lie: str) -> None:
         await read_past(made, WHOSE, first, LAST)
 
 
+def in_one_second(logs: list[Any], _: object) -> None:
+    """Ten blocks a second: their times do not tell their order."""
+    for log in logs[:4]:
+        log["blockTimestamp"] = hex(FIRST_TIME_S)
+    logs.insert(0, logs.pop(3))
+
+
+async def test_blocks_of_one_second_have_an_order_too() -> None:
+    made = chain()
+    made.twist = lambda calls, answers: in_one_second(answers[0], answers[1])
+    with pytest.raises(NodeLied):
+        await read_past(made, WHOSE, 0, LAST)
+
+
+async def test_no_log_is_younger_than_a_last_block_without_any() -> None:
+    made = chain()
+
+    def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
+        for log in answers[0]:
+            log["blockTimestamp"] = hex(FIRST_TIME_S + 4)
+
+    made.twist = twist
+    with pytest.raises(NodeLied):
+        await read_past(made, WHOSE, 0, 3)
+
+
 UNREADABLE: dict[str, Change] = {
     "no topics": lambda logs, _: logs[0].update(topics=[]),
     "five topics": lambda logs, _: logs[0].update(topics=[OPENED] * 5),
