@@ -160,6 +160,8 @@ def _check_order(found: Sequence[_Placed]) -> None:
         if after.number < one.number:
             raise NodeLied("the logs it gave are not in the order of their blocks")
         if after.number > one.number:
+            if after.block_hash == one.block_hash:
+                raise NodeLied(f"its block {one.number} has another number, too")
             continue
         if (after.block_hash, after.at_s) != (one.block_hash, one.at_s):
             raise NodeLied(f"it gave logs of two blocks {one.number}")

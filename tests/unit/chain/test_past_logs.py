@@ -201,6 +201,8 @@ LIES: dict[str, Change] = {
         transactionHash=logs[1]["transactionHash"]
     ),
     "two hashes of a block": lambda logs, _: logs[1].update(blockHash="0x" + "55" * 32),
+    "a lower number of a block": lambda logs, _: logs[1].update(blockNumber="0x1"),
+    "a higher number of a block": lambda logs, _: logs[2].update(blockNumber="0x3"),
     "two times of a block": lambda logs, _: logs[1].update(blockTimestamp=logs[3]["blockTimestamp"]),
     "a time for some of a block": lambda logs, _: logs[1].update(blockTimestamp=None),
     "times that fall": lambda logs, _: logs[3].update(blockTimestamp=hex(FIRST_TIME_S)),
@@ -227,20 +229,6 @@ async def test_a_lie_is_not_believed(lie: str) -> None:
     first = 1 if lie == "an earlier block" else 0
     with pytest.raises(NodeLied):
         await read_past(made, WHOSE, first, LAST)
-
-
-def in_one_second(logs: list[Any], _: object) -> None:
-    """Ten blocks a second: their times do not tell their order."""
-    for log in logs[:4]:
-        log["blockTimestamp"] = hex(FIRST_TIME_S)
-    logs.insert(0, logs.pop(3))
-
-
-async def test_blocks_of_one_second_have_an_order_too() -> None:
-    made = chain()
-    made.twist = lambda calls, answers: in_one_second(answers[0], answers[1])
-    with pytest.raises(NodeLied):
-        await read_past(made, WHOSE, 0, LAST)
 
 
 async def test_no_log_is_younger_than_a_last_block_without_any() -> None:
