@@ -201,7 +201,7 @@ LIES: dict[str, Change] = {
         transactionHash=logs[1]["transactionHash"]
     ),
     "two hashes of a block": lambda logs, _: logs[1].update(blockHash="0x" + "55" * 32),
-    "a lower number of a block": lambda logs, _: logs[1].update(blockNumber="0x1"),
+    "a lower number of a block": lambda logs, _: logs[2].update(blockNumber="0x1"),
     "a higher number of a block": lambda logs, _: logs[2].update(blockNumber="0x3"),
     "two times of a block": lambda logs, _: logs[1].update(blockTimestamp=logs[3]["blockTimestamp"]),
     "a time for some of a block": lambda logs, _: logs[1].update(blockTimestamp=None),
