@@ -265,7 +265,11 @@ UNREADABLE: dict[str, Change] = {
 @pytest.mark.parametrize("odd", UNREADABLE)
 async def test_what_cannot_be_read_is_a_fault_of_the_node(odd: str) -> None:
     made = chain()
-    made.twist = lambda calls, answers: UNREADABLE[odd](answers[0], answers[1]) and None
+
+    def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
+        UNREADABLE[odd](answers[0], answers[1])
+
+    made.twist = twist
     with pytest.raises(NodeFault):
         await read_past(made, WHOSE, 0, LAST)
 
