@@ -24,7 +24,7 @@ async def there(connection: asyncpg.Connection) -> chain.Cursor:
 
 
 async def test_at_first_nothing_older_is_known(begun: chain.Cursor) -> None:
-    assert begun == chain.Cursor(100, 0, PARENT)
+    assert begun == chain.Cursor(100, PARENT)
     assert not begun.is_whole()
 
 
@@ -39,7 +39,7 @@ async def test_it_moves_up_to_the_first_block_and_is_whole_there(
 ) -> None:
     assert await chain.advance_older(connection, begun, 60) == 0
     middle = await there(connection)
-    assert middle == chain.Cursor(100, 60, PARENT)
+    assert middle == chain.Cursor(100, PARENT, 60)
     assert not middle.is_whole()
     assert await chain.advance_older(connection, middle, 100) == 0
     assert (await there(connection)).is_whole()
