@@ -1,5 +1,6 @@
 """A sync that begins in the middle of the real local chain knows every place that was there before."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from support.indexing import NarrowNode, at, connected, cursor, database, follow
 
 FIRST = 700
 """About half of the chain's past lies before it."""
+AFTER_ALL_SORTS = 1265
+"""Of every sort of fact there is one before it, launches against a money of their own among them."""
 _TRANSFERS_KEPT_S = 7 * 86_400
 
 _ADDRESS = "encode((SELECT address FROM facts.address WHERE id = {}), 'hex')"
@@ -43,8 +46,9 @@ EVENTS = {
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-async def rows(url: str) -> Rows:
-    """Everything that has to be the same, with addresses for ids."""
+async def rows(url: str, first: int = FIRST) -> Rows:
+    """Everything that has to be the same where block ``first`` is the first that one of two read in full;
+    with addresses for ids."""
     async with connected(url) as connection:
         found = {}
         for table, columns in PLACES.items():
@@ -54,7 +58,7 @@ async def rows(url: str) -> Rows:
         for table, columns in EVENTS.items():
             since = recent_s if table == "transfer" else 0
             query = f"SELECT {columns} FROM facts.{table} WHERE block_number >= $1 AND at_s >= $2"  # noqa: S608
-            found[table] = [tuple(row) for row in await connection.fetch(query, FIRST, since)]
+            found[table] = [tuple(row) for row in await connection.fetch(query, first, since)]
     return {table: sorted(lines, key=str) for table, lines in found.items()}
 
 
@@ -65,37 +69,39 @@ def last(rpc: SyncRpc) -> int:
 
 
 @pytest.fixture
-async def whole(rpc: SyncRpc, built: Built, database_url: str, last: int) -> Rows:
-    """What a sync of the whole chain knows."""
+async def whole(rpc: SyncRpc, built: Built, database_url: str, last: int) -> AsyncIterator[str]:
+    """The database of a sync of the whole chain."""
     async with database(database_url, "older_whole") as url:
         await follow(rpc.url, built, url, 0, at(last))
-        return await rows(url)
+        yield url
 
 
+@pytest.mark.parametrize("first", [FIRST, AFTER_ALL_SORTS])
 async def test_a_late_beginning_knows_the_same_places_and_loses_no_trade(
-    rpc: SyncRpc, built: Built, database_url: str, last: int, whole: Rows
+    rpc: SyncRpc, built: Built, database_url: str, last: int, whole: str, first: int
 ) -> None:
     async with database(database_url, "older_late") as url:
-        told = await follow(rpc.url, built, url, FIRST, at(last))
-        assert await rows(url) == whole
+        told = await follow(rpc.url, built, url, first, at(last))
+        everything = await rows(whole, first)
+        assert await rows(url, first) == everything
         stands = await cursor(url)
         async with connected(url) as connection:
             unknown = await connection.fetchval(
                 "SELECT count(*) FROM facts.launch WHERE block_number < $1"
                 " AND sender_id = (SELECT id FROM facts.address WHERE address = $2)",
-                FIRST,
+                first,
                 bytes.fromhex(ZERO_ADDRESS[2:]),
             )
             early = await connection.fetchval("SELECT min(first_number) FROM facts.origin")
-            asked = await connection.fetchval(_WISHES_OF_OLD, FIRST)
-    old = [row for row in whole["launch"] if row[4] < FIRST]
-    assert (stands.start_number, stands.older_number, stands.is_whole()) == (FIRST, FIRST, True)
-    assert [step.number for step in told if step.older] == [FIRST - 1]
+            asked = await connection.fetchval(_WISHES_OF_OLD, first)
+    old = [row for row in everything["launch"] if row[4] < first]
+    assert (stands.start_number, stands.older_number, stands.is_whole()) == (first, first, True)
+    assert [step.number for step in told if step.older] == [first - 1]
     assert len(old) > 5
     assert unknown == len(old)
-    assert early == FIRST, "no wallet is met where blocks are not read in full"
+    assert early == first, "no wallet is met where blocks are not read in full"
     assert asked == 0
-    assert all(whole.values()), "there is something to compare"
+    assert all(everything.values()), "there is something to compare"
 
 
 _WISHES_OF_OLD = """
@@ -114,7 +120,7 @@ _WISHES_OF_OLD = """
 
 
 async def test_one_that_was_stopped_in_the_middle_goes_on_where_it_stood(
-    rpc: SyncRpc, built: Built, database_url: str, last: int, whole: Rows
+    rpc: SyncRpc, built: Built, database_url: str, last: int, whole: str
 ) -> None:
     async with NarrowNode(rpc.url, 50).running() as narrow, database(database_url, "older_cut") as url:
         assert isinstance(narrow, NarrowNode)
@@ -127,19 +133,19 @@ async def test_one_that_was_stopped_in_the_middle_goes_on_where_it_stood(
         told = await follow(narrow.url, built, url, 5, at(last))
         assert min(narrow.ranges)[0] == stands.older_number, "what was read is not read again"
         assert [step.number for step in told if step.older][-1] == FIRST - 1
-        assert await rows(url) == whole
+        assert await rows(url) == await rows(whole)
         assert (await cursor(url)).is_whole()
 
 
 @pytest.mark.parametrize("most_blocks", [1000, 33])
 async def test_a_node_that_refuses_wide_ranges_is_asked_for_narrower_ones(
-    rpc: SyncRpc, built: Built, database_url: str, last: int, whole: Rows, most_blocks: int
+    rpc: SyncRpc, built: Built, database_url: str, last: int, whole: str, most_blocks: int
 ) -> None:
     async with NarrowNode(rpc.url, most_blocks).running() as narrow:
         assert isinstance(narrow, NarrowNode)
         async with database(database_url, "older_narrow") as url:
             await follow(narrow.url, built, url, FIRST, at(last))
-            assert await rows(url) == whole
+            assert await rows(url) == await rows(whole)
         covered = [number for first, end in sorted(narrow.ranges) for number in range(first, end + 1)]
         assert covered == list(range(FIRST)), "each block once"
 
@@ -228,4 +234,5 @@ async def test_a_fork_while_what_is_older_is_read_is_seen_at_its_end(
         assert not await has_pool(url, undone)
         older = [step.number for step in told if step.older]
         assert older != sorted(older), "it began anew"
+        assert older.count(first - 1) == 1, "what is of another chain at its end is not taken"
         await is_as_a_whole_one(rpc, built, database_url, url, end + 1)

@@ -6,8 +6,8 @@ their transactions; a block has one hash and one time, and times do not fall. Th
 for in the same batch: a node that has not got so far, or stands on another fork there, gives no empty range.
 
 What cannot be seen this way are logs left out or made up: no bloom is read, since of many million blocks
-nearly all hold nothing. What the index knows is asked of the chain again before a verdict, and a place that
-it does not know makes none an "ok".
+nearly all hold nothing. A place that was made up is asked of the chain before a verdict; one that was left
+out is not tried, as with a book that reads the same logs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -160,6 +160,8 @@ def _check_order(found: Sequence[_Placed]) -> None:
         if after.number < one.number:
             raise NodeLied("the logs it gave are not in the order of their blocks")
         if after.number > one.number:
+            if after.block_hash == one.block_hash:
+                raise NodeLied(f"its block {one.number} has another number, too")
             continue
         if (after.block_hash, after.at_s) != (one.block_hash, one.at_s):
             raise NodeLied(f"it gave logs of two blocks {one.number}")

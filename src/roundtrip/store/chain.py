@@ -23,8 +23,8 @@ class Cursor:
     ``older_number``: of those before it the next one whose launches and pools are to be read."""
 
     start_number: int
-    older_number: int
     block: BlockRef
+    older_number: int = 0
 
     def is_whole(self) -> bool:
         """Whether it has every place that there ever was up to its block."""
@@ -58,9 +58,8 @@ async def cursor(connection: asyncpg.Connection) -> Cursor | None:
     row = await connection.fetchrow("SELECT start_number, older_number, number, hash, at_s FROM facts.cursor")
     if row is None:
         return None
-    return Cursor(
-        row["start_number"], row["older_number"], BlockRef(row["number"], as_text(row["hash"]), row["at_s"])
-    )
+    block = BlockRef(row["number"], as_text(row["hash"]), row["at_s"])
+    return Cursor(row["start_number"], block, row["older_number"])
 
 
 async def begin(connection: asyncpg.Connection, first: int, parent: BlockRef) -> None:

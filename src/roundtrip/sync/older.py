@@ -53,7 +53,7 @@ async def read_older(
                 raise Forked(end.number)
             told = [block_told(block, decoder) for block in past.blocks]
             yield end.number, await writer.append_older(connection, at, told, end.number + 1)
-            at = Cursor(at.start_number, end.number + 1, at.block)
+            at = Cursor(at.start_number, at.block, end.number + 1)
 
 
 def whose(contracts: Contracts) -> Whose:

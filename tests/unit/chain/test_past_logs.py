@@ -201,6 +201,8 @@ LIES: dict[str, Change] = {
         transactionHash=logs[1]["transactionHash"]
     ),
     "two hashes of a block": lambda logs, _: logs[1].update(blockHash="0x" + "55" * 32),
+    "a lower number of a block": lambda logs, _: logs[2].update(blockNumber="0x1"),
+    "a higher number of a block": lambda logs, _: logs[2].update(blockNumber="0x3"),
     "two times of a block": lambda logs, _: logs[1].update(blockTimestamp=logs[3]["blockTimestamp"]),
     "a time for some of a block": lambda logs, _: logs[1].update(blockTimestamp=None),
     "times that fall": lambda logs, _: logs[3].update(blockTimestamp=hex(FIRST_TIME_S)),
@@ -229,6 +231,18 @@ async def test_a_lie_is_not_believed(lie: str) -> None:
         await read_past(made, WHOSE, first, LAST)
 
 
+async def test_no_log_is_younger_than_a_last_block_without_any() -> None:
+    made = chain()
+
+    def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
+        for log in answers[0]:
+            log["blockTimestamp"] = hex(FIRST_TIME_S + 4)
+
+    made.twist = twist
+    with pytest.raises(NodeLied):
+        await read_past(made, WHOSE, 0, 3)
+
+
 UNREADABLE: dict[str, Change] = {
     "no topics": lambda logs, _: logs[0].update(topics=[]),
     "five topics": lambda logs, _: logs[0].update(topics=[OPENED] * 5),
@@ -252,7 +266,11 @@ UNREADABLE: dict[str, Change] = {
 async def test_what_cannot_be_read_is_a_fault_of_the_node(odd: str) -> None:
     made = chain()
 
+<<<<<<< HEAD
     def twist(calls: Sequence[RpcCall], answers: list[Any]) -> None:
+=======
+    def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
+>>>>>>> older
         UNREADABLE[odd](answers[0], answers[1])
 
     made.twist = twist

@@ -14,12 +14,12 @@ CREATE TABLE facts.address (
 CREATE TABLE facts.cursor (
     only_one      boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     start_number  int   NOT NULL,
-    older_number  int   NOT NULL DEFAULT 0 CHECK (older_number BETWEEN 0 AND start_number),
     number        int   NOT NULL,
     hash          bytea NOT NULL CHECK (length(hash) = 32),
     at_s          int   NOT NULL,
     trades_from_s int   NOT NULL DEFAULT 0,
-    changes       int   NOT NULL DEFAULT 0
+    changes       int   NOT NULL DEFAULT 0,
+    older_number  int   NOT NULL DEFAULT 0 CHECK (older_number BETWEEN 0 AND start_number)
 );
 
 -- Blocks by which a fork is found: the newest ones, and of older ones every thousandth.
