@@ -6,6 +6,8 @@ counts against the wallet, since a profit that was never made would put it on a 
 - Tokens that it never bought cost it nothing, so what they bring is no profit. Of a sell of more than it
   bought and still holds only that part of the proceeds counts.
 - Where one fill of a round has no known value, the round ends without a ``Closing``.
+- A round that ends in the block in which it began ends without one, too: there whoever owns a pool can sell
+  himself his own tokens at any price, with money that was lent for one transaction.
 - Divisions round down: what a sale brings, and the cost that is left. Both make the profit smaller.
 - What was paid for no tokens at all is a loss of the round that is open, or else of the next one.
 - What was got for no tokens at all does not count.
@@ -55,7 +57,8 @@ class Position(NamedTuple):
     ``spent_micro_usd``: what all buys cost, None for ever once it is not known of one of them: over
     ``bought_raw`` it is the average entry, and an average of some buys would be made up. ``unpriced``: fills
     without a value in eth. ``closed``: closings. ``round_...``: of the open round; ``round_most_raw``:
-    the most it held. ``first_s``, ``last_s``: of its first and its newest trade.
+    the most it held; ``round_number``: the block of its first buy, 0 where none is open. ``first_s``,
+    ``last_s``: of its first and its newest trade.
     """
 
     bought_raw: int
@@ -74,6 +77,7 @@ class Position(NamedTuple):
     round_got_wei: int
     round_most_raw: int
     round_unpriced: int
+    round_number: int
     first_s: int
     last_s: int
 
@@ -85,7 +89,7 @@ class Position(NamedTuple):
         return self.round_got_wei - (self.round_spent_wei - self.cost_wei)
 
 
-EMPTY = Position(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+EMPTY = Position(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 """Before the first trade."""
 
 
@@ -110,8 +114,10 @@ def fold(position: Position | None, fill: Fill) -> tuple[Position, Closing | Non
 
 def _bought(before: Position, fill: Fill) -> Position:
     (bought, sold, held, cost, spent, got, profit, spent_usd, buys, sells, unpriced, closed, round_spent,
-     round_got, most, round_unpriced, first_s, _) = before  # fmt: skip
+     round_got, most, round_unpriced, number, first_s, _) = before  # fmt: skip
     spot, _, token_raw, eth_wei, micro_usd = fill
+    if not held and token_raw:
+        number = spot.block_number
     held += token_raw
     if eth_wei is None:
         unpriced += 1
@@ -129,13 +135,14 @@ def _bought(before: Position, fill: Fill) -> Position:
         first_s = spot.at_s
     return Position(
         bought + token_raw, sold, held, cost, spent, got, profit, spent_usd, buys + 1, sells, unpriced,
-        closed, round_spent, round_got, held if held > most else most, round_unpriced, first_s, spot.at_s,
+        closed, round_spent, round_got, held if held > most else most, round_unpriced, number, first_s,
+        spot.at_s,
     )  # fmt: skip
 
 
 def _sold(before: Position, fill: Fill) -> tuple[Position, Closing | None]:
     (bought, sold, held, cost, spent, got, profit, spent_usd, buys, sells, unpriced, closed, round_spent,
-     round_got, most, round_unpriced, first_s, _) = before  # fmt: skip
+     round_got, most, round_unpriced, number, first_s, _) = before  # fmt: skip
     spot, _, token_raw, eth_wei, _ = fill
     closing = None
     if not buys + sells:
@@ -153,12 +160,12 @@ def _sold(before: Position, fill: Fill) -> tuple[Position, Closing | None]:
         cost = cost * left // held
         held = left
         if left * DUST <= most:
-            if not round_unpriced:
+            if not round_unpriced and spot.block_number > number:
                 closing = Closing(spot, round_spent, round_got)
                 profit += round_got - round_spent
                 closed += 1
-            held = cost = round_spent = round_got = most = round_unpriced = 0
+            held = cost = round_spent = round_got = most = round_unpriced = number = 0
     return Position(
         bought, sold + token_raw, held, cost, spent, got, profit, spent_usd, buys, sells + 1, unpriced,
-        closed, round_spent, round_got, most, round_unpriced, first_s, spot.at_s,
+        closed, round_spent, round_got, most, round_unpriced, number, first_s, spot.at_s,
     ), closing  # fmt: skip

@@ -14,7 +14,9 @@ from .words import as_bytes
 
 _COLUMNS = ", ".join(Position._fields)
 _TEXTS = ", ".join(f"{name}::text" for name in Position._fields)
-_PLAIN = frozenset({"buys", "sells", "unpriced", "closed", "round_unpriced", "first_s", "last_s"})
+_PLAIN = frozenset(
+    {"buys", "sells", "unpriced", "closed", "round_unpriced", "round_number", "first_s", "last_s"}
+)
 
 
 class Held(NamedTuple):

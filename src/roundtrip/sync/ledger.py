@@ -155,6 +155,7 @@ class Ledger:
         transactions is all of them, with who sent them."""
         for block in blocks:
             self._block = block
+            self._prices.settle()
             self._last.clear()
             self._operations = None
             self._launching = {one.event.token for one in block.told if isinstance(one.event, Launched)}

@@ -18,16 +18,22 @@ HALVED_S = 60
 class Prices:
     """Keeps ``known.prices`` and writes each change into ``changed``.
 
-    A v3 pool with usdg tells: of weth, which stands for eth, and of what launches were made against. Of
-    several the one that was deepest where it stood when it last told; the longer ago, the less that counts,
-    as money may be lent for one transaction only. Somebody with much money could put it into a pool of his
-    own and tell what he likes: what things were worth informs, and decides nothing.
+    A v3 pool with usdg tells: of weth, which stands for eth, the one that the network names; of what launches
+    were made against, and of weth where none is named, the one that was deepest where it stood when it last
+    told. The longer ago that was, the less it counts: money may be lent for one transaction only. Who lends
+    it can tell what he likes for a few minutes: what things were worth informs, and decides nothing.
     """
 
     def __init__(self, known: Known, contracts: Contracts, changed: dict[tuple[Address, int], Price]) -> None:
         self._known = known
         self._contracts = contracts
         self._changed = changed
+        self._settled = dict(known.prices)
+
+    def settle(self) -> None:
+        """A block begins: what things are worth in it is what they were worth at the end of the one before.
+        Within a block, and so within one transaction, anybody can bend a price for nothing."""
+        self._settled = dict(self._known.prices)
 
     def worth(self, quote: Address, quote_raw: int) -> tuple[int | None, int | None]:
         """So much of a quote in wei of eth and in millionths of a dollar; None where that is not known."""
@@ -65,12 +71,16 @@ class Prices:
             self._put(pool, event.sqrt_price_x96, depth_raw, at)
 
     def _of(self, quote: Address) -> Price | None:
-        found = self._known.prices.get(quote)
+        found = self._settled.get(quote)
         return found if found is not None and found.depth_raw and found.usdg_raw else None
 
     def _tells(self, pool: Pool) -> bool:
-        told = pool.token == self._contracts.weth or pool.token in self._known.quotes
-        return told and pool.kind == "amm_v3" and pool.quote == self._contracts.usdg
+        contracts = self._contracts
+        if pool.kind != "amm_v3" or pool.quote != contracts.usdg:
+            return False
+        if pool.token == contracts.weth:
+            return contracts.eth_usd_pool in (None, pool.at)
+        return pool.token in self._known.quotes
 
     def _put(self, pool: Pool, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:
         usdg_raw = usdg_per_unit(sqrt_price_x96, pool.token < pool.quote)

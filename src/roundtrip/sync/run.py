@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import asyncpg
 import structlog
 
+from roundtrip.chain.background import is_cancelled
 from roundtrip.chain.feed import Feed
 from roundtrip.chain.rpc import Asks
 from roundtrip.chain.span_stream import Forked, spans
@@ -91,6 +92,8 @@ class Sync:
         self._older_width = older_width()
         self._rows = 0
         self._failures = 0
+        self._looked = False
+        """Whether the chain was seen to be the one that was followed, since there was reason to doubt it."""
 
     async def run(self, stands_by: bool = False) -> None:
         """Until it is cancelled. Raises AlreadyFollowed when another sync is at work; one that ``stands_by``
@@ -106,6 +109,8 @@ class Sync:
             except Exception:
                 # Whatever it was, the chain goes on: without the sync there are no alerts at all.
                 log.exception("the sync failed, and begins again where it stands")
+            if is_cancelled():
+                raise asyncio.CancelledError
             self._writer.forget()
             await self._pause()
 
@@ -115,18 +120,19 @@ class Sync:
             await self._lock(connection)
             # What a crash loses of it is read from the chain again, since the cursor is lost with it.
             await connection.execute("SET synchronous_commit = off")
-            looked = False
+            self._looked = False
             while True:
                 try:
-                    if not looked:
+                    if not self._looked:
                         await self._look_for_a_fork(connection)
-                        looked = True
+                        self._looked = True
                     await self._step(connection)
                     self._failures = 0
                 except CursorMoved:
                     self._writer.forget()
                 except Forked:
-                    await self._look_for_a_fork(connection)
+                    await self._again(self._looked)
+                    self._looked = False
                 except (RoundtripError, ForkTooDeep) as fault:
                     tell = log.debug if isinstance(fault, NodeBehind) else log.warning
                     tell("the node could not be followed", error=str(fault))
@@ -147,6 +153,12 @@ class Sync:
         self._failures += 1
         await self._following.wait(min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 8)))
 
+    async def _again(self, at_once: bool) -> None:
+        """The first time a fork is looked for at once; two nodes in turn may tell of one that is none."""
+        if self._failures or not at_once:
+            await self._pause()
+        self._failures = max(self._failures, 1)
+
     async def _step(self, connection: asyncpg.Connection) -> None:
         """Reads what is there to read; else waits for a block."""
         feed = self._following.feed
@@ -162,7 +174,7 @@ class Sync:
             return
         hint = await feed.next(at.block.number)
         if hint.removed:
-            await self._look_for_a_fork(connection)
+            self._looked = False
 
     async def _begin(self, connection: asyncpg.Connection) -> None:
         following, first = self._following, self._following.first

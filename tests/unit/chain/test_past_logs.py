@@ -266,11 +266,7 @@ UNREADABLE: dict[str, Change] = {
 async def test_what_cannot_be_read_is_a_fault_of_the_node(odd: str) -> None:
     made = chain()
 
-<<<<<<< HEAD
-    def twist(calls: Sequence[RpcCall], answers: list[Any]) -> None:
-=======
     def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
->>>>>>> older
         UNREADABLE[odd](answers[0], answers[1])
 
     made.twist = twist

@@ -16,8 +16,8 @@ ETH = 10**18
 
 
 def spot(number: int) -> Spot:
-    """Two a block, so that only both numbers together tell the order."""
-    return Spot(100 + number // 2, number % 2, 7000 + number, TxHash("0x"))
+    """One a block: a round within one block is a matter of its own."""
+    return Spot(100 + number, 9 - number % 10, 7000 + number, TxHash("0x"))
 
 
 def history(*deeds: tuple[str, int, int | None]) -> list[Fill]:
@@ -312,3 +312,19 @@ def test_between_rounds_a_sale_brings_nothing(fills: list[Fill], given_raw: int,
     assert closing is None
     counted = {"sold_raw", "sells", "unpriced", "last_s"}
     assert more._replace(**dict.fromkeys(counted, 0)) == sold_out._replace(**dict.fromkeys(counted, 0))
+
+
+def test_a_round_within_one_block_is_no_profit() -> None:
+    """Whoever owns the pool sells himself what he likes there, with money lent for one transaction."""
+
+    def at(block: int, log: int) -> Spot:
+        return Spot(block, log, 100 + block, TxHash(""))
+
+    bought, sold = Fill(at(7, 0), True, 10, 5, 5), Fill(at(7, 1), False, 10, 500, 500)
+    position, closings = folded(None, [bought, sold])
+    assert (closings, position.closed, position.profit_wei, position.held_raw) == ([], 0, 0, 0)
+    later = [bought, sold._replace(spot=at(8, 0))]
+    assert [one.profit_wei for one in folded(None, later)[1]] == [495]
+    # Begun in another block than the last one's end.
+    again = [bought, sold, bought._replace(spot=at(7, 2)), sold._replace(spot=at(9, 0))]
+    assert len(folded(None, again)[1]) == 1

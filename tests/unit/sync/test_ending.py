@@ -26,7 +26,7 @@ class Unwilling:
             raise asyncpg.InterfaceError("the connection was lost in the middle of it") from None
         return True
 
-    async def close(self, timeout: float) -> None:
+    async def close(self, **_: object) -> None:
         raise ConnectionResetError
 
 

@@ -1,6 +1,6 @@
 """What trades were worth in their block, and who is believed about that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 
 import pytest
@@ -113,11 +113,24 @@ def test_a_fee_changes_what_a_trade_is_worth(worth: Worth) -> None:
     assert trade.eth_wei == pytest.approx(4 * ETH // 10)
 
 
-def test_a_trade_is_worth_what_prices_were_when_it_was_made(worth: Worth) -> None:
+def test_a_trade_is_worth_what_prices_were_at_the_end_of_the_block_before(worth: Worth) -> None:
+    """Within a block a price can be bent and bent back, and costs nothing."""
     buy = bought(CURVE, ALICE, ALICE, ETH, 5)
-    batch = worth.block(buy, swap(DEEP, 2500), buy, swap(DEEP, 2000), buy)
-    found = [trade.micro_usd for trade in batch.trades]
-    assert found == [None, pytest.approx(2500 * 10**6), pytest.approx(2000 * 10**6)]
+    first = worth.block(buy, swap(DEEP, 2500), buy, swap(DEEP, 2000), buy)
+    assert [trade.micro_usd for trade in first.trades] == [None] * 3
+    second = worth.block(swap(DEEP, 9000), buy, swap(DEEP, 2100))
+    assert [trade.micro_usd for trade in second.trades] == [pytest.approx(2000 * 10**6)]
+    assert worth.eth_usd() == pytest.approx(2100)
+
+
+def test_where_the_network_names_the_pool_that_tells_what_an_eth_is_worth_no_other_does(worth: Worth) -> None:
+    story = worth.story
+    story.contracts = replace(story.contracts, eth_usd_pool=SHALLOW)
+    worth.block(swap(DEEP, 9000, 10**30))
+    assert worth.eth_usd() is None
+    worth.block(swap(SHALLOW, 2000, 10**15))
+    worth.block(swap(DEEP, 9000, 10**30))
+    assert worth.eth_usd() == 2000
 
 
 def test_a_block_tells_one_price_of_each_quote_the_last(worth: Worth) -> None:

@@ -195,6 +195,7 @@ CREATE TABLE facts.position (
     round_got_wei   numeric NOT NULL,
     round_most_raw  numeric NOT NULL,
     round_unpriced  int     NOT NULL,
+    round_number    int     NOT NULL,
     first_s         int     NOT NULL,
     last_s          int     NOT NULL,
     PRIMARY KEY (wallet_id, token_id)
