@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import json
 import math
 import os
@@ -36,7 +37,7 @@ from roundtrip.chain.heads import Heads, newest
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Budget, Node, RpcError
+from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import parse_address
@@ -63,10 +64,13 @@ _PATIENCE_S = 2.0
 """Of several nodes one may be behind: some twenty blocks."""
 _STATEMENT_S = 5.0
 _SYNC_STATEMENT_S = 120.0
+_MOST_SPAN_BYTES = 64 * 2**20
+"""Of a busy chain's blocks some 400, where a check's answers are a hundredth of that."""
 _DEEPEST_FORK = BLOCKS_KEPT
 """Of a real chain; a local one may have been begun anew."""
 _VERIFY_TIMEOUT_S = 30.0
 _RECURSION_LIMIT = 1000
+_COLLECTED = (200_000, 20, 50)
 _chance = secrets.SystemRandom().random
 log = structlog.get_logger(__name__)
 
@@ -78,6 +82,12 @@ def bound_recursion() -> None:
     """Puts the interpreter's limit back: a library of signatures raises it to 100,000, and then a body of
     nested brackets would end the process instead of raising."""
     sys.setrecursionlimit(_RECURSION_LIMIT)
+
+
+def spare_the_collector() -> None:
+    """For what makes tuples by the million and hardly a cycle: by default the collector walks all of them
+    again and again. The sync's processor time for 130,000 logs went from 3.6 s to 1.9 s."""
+    gc.set_threshold(*_COLLECTED)
 
 
 class PortTaken(Exception):
@@ -210,11 +220,16 @@ async def context(
         )
 
 
-def _node(settings: Settings, urls: tuple[NodeUrl, ...], session: aiohttp.ClientSession) -> Node | Nodes:
+def _node(
+    settings: Settings,
+    urls: tuple[NodeUrl, ...],
+    session: aiohttp.ClientSession,
+    most_answer_bytes: int = MOST_ANSWER_BYTES,
+) -> Node | Nodes:
     """One without limits is asked plainly."""
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     if len(urls) == 1 and not urls[0].limited():
-        return Node(urls[0].url, session, timeout_s, budget)
+        return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes)
     return Nodes(urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings))
 
 
@@ -286,7 +301,7 @@ async def following(
     """The sync over its own node client and its own connection. ``network``: what is followed."""
     await migrated(database_url)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=16)) as session:
-        node = _node(settings, node_urls(settings, network), session)
+        node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES)
         topics = sorted({topic for file in LISTINGS for _, topic in file.listings(network.contracts)})
         feed = Feed(node, settings.ws_url, session, settings.poll_ms, topics=topics, chance=_chance)
         async with feed.open():
@@ -320,6 +335,7 @@ async def beside_serving(
     settings: Settings, network: Network, database_url: str, ctx: Context
 ) -> AsyncIterator[None]:
     """The sync and the jobs in the process that serves: all there is, in one."""
+    spare_the_collector()
     async with (
         following(settings, network, database_url, lambda _: None) as sync,
         beside(sync.run(stands_by=True), "sync"),

@@ -260,6 +260,7 @@ def sync(
     """Follows the chain into the database: launches, pools, trades, wallets."""
     settings = Settings() if first is None else Settings(sync_from=first)
     assembly.log_to_stderr()
+    assembly.spare_the_collector()
     _run(_sync(settings, assembly.network_of(settings)))
 
 

@@ -301,6 +301,13 @@ def _in_lower_case(transactions: tuple[Tx, ...]) -> tuple[Tx, ...]:
     if all((tx.hash + tx.sender + (tx.to or "")).islower() for tx in transactions):
         return transactions
     return tuple(
-        Tx(tx.hash.lower(), tx.sender.lower(), tx.to and tx.to.lower(), tx.value.lower(), tx.nonce.lower())
+        Tx(
+            tx.hash.lower(),
+            tx.sender.lower(),
+            tx.to and tx.to.lower(),
+            tx.value.lower(),
+            tx.nonce.lower(),
+            tx.type.lower(),
+        )
         for tx in transactions
     )

@@ -22,7 +22,7 @@ def test_fast_answers_widen_to_the_most() -> None:
     for _ in range(7):
         width.took(width.blocks, FAST, 0)
         seen.append(width.blocks)
-    assert seen == [32, 64, 128, 256, 512, 1024, MOST_BLOCKS, MOST_BLOCKS]
+    assert seen == [32, 64, 128, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS]
 
 
 def test_a_slow_answer_halves_and_one_between_changes_nothing() -> None:
