@@ -193,7 +193,7 @@ class MadeUp:
         # Either side of the tokens' addresses.
         self._quotes = [ZERO_ADDRESS, WETH, USDG, address(0x57), address(0xF5 << 140)]
         pairs = list(itertools.combinations([*self._tokens, *self._quotes], 2))
-        self._pools = [(WETH, USDG, 500), (WETH, USDG, 3000), (self._quotes[3], USDG, 3000)]
+        self._pools = [(WETH, USDG, 500), (WETH, USDG, 3000), (self._quotes[3], USDG, 500)]
         self._pools += [(*pair, 3000) for pair in self._random.sample(pairs, 8) if ZERO_ADDRESS not in pair]
         self._hooked = [
             (*pair, hook) for pair in self._random.sample(pairs, 8) for hook in (ZERO_ADDRESS, HOOK)

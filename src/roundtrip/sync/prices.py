@@ -10,18 +10,17 @@ from .known import Known
 MOST_MICRO_USD = 2**63 - 1
 """Nine trillion dollars, as far as a bigint goes: no trade is worth more."""
 
-
-HALVED_S = 60
-"""How deep a pool was counts half as much when so long ago."""
+QUOTE_FEE_PIPS = 500
+"""Of the pools with usdg that tell what launches' other quotes are worth: there is one of each, and nobody
+can put another in its place."""
 
 
 class Prices:
     """Keeps ``known.prices`` and writes each change into ``changed``.
 
-    A v3 pool with usdg tells: of weth, which stands for eth, the one that the network names; of what launches
-    were made against, and of weth where none is named, the one that was deepest where it stood when it last
-    told. The longer ago that was, the less it counts: money may be lent for one transaction only. Who lends
-    it can tell what he likes for a few minutes: what things were worth informs, and decides nothing.
+    One v3 pool with usdg tells what a thing is worth: of weth, which stands for eth, the one that the network
+    names, else the first where money lay; of what launches were made against the one with the usual fee. To
+    believe the deepest would be to believe whoever lends himself any depth for a moment, in his own pool.
     """
 
     def __init__(self, known: Known, contracts: Contracts, changed: dict[tuple[Address, int], Price]) -> None:
@@ -65,9 +64,9 @@ class Prices:
         """Somebody swapped in a pool."""
         if not self._tells(pool):
             return
-        depth_raw = usdg_in_range(event.sqrt_price_x96, event.liquidity, pool.token > pool.quote)
         before = self._known.prices.get(pool.token)
-        if before is None or before.at == pool.at or depth_raw > _depth_now(before, at):
+        if before is None or before.at == pool.at or not before.depth_raw:
+            depth_raw = usdg_in_range(event.sqrt_price_x96, event.liquidity, pool.token > pool.quote)
             self._put(pool, event.sqrt_price_x96, depth_raw, at)
 
     def _of(self, quote: Address) -> Price | None:
@@ -80,7 +79,7 @@ class Prices:
             return False
         if pool.token == contracts.weth:
             return contracts.eth_usd_pool in (None, pool.at)
-        return pool.token in self._known.quotes
+        return pool.fee_pips == QUOTE_FEE_PIPS and pool.token in self._known.quotes
 
     def _put(self, pool: Pool, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:
         usdg_raw = usdg_per_unit(sqrt_price_x96, pool.token < pool.quote)
@@ -89,8 +88,3 @@ class Prices:
     def _note(self, price: Price) -> None:
         self._known.prices[price.quote] = price
         self._changed[price.quote, price.block_number] = price
-
-
-def _depth_now(price: Price, at: BlockRef) -> int:
-    """What is left of a pool's claim to be the deepest."""
-    return price.depth_raw >> max(0, at.timestamp_s - price.at_s) // HALVED_S

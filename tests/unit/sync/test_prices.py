@@ -18,7 +18,6 @@ from support.told_blocks import (
     launched,
     sent,
     v3_at,
-    v3_burnt,
     v3_minted,
     v3_opened,
     v3_priced,
@@ -78,7 +77,7 @@ def worth() -> Worth:
     story.block(
         sent(launched(HIGH, CURVE, DEV), launched(address(0x74), address(0x75), DEV, NVDA)),
         sent(v3_opened(HIGH, USDG), v3_opened(LOW, WETH), v4_opened(WETH, USDG), v4_opened(HIGH, NVDA, HOOK)),
-        sent(v3_opened(WETH, USDG, 500), v3_opened(WETH, USDG, 3000), v3_opened(NVDA, USDG)),
+        sent(v3_opened(WETH, USDG, 500), v3_opened(WETH, USDG, 3000), v3_opened(NVDA, USDG, 500)),
     )
     return Worth(story)
 
@@ -91,7 +90,7 @@ def test_without_a_price_only_what_needs_none_is_told(worth: Worth) -> None:
 
 
 def test_with_prices_everything_is_told_in_eth_and_in_dollars(worth: Worth) -> None:
-    worth.block(swap(DEEP, 2500), swap(v3_at(NVDA, USDG), 100))
+    worth.block(swap(DEEP, 2500), swap(v3_at(NVDA, USDG, 500), 100))
     eth_wei, micro_usd = worth.of(ZERO_ADDRESS)
     assert eth_wei == ETH
     assert micro_usd == pytest.approx(2500 * 10**6)
@@ -105,7 +104,7 @@ def test_with_prices_everything_is_told_in_eth_and_in_dollars(worth: Worth) -> N
 
 
 def test_a_fee_changes_what_a_trade_is_worth(worth: Worth) -> None:
-    worth.block(swap(DEEP, 2500), swap(v3_at(NVDA, USDG), 100))
+    worth.block(swap(DEEP, 2500), swap(v3_at(NVDA, USDG, 500), 100))
     at = v4_at(HIGH, NVDA, HOOK)
     (trade,) = worth.block(v4_swap(at, -9 * ETH, 5), hook_fee(at, NVDA, ETH)).trades
     assert trade.quote_raw == 10 * ETH
@@ -134,7 +133,7 @@ def test_where_the_network_names_the_pool_that_tells_what_an_eth_is_worth_no_oth
 
 
 def test_a_block_tells_one_price_of_each_quote_the_last(worth: Worth) -> None:
-    batch = worth.block(swap(DEEP, 2500), swap(DEEP, 2000), swap(v3_at(NVDA, USDG), 100))
+    batch = worth.block(swap(DEEP, 2500), swap(DEEP, 2000), swap(v3_at(NVDA, USDG, 500), 100))
     eth, nvda = batch.prices.values()
     assert (eth.quote, eth.at, nvda.quote) == (WETH, DEEP, NVDA)
     assert eth.usdg_raw == pytest.approx(2000 * 10**6)
@@ -143,10 +142,10 @@ def test_a_block_tells_one_price_of_each_quote_the_last(worth: Worth) -> None:
 
 def test_a_price_says_how_deep_the_pool_was(worth: Worth) -> None:
     """Whichever side usdg is on: what the pool would hold of it over every price."""
-    worth.block(launched(address(0x76), address(0x77), DEV, SPY), v3_opened(SPY, USDG))
+    worth.block(launched(address(0x76), address(0x77), DEV, SPY), v3_opened(SPY, USDG, 500))
     root, liquidity = at_usd(2500), 10**18
     eth, spy = worth.block(
-        swap(DEEP, 2500), v3_swap(v3_at(SPY, USDG), 5, -7, Q96 * Q96 // root)
+        swap(DEEP, 2500), v3_swap(v3_at(SPY, USDG, 500), 5, -7, Q96 * Q96 // root)
     ).prices.values()
     assert eth.depth_raw == liquidity * root // Q96
     assert spy.depth_raw == pytest.approx(eth.depth_raw)
@@ -168,29 +167,22 @@ def test_v4_pools_tell_no_price(worth: Worth) -> None:
     assert worth.eth_usd() is None
 
 
-def test_of_two_pools_the_deeper_one_tells(worth: Worth) -> None:
+def test_of_several_pools_of_weth_the_first_where_money_lay_tells(worth: Worth) -> None:
+    """However deep another one is for a moment: anybody can lend himself any depth for one transaction."""
     worth.block(swap(SHALLOW, 2000, 10**17))
+    worth.block(swap(DEEP, 9000, 10**30))
     assert worth.eth_usd() == 2000
-    worth.block(swap(DEEP, 2500))
-    assert worth.eth_usd() == 2500
-    worth.block(swap(SHALLOW, 2000, 10**17))
-    assert worth.eth_usd() == 2500
-    # It lost most of what was in it.
-    worth.block(swap(DEEP, 2400, 10**16))
-    worth.block(swap(SHALLOW, 2300, 10**17))
-    assert worth.eth_usd() == 2300
+    worth.block(swap(SHALLOW, 2100, 10**15))
+    assert worth.eth_usd() == 2100
 
 
-def test_who_was_deep_for_a_moment_does_not_tell_for_ever(worth: Worth) -> None:
-    """Money that is lent for one transaction makes any pool the deepest there ever was. It never swaps again:
-    then what others tell has to count in the end."""
-    worth.block(swap(DEEP, 2500))
-    own = v3_at(WETH, USDG, 10_000)
-    worth.block(v3_opened(WETH, USDG, 10_000), v3_minted(own, DEV, 10**30, 1, 1), swap(own, 9, 10**30))
-    worth.block(v3_burnt(own, DEV, 10**30, 1, 1))
-    for _ in range(60):
-        worth.block(swap(DEEP, 2500), after_s=60)
-    assert worth.eth_usd() == 2500
+def test_what_another_quote_is_worth_its_pool_of_the_usual_fee_tells(worth: Worth) -> None:
+    worth.block(swap(DEEP, 2500), v3_opened(NVDA, USDG, 3000))
+    worth.block(swap(v3_at(NVDA, USDG, 3000), 9000, 10**30))
+    assert worth.of(NVDA) == (None, None)
+    worth.block(swap(v3_at(NVDA, USDG, 500), 100))
+    worth.block(swap(v3_at(NVDA, USDG, 3000), 9000, 10**30))
+    assert worth.of(NVDA)[1] == pytest.approx(100 * 10**6)
 
 
 def test_money_makes_a_new_pools_price_one(worth: Worth) -> None:
