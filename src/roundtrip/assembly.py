@@ -296,9 +296,14 @@ async def rebuilt(database_url: str, network: Network) -> int:
 
 @contextlib.asynccontextmanager
 async def following(
-    settings: Settings, network: Network, database_url: str, tell: Callable[[Progress], None]
+    settings: Settings,
+    network: Network,
+    database_url: str,
+    tell: Callable[[Progress], None],
+    any_fork: bool = False,
 ) -> AsyncIterator[Sync]:
     """The sync over its own node client and its own connection. ``network``: what is followed."""
+    is_local = network.look_back_blocks is None
     await migrated(database_url)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=16)) as session:
         node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES)
@@ -307,13 +312,15 @@ async def following(
         async with feed.open():
             yield Sync(
                 Following(
-                    node,
-                    feed,
-                    network.contracts,
-                    settings.sync_from if network.look_back_blocks else settings.sync_from or 0,
-                    network.look_back_blocks or 0,
-                    _DEEPEST_FORK if network.look_back_blocks else None,
-                    tell,
+                    node=node,
+                    feed=feed,
+                    chain_id=network.chain_id,
+                    contracts=network.contracts,
+                    first=(settings.sync_from or 0) if is_local else settings.sync_from,
+                    look_back_blocks=network.look_back_blocks or 0,
+                    deepest_fork=None if is_local or any_fork else _DEEPEST_FORK,
+                    is_local=is_local,
+                    tell=tell,
                 ),
                 functools.partial(asyncpg.connect, database_url, command_timeout=_SYNC_STATEMENT_S),
             )

@@ -36,6 +36,7 @@ from roundtrip.progress import shown
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
 from roundtrip.settings import Settings
 from roundtrip.store.postgres import EmbeddedPostgresError
+from roundtrip.sync.fork import OtherChain
 from roundtrip.sync.run import AlreadyFollowed
 
 assembly.bound_recursion()
@@ -56,6 +57,7 @@ _EXPECTED = (
     NodeStartError,
     EmbeddedPostgresError,
     AlreadyFollowed,
+    OtherChain,
     OSError,
     ValidationError,
     SettingsError,
@@ -256,19 +258,22 @@ def sync(
     first: Annotated[
         int | None, typer.Option("--from", help="The block to begin with, in an empty database.", min=0)
     ] = None,
+    any_fork: Annotated[
+        bool, typer.Option("--any-fork", help="Believe a fork of any depth: facts above it are taken away.")
+    ] = False,
 ) -> None:
     """Follows the chain into the database: launches, pools, trades, wallets."""
     settings = Settings() if first is None else Settings(sync_from=first)
     assembly.log_to_stderr()
     assembly.spare_the_collector()
-    _run(_sync(settings, assembly.network_of(settings)))
+    _run(_sync(settings, assembly.network_of(settings), any_fork))
 
 
-async def _sync(settings: Settings, network: Network) -> None:
+async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
     with shown(console) as tell:
         async with (
             assembly.database(settings) as database_url,
-            assembly.following(settings, network, database_url, tell) as sync,
+            assembly.following(settings, network, database_url, tell, any_fork) as sync,
         ):
             await sync.run()
 

@@ -2,18 +2,20 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import asyncpg
 import pytest
 
 from roundtrip.chain.feed import Feed, Hint
+from roundtrip.chain.rpc import RpcCall
 from roundtrip.store import chain
+from roundtrip.sync.fork import OtherChain
 from roundtrip.sync.run import AlreadyFollowed, Following, Sync
-from support.scripted_chain import ScriptedChain
-from support.tables import emptied, own_database
+from support.scripted_chain import Answers, ScriptedChain
+from support.tables import emptied, own_database, tables
 from unit.venues.logs import NETWORK
 
 WAIT_S = 20
@@ -59,7 +61,9 @@ class Ground:
             self.waited.put_nowait(seconds)
             await asyncio.sleep(0)
 
-        following = Following(self.node, cast(Feed, self.feed), NETWORK, first, 5, deepest_fork, wait=wait)
+        local = deepest_fork is None
+        feed = cast(Feed, self.feed)
+        following = Following(self.node, feed, 4663, NETWORK, first, 5, deepest_fork, local, wait=wait)
         return Sync(following, self.connect)
 
     async def connect(self) -> asyncpg.Connection:
@@ -264,3 +268,95 @@ async def test_tables_that_are_away_do_not_end_it(ground: Ground) -> None:
         await ground.index.execute("ALTER TABLE facts.elsewhere RENAME TO block")
         await ground.until(30)
         assert await ground.is_at_the_end()
+
+
+# --- whose chain it is -----------------------------------------------------------------------------
+
+
+async def test_a_database_of_another_chain_is_left_as_it_is(ground: Ground) -> None:
+    """Whatever the fork that is believed: nobody empties an index by setting another node."""
+    async with ground.following(deepest_fork=64):
+        await ground.until(30)
+    before = await tables(ground.index)
+    other = replace(ground, node=ScriptedChain(seed=5, blocks=31))
+    for deepest_fork in (64, None):
+        async with asyncio.timeout(WAIT_S):
+            with pytest.raises(OtherChain):
+                await other.sync(deepest_fork=deepest_fork).run()
+    assert await tables(ground.index) == before
+
+
+async def test_a_local_chain_that_was_made_anew_is_followed_from_its_beginning(ground: Ground) -> None:
+    async with ground.following():
+        await ground.until(30)
+    anew = replace(ground, node=ScriptedChain(seed=5, blocks=31))
+    async with anew.following():
+        await anew.until(30)
+        assert await anew.is_at_the_end()
+
+
+async def test_a_node_of_another_chain_id_is_not_followed(ground: Ground) -> None:
+    def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
+        for number, call in enumerate(calls):
+            if call.method == "eth_chainId":
+                answers[number] = "0x1"
+
+    ground.node.twist = twist
+    async with ground.following():
+        await ground.waited.get()
+        assert await chain.cursor(ground.index) is None
+        ground.node.twist = None
+        await ground.until(30)
+
+
+async def test_a_fork_that_is_too_deep_is_not_searched_for_to_the_beginning(ground: Ground) -> None:
+    async with ground.following(deepest_fork=4):
+        await ground.until(30)
+        ground.node.fork(5, 40)
+        ground.node.asked.clear()
+        ground.feed.say(44, removed=True)
+        await ground.waited.get()
+        asked = {str(call.params[0]) for calls in ground.node.asked for call in calls if call.params}
+        assert hex(20) not in asked
+        stands = await chain.cursor(ground.index)
+        assert stands is not None
+        assert stands.block.number == 30
+
+
+async def test_what_was_folded_of_trades_that_are_gone_goes_with_a_fork_below_them(ground: Ground) -> None:
+    """Nothing tells what of it lies above: all of it is read anew."""
+    async with ground.following():
+        await ground.until(30)
+    stands = await chain.cursor(ground.index)
+    assert stands is not None
+    await chain.trades_gone(ground.index, stands.block.timestamp_s)
+    await ground.index.execute(
+        "INSERT INTO facts.position_base SELECT 1, 1, 5, 5, 0, 0, 5, 5, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2"
+    )
+    ground.node.fork(20)
+    async with ground.following():
+        assert -1 in await ground.until(30)
+        assert await ground.is_at_the_end()
+    assert await ground.index.fetchval("SELECT count(*) FROM facts.position_base") == 0
+    again = await chain.cursor(ground.index)
+    assert again is not None
+    assert again.trades_from_s == 0
+
+
+async def test_a_block_that_is_older_than_the_one_before_it_is_not_believed(ground: Ground) -> None:
+    def twist(calls: Sequence[RpcCall], answers: Answers) -> None:
+        for number, call in enumerate(calls):
+            if call.method == "eth_getBlockByNumber" and call.params[0] == hex(31):
+                answers[number] = answers[number] and {**answers[number], "timestamp": "0x5"}
+
+    async with ground.following(deepest_fork=64):
+        await ground.until(30)
+        ground.node.twist = twist
+        ground.node.grow(1)
+        ground.feed.say(31)
+        await ground.waited.get()
+        stands = await chain.cursor(ground.index)
+        assert stands is not None
+        assert stands.block.number == 30
+        ground.node.twist = None
+        await ground.until(31)

@@ -20,11 +20,15 @@ MOST_IDS = 300_000
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """How far the chain was followed. ``start_number``: the first block that was read in full.
-    ``older_number``: of those before it the next one whose launches and pools are to be read."""
+    ``older_number``: of those before it the next one whose launches and pools are to be read.
+    ``trades_from_s``: raw trades are kept from then on. ``first_hash``: of the chain's block 0."""
 
     start_number: int
     block: BlockRef
     older_number: int = 0
+    trades_from_s: int = field(default=0, compare=False)
+    first_hash: str = field(default="0x", compare=False)
+    is_local: bool = field(default=False, compare=False)
 
     def is_whole(self) -> bool:
         """Whether it has every place that there ever was up to its block."""
@@ -55,23 +59,41 @@ class Ids:
 
 async def cursor(connection: asyncpg.Connection) -> Cursor | None:
     """Where the sync stands; None: it never began."""
-    row = await connection.fetchrow("SELECT start_number, older_number, number, hash, at_s FROM facts.cursor")
+    row = await connection.fetchrow(
+        "SELECT start_number, older_number, number, hash, at_s, trades_from_s, first_hash, is_local"
+        " FROM facts.cursor"
+    )
     if row is None:
         return None
     block = BlockRef(row["number"], as_text(row["hash"]), row["at_s"])
-    return Cursor(row["start_number"], block, row["older_number"])
+    whose = row["trades_from_s"], as_text(row["first_hash"]), row["is_local"]
+    return Cursor(row["start_number"], block, row["older_number"], *whose)
 
 
-async def begin(connection: asyncpg.Connection, first: int, parent: BlockRef) -> None:
-    """The sync begins with block ``first``, on ``parent``. Where it began already nothing changes."""
+async def begin(
+    connection: asyncpg.Connection,
+    first: int,
+    parent: BlockRef,
+    first_hash: str = "0x",
+    is_local: bool = False,
+) -> None:
+    """The sync begins with block ``first``, on ``parent``, of the chain whose block 0 has ``first_hash``.
+    Where it began already nothing changes."""
     await connection.execute(
-        "INSERT INTO facts.cursor (start_number, number, hash, at_s) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT DO NOTHING",
+        "INSERT INTO facts.cursor (start_number, number, hash, at_s, first_hash, is_local)"
+        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
         first,
         parent.number,
         as_bytes(parent.hash),
         parent.timestamp_s,
+        as_bytes(first_hash),
+        is_local,
     )
+
+
+async def adopt(connection: asyncpg.Connection, first_hash: str) -> None:
+    """From here on it is the chain whose block 0 has ``first_hash``: a local one was made anew."""
+    await connection.execute("UPDATE facts.cursor SET first_hash = $1", as_bytes(first_hash))
 
 
 async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockRef) -> int | None:
@@ -107,6 +129,12 @@ async def forget_older(connection: asyncpg.Connection, number: int) -> bool:
         "UPDATE facts.cursor SET older_number = 0 WHERE start_number > $1 RETURNING start_number", number
     )
     return start is not None
+
+
+async def forget_retired(connection: asyncpg.Connection) -> None:
+    """What was folded of trades that are gone goes, too: all of it is read anew."""
+    await connection.execute("DELETE FROM facts.position_base")
+    await connection.execute("UPDATE facts.cursor SET trades_from_s = 0")
 
 
 async def hold(connection: asyncpg.Connection) -> int | None:

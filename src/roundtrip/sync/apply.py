@@ -112,7 +112,10 @@ class Writer:
             if await chain.advance(connection, at.hash, to) is None:
                 raise CursorMoved
             # Where not even the first block is left, older ones may be others, too.
-            kept = BEFORE_ALL if await chain.forget_older(connection, to.number) else to
+            kept = to
+            if await chain.forget_older(connection, to.number):
+                kept = BEFORE_ALL
+                await chain.forget_retired(connection)
             touched = await keys_after(connection, kept.number, kept.timestamp_s)
             await rewind.take_away(connection, kept)
             await refold(connection, touched, self._contracts)

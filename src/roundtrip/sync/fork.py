@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roundtrip.chain.rpc import Asks
+from roundtrip.chain.rpc import Asks, RpcCall, quantity
 from roundtrip.chain.spans import NodeLied, read_refs
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import BlockRef
@@ -21,9 +21,10 @@ class NodeBehind(NodeFault):
 class ForkTooDeep(Exception):
     """More blocks were replaced than is believed of this chain: the node is asked again, not believed."""
 
-    def __init__(self, depth: int, deepest: int) -> None:
+    def __init__(self, deepest: int) -> None:
         super().__init__(
-            f"the node has another chain for {depth} blocks, and more than {deepest} is not believed"
+            f"the node has another chain for more than {deepest} blocks, which is not believed: where it is"
+            " right, begin with roundtrip sync --any-fork"
         )
 
 
@@ -34,6 +35,27 @@ class Parting:
 
     last: BlockRef | None
     replaced: bool
+
+
+class OtherChain(Exception):
+    """The database follows another chain than the node tells of."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this database follows another chain than the node's: give it another one, or empty it with"
+            " roundtrip forget"
+        )
+
+
+async def first_hash_of(node: Asks, chain_id: int) -> str:
+    """The hash of the node's block 0. Raises NodeFault, also when it is of another chain."""
+    (told,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
+    if quantity(told) != chain_id:
+        raise NodeFault(f"it is of chain {quantity(told)}, not {chain_id}")
+    (first,) = await read_refs(node, [0])
+    if first is None:
+        raise NodeFault("it has no block 0")
+    return first[0].hash
 
 
 async def parting(node: Asks, kept: Sequence[BlockRef], first: int) -> Parting:

@@ -12,7 +12,7 @@ from roundtrip.chain.background import is_cancelled
 from roundtrip.chain.feed import Feed
 from roundtrip.chain.rpc import Asks
 from roundtrip.chain.span_stream import Forked, spans
-from roundtrip.chain.spans import read_refs
+from roundtrip.chain.spans import NodeLied, read_refs
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.types import BlockRef
@@ -20,7 +20,7 @@ from roundtrip.store import chain
 from roundtrip.venues.base import Contracts
 
 from .apply import BEFORE_ALL, CursorMoved, Writer
-from .fork import ForkTooDeep, NodeBehind, parting
+from .fork import ForkTooDeep, NodeBehind, OtherChain, first_hash_of, parting
 from .older import older_width, read_older
 
 _LOCK = 4663_0003
@@ -68,15 +68,17 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class Following:
     """What is followed, and how. ``first``: where an empty database begins; None: ``look_back_blocks`` behind
-    the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is, and so is a chain
-    that has become shorter, as a local chain may have been begun anew."""
+    the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is. ``is_local``: the
+    chain may have been begun anew, or become shorter."""
 
     node: Asks
     feed: Feed
+    chain_id: int
     contracts: Contracts
     first: int | None
     look_back_blocks: int
     deepest_fork: int | None
+    is_local: bool = False
     tell: Callable[[Progress], None] = lambda _: None
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -92,18 +94,21 @@ class Sync:
         self._older_width = older_width()
         self._rows = 0
         self._failures = 0
-        self._looked = False
-        """Whether the chain was seen to be the one that was followed, since there was reason to doubt it."""
+        self._is_ours = self._looked = False
+        """Whether the node was seen to be of this chain; and to have what was followed of it, since there was
+        reason to doubt that."""
 
     async def run(self, stands_by: bool = False) -> None:
-        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work; one that ``stands_by``
-        takes its place when that one ends."""
+        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work, OtherChain when the
+        database is another chain's; one that ``stands_by`` waits for that to end."""
         while True:
             try:
                 await self._session()
-            except AlreadyFollowed:
+            except (AlreadyFollowed, OtherChain) as fault:
                 if not stands_by:
                     raise
+                if isinstance(fault, OtherChain):
+                    log.warning("the chain is not followed", error=str(fault))
             except DATABASE_FAULTS as fault:
                 log.warning("the database is away", error=type(fault).__name__)
             except Exception:
@@ -120,9 +125,12 @@ class Sync:
             await self._lock(connection)
             # What a crash loses of it is read from the chain again, since the cursor is lost with it.
             await connection.execute("SET synchronous_commit = off")
-            self._looked = False
+            self._looked = self._is_ours = False
             while True:
                 try:
+                    if not self._is_ours:
+                        await self._check_whose(connection)
+                        self._is_ours = True
                     if not self._looked:
                         await self._look_for_a_fork(connection)
                         self._looked = True
@@ -181,7 +189,20 @@ class Sync:
         if first is None:
             newest = (await following.feed.next(-1)).number
             first = max(0, newest - following.look_back_blocks)
-        await chain.begin(connection, first, await self._parent_of(first))
+        parent, first_hash = await self._parent_of(first), await self._first_hash()
+        await chain.begin(connection, first, parent, first_hash, following.is_local)
+
+    async def _first_hash(self) -> str:
+        return await first_hash_of(self._following.node, self._following.chain_id)
+
+    async def _check_whose(self, connection: asyncpg.Connection) -> None:
+        """Raises OtherChain where the database is another chain's, but for a local one that was made anew."""
+        first_hash, at = await self._first_hash(), await chain.cursor(connection)
+        if at is None or at.first_hash == first_hash:
+            return
+        if not at.is_local or not self._following.is_local:
+            raise OtherChain
+        await chain.adopt(connection, first_hash)
 
     async def _parent_of(self, first: int) -> BlockRef:
         if first == 0:
@@ -194,11 +215,14 @@ class Sync:
     async def _read(self, connection: asyncpg.Connection, at: BlockRef) -> None:
         """Appends what is known to follow block ``at``."""
         node, feed = self._following.node, self._following.feed
-        newest_s = await self._newest_s(at)
+        newest_s, before_s = await self._newest_s(at), at.timestamp_s
         stream = spans(node, at.number + 1, feed.newest, self._width, _IN_FLIGHT, at.hash)
         async with contextlib.aclosing(stream):
             async for blocks in stream:
                 last = blocks[-1].ref
+                if blocks[0].ref.timestamp_s < before_s:
+                    raise NodeLied(f"its block {blocks[0].ref.number} is older than the one before it")
+                before_s = last.timestamp_s
                 newest = max(newest_s, last.timestamp_s)
                 self._rows += await self._writer.append(connection, blocks, newest)
                 self._failures = 0
@@ -228,19 +252,25 @@ class Sync:
         at = await chain.cursor(connection)
         if at is None:
             return
-        following = self._following
-        found = await parting(following.node, await chain.blocks_kept(connection), at.start_number)
+        following, deepest = self._following, self._following.deepest_fork
+        kept = await chain.blocks_kept(connection)
+        if deepest is not None:
+            kept = [block for block in kept if block.number >= at.block.number - deepest]
+        found = await parting(following.node, kept, at.start_number)
         to = found.last or await self._parent_of(at.start_number)
         if to.hash == at.block.hash:
             return
-        depth, deepest = at.block.number - to.number, following.deepest_fork
         if not found.replaced:
-            if deepest is not None:
+            if not following.is_local:
                 raise NodeBehind
             await following.wait(_SHRUNK_S)
-            if await parting(following.node, await chain.blocks_kept(connection), at.start_number) != found:
+            if await parting(following.node, kept, at.start_number) != found:
                 raise NodeBehind
+        if to.timestamp_s < at.trades_from_s:
+            # Of trades from before then only what they made of positions is left: all is read anew.
+            to = await self._parent_of(at.start_number)
+        depth = at.block.number - to.number
         if deepest is not None and depth > deepest:
-            raise ForkTooDeep(depth, deepest)
+            raise ForkTooDeep(deepest)
         log.warning("the chain was reorganised", depth=depth, to=to.number)
         await self._writer.rewind(connection, at.block, to)

@@ -12,6 +12,8 @@ from .ledger import Batch
 
 RECHECKED = timedelta(days=1)
 """Who was checked longer ago is checked again when somebody asks."""
+RECHECK_EVERY_S = 60
+"""Of one token at most: anybody can take liquidity away bit by bit."""
 _MOST_NAMED = 200_000
 
 
@@ -21,6 +23,7 @@ class Wishes:
 
     def __init__(self) -> None:
         self._named: set[Address] = set()
+        self._again_s: dict[Address, int] = {}
 
     async def of(self, connection: asyncpg.Connection, batch: Batch) -> None:
         """What tokens say of themselves, where nobody has read it yet; a new check of what was checked within
@@ -33,10 +36,14 @@ class Wishes:
             unread = new - await tokens.read_among(connection, new)
             await jobs.enqueue_many(connection, "token", sorted(unread))
             self._named = self._named | new if len(self._named) < _MOST_NAMED else new
+        now_s = batch.blocks[-1].timestamp_s
         changed = {step.moved.token for step in batch.steps}
         changed |= {change.token for change in batch.liquidity if change.liquidity_delta < 0}
+        changed = {token for token in changed if now_s >= self._again_s.get(token, 0)}
         if changed:
-            since = datetime.fromtimestamp(batch.blocks[-1].timestamp_s, UTC) - RECHECKED
-            await jobs.enqueue_many(
-                connection, "recheck", sorted(await checked_since(connection, changed, since))
-            )
+            since = datetime.fromtimestamp(now_s, UTC) - RECHECKED
+            checked = await checked_since(connection, changed, since)
+            await jobs.enqueue_many(connection, "recheck", sorted(checked))
+            if len(self._again_s) > _MOST_NAMED:
+                self._again_s.clear()
+            self._again_s.update((token, now_s + RECHECK_EVERY_S) for token in checked)

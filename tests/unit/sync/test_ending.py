@@ -37,7 +37,7 @@ async def test_a_cancellation_that_a_lost_connection_hides_ends_it_all_the_same(
         return connection
 
     nothing: Any = None
-    sync = Sync(Following(nothing, nothing, NETWORK, 0, 0, None), connect)
+    sync = Sync(Following(nothing, nothing, 4663, NETWORK, 0, 0, None), connect)
     task = asyncio.create_task(sync.run())
     async with asyncio.timeout(WAIT_S):
         await connection.asked.wait()

@@ -7,7 +7,8 @@ CREATE TABLE facts.address (
     address bytea NOT NULL UNIQUE CHECK (length(address) = 20)
 );
 
--- How far the chain was followed. start_number: the first block that was read in full. older_number: of the
+-- How far the chain was followed. first_hash: of that chain's block 0, and is_local: whether it is a local chain, which
+-- may be begun anew: by them a database is not taken for another chain's. start_number: the first block that was read in full. older_number: of the
 -- blocks before it launches and pools are known up to here; start_number: of all of them, the index is whole.
 -- trades_from_s: raw trades before it were folded into position_base and are gone. changes: how often somebody
 -- but the sync changed what was folded.
@@ -19,7 +20,9 @@ CREATE TABLE facts.cursor (
     at_s          int   NOT NULL,
     trades_from_s int   NOT NULL DEFAULT 0,
     changes       int   NOT NULL DEFAULT 0,
-    older_number  int   NOT NULL DEFAULT 0 CHECK (older_number BETWEEN 0 AND start_number)
+    older_number  int   NOT NULL DEFAULT 0 CHECK (older_number BETWEEN 0 AND start_number),
+    first_hash    bytea NOT NULL DEFAULT '',
+    is_local      boolean NOT NULL DEFAULT false
 );
 
 -- Blocks by which a fork is found: the newest ones, and of older ones every thousandth.
