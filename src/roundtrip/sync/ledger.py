@@ -363,7 +363,7 @@ class Ledger:
         have a famous wallet paid."""
         if self._operations is None:
             self._operations = operations(self._block.told)
-        account = account_at(self._operations, told.tx_index, told.log_index)
+        account = account_at(self._operations, told.log_index)
         if account is not None:
             return account
         event, router = told.event, self._contracts.launchpad_router

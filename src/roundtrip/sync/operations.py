@@ -3,6 +3,7 @@
 from bisect import bisect
 from collections.abc import Iterable
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from roundtrip.domain.events import Event, Executing, Operated
@@ -10,10 +11,9 @@ from roundtrip.domain.types import Address
 
 
 class Operation(NamedTuple):
-    """What ``account`` did: the logs of a transaction between two of an entry point's own, neither of them
+    """What ``account`` did: the logs between two of an entry point's own in one transaction, neither of them
     counted in. Log indexes count the logs of the block."""
 
-    tx_index: int
     after: int
     before: int
     account: Address
@@ -34,18 +34,13 @@ def operations(told: Iterable[tuple[int, int, Event]]) -> list[Operation]:
         elif isinstance(event, Operated):
             since_tx, after = begun.get(event.entry_point, (-1, -1))
             if since_tx == tx_index:
-                found.append(Operation(tx_index, after, log_index, event.account))
+                found.append(Operation(after, log_index, event.account))
                 begun[event.entry_point] = tx_index, log_index
     return found
 
 
-def account_at(found: list[Operation], tx_index: int, log_index: int) -> Address | None:
+def account_at(found: list[Operation], log_index: int) -> Address | None:
     """Whose operation the log belongs to: of several around it the innermost, which ended first; None: it is
     of none."""
-    first = bisect(found, (tx_index, log_index), key=lambda one: (one.tx_index, one.before))
-    for one in islice(found, first, None):
-        if one.tx_index != tx_index:
-            break
-        if one.after < log_index:
-            return one.account
-    return None
+    first = bisect(found, log_index, key=attrgetter("before"))
+    return next((one.account for one in islice(found, first, None) if one.after < log_index), None)

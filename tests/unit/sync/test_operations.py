@@ -88,6 +88,15 @@ def test_between_two_bundles_of_one_transaction_the_sender_trades() -> None:
     assert whose(sent(*bundle, SWAP, *bundle, sender=ALICE, to=BUNDLER)) == [SMART, ALICE, SMART]
 
 
+def test_each_block_and_each_transaction_has_its_own_operations() -> None:
+    story = Story()
+    story.block(sent(v4_opened(HIGH, ZERO_ADDRESS, HOOK)))
+    bundle = sent(executing(), SWAP, operated(SMART), sender=DEV)
+    halves = sent(executing(), SWAP, sender=ALICE), sent(SWAP, operated(SMART), sender=BOB)
+    blocks = [story.chain.block(*own) for own in ((bundle,), halves, (bundle,))]
+    assert traders(story.read(blocks)) == [SMART, ALICE, BOB, SMART]
+
+
 def test_an_entry_point_that_ran_no_operation_leaves_the_sender() -> None:
     found = whose(
         sent(executing(), SWAP, sender=ALICE, to=ENTRY_POINT), sent(operated(SMART), to=ENTRY_POINT),

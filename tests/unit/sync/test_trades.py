@@ -4,6 +4,7 @@ import pytest
 
 from roundtrip.domain.events import Trade
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.told_blocks import (
     HOOK,
     ROUTER,
@@ -24,6 +25,7 @@ from support.told_blocks import (
     v4_swap,
 )
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH, LOW, Story, traders
+from unit.venues.logs import NETWORK
 
 POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
 """A launchpad's: eth is currency 0."""
@@ -211,11 +213,15 @@ def test_behind_the_launch_router_stands_whom_it_paid() -> None:
         sent(bought(CURVE, ROUTER, CAROL, 7, 5), sender=ALICE, to=ROUTER),
         # Also where somebody's own contract calls the router.
         sent(bought(CURVE, ROUTER, CAROL, 7, 5), sender=ALICE, to=BOB),
-        # That a swap on the way paid the network's own machinery makes nobody of it a trader.
-        sent(v3_swap(v3_at(HIGH, WETH), 7, -5, recipient=ROUTER), sender=ALICE, to=ROUTER),
         sent(v4_swap(POOL, -7, 5), sender=ALICE, to=ROUTER),
     )
-    assert [trade.trader for trade in found] == [CAROL, CAROL, ALICE, ALICE]
+    assert [trade.trader for trade in found] == [CAROL, CAROL, ALICE]
+
+
+@pytest.mark.parametrize("paid", [ZERO_ADDRESS, ROUTER, NETWORK.universal_router, max(ENTRY_POINTS)])
+def test_the_networks_own_machinery_is_no_trader(paid: Address) -> None:
+    (trade,) = traded(sent(bought(CURVE, ROUTER, paid, 7, 5), sender=ALICE, to=ROUTER))
+    assert trade.trader == ALICE
 
 
 def test_a_swap_in_a_transaction_to_the_launch_router_is_the_senders() -> None:
