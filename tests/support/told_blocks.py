@@ -175,6 +175,14 @@ def moved(token: Address, giver: Address, taker: Address, amount_raw: int) -> Lo
     return logs.TRANSFER.log(token, giver, taker, amount_raw)
 
 
+def executing(by: Address = ENTRY_POINT) -> Log:
+    return logs.EXECUTING.log(by)
+
+
+def next_group(by: Address = ENTRY_POINT) -> Log:
+    return logs.AGGREGATOR.log(by, ZERO_ADDRESS)
+
+
 def operated(account: Address, by: Address = ENTRY_POINT) -> Log:
     return logs.OPERATION.log(by, bytes(32), account, ZERO_ADDRESS, 0, True, 0, 0)
 
@@ -220,6 +228,7 @@ class MadeUp:
             own += self._logs(opened)
         to = self._random.choice([*self._wallets, ROUTER, ENTRY_POINT, NETWORK.universal_router, None])
         if to == ENTRY_POINT and self._random.random() < 0.9:
+            own.insert(self._random.randrange(len(own) + 1), executing())
             own.append(operated(self._wallet()))
         value_wei = self._amount() if to is not None and self._random.random() < 0.4 else 0
         return Sent(tuple(own), self._wallet(), to, value_wei, self._random.choice(("0x2", "0x2", "0x64")))

@@ -115,16 +115,24 @@ class Transferred(NamedTuple):
     amount_raw: int
 
 
-class Operated(NamedTuple):
-    """An account-abstraction entry point has run an operation of ``account``: what stands before it in the
-    same transaction, since the operation before that one, was that account's doing."""
+class Executing(NamedTuple):
+    """An account-abstraction entry point has validated its operations and runs them from here on."""
 
+    entry_point: Address
+
+
+class Operated(NamedTuple):
+    """An account-abstraction entry point has run an operation of ``account``: what stands between this and
+    the same entry point's ``Executing`` or ``Operated`` before it in the transaction was that account's
+    doing."""
+
+    entry_point: Address
     account: Address
 
 
 Event = (
     PoolOpened | Priced | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | Launched | LaunchMoved
-    | Transferred | Operated
+    | Transferred | Executing | Operated
 )  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """Blocks folded into facts: what the logs mean, given what was before. Pure but for what is ``Known``."""
 
-from bisect import bisect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,7 +17,6 @@ from roundtrip.domain.events import (
     LiquidityChange,
     LiquidityMoved,
     Met,
-    Operated,
     Pool,
     PoolOpened,
     Price,
@@ -36,6 +34,7 @@ from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
 from .known import Known, money, sides
+from .operations import Operation, account_at, operations
 from .prices import Prices
 
 
@@ -130,13 +129,13 @@ class Ledger:
         self._known = known
         self._contracts = contracts
         self._money = money(contracts)
-        self._nobody = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS, None}
+        self._nobody = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
         self._prices = Prices(known, contracts, self._batch.prices)
         self._block = BlockTold(BlockRef(0, "", 0), (), [])
         self._last: dict[tuple[int, str], int] = {}
-        self._operations: list[tuple[int, int, Address]] | None = None
+        self._operations: list[Operation] | None = None
         self._launching: set[Address] = set()
         self._fold: dict[type, Callable[[Told, Spot], None]] = {
             PoolOpened: self._pool_opened,
@@ -266,7 +265,7 @@ class Ledger:
         pool = self._known.pools.get(event.at)
         if pool is None or pool.kind != launchpad_curve.KIND:
             return
-        trader = self._trader(told, event.wallet, event.recipient)
+        trader = self._trader(told)
         self._trade(told, spot, pool, trader, event.buys, event.token_raw, event.quote_raw)
 
     def _priced(self, told: Told, spot: Spot) -> None:
@@ -283,21 +282,22 @@ class Ledger:
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
         self._prices.swapped(event, pool, self._block.ref)
+        if event.sender == self._contracts.launchpad_hook:
+            # It sells what it took: nobody's trade, and within one whose fee is still to be told.
+            return
         # A fee that follows is of this swap, also where it is no trade.
         self._last.pop((told.tx_index, event.at), None)
-        if event.sender == self._contracts.launchpad_hook:
-            # It sells what it took: nobody's trade.
-            return
         token_is_low = pool.token < pool.quote
         token, quote = event.amount0, event.amount1
         if not token_is_low:
             token, quote = quote, token
-        if token == 0 or (token < 0) is (quote < 0):
+        if token == 0 or token * quote > 0:
+            # What moved the token and brought or cost nothing is a trade for nothing.
             return
         if pool.token in self._money:
             # Money for money.
             return
-        trader = self._trader(told, None, event.recipient)
+        trader = self._trader(told)
         self._trade(told, spot, pool, trader, token < 0, abs(token), abs(quote))
 
     def _hook_fee_taken(self, told: Told, spot: Spot) -> None:
@@ -357,28 +357,16 @@ class Ledger:
     def _sender(self, told: Told) -> Address:
         return Address(self._block.transactions[told.tx_index].sender)
 
-    def _trader(self, told: Told, wallet: Address | None, recipient: Address | None) -> Address:
-        """Who sent the transaction; whom the trade paid where the launch router stands between, and whose
-        operation it was where an entry point does. Whom an operation pays is no sign of who trades: anybody
-        may have a famous wallet paid."""
-        tx = self._block.transactions[told.tx_index]
-        router = self._contracts.launchpad_router
-        if tx.to in ENTRY_POINTS:
-            return self._account(told) or Address(tx.sender)
-        if router is not None and router in (wallet, tx.to) and recipient not in self._nobody:
-            assert recipient is not None
-            return recipient
-        return Address(tx.sender)
-
-    def _account(self, told: Told) -> Address | None:
-        """The operation that the log belongs to: the first one that ended after it."""
+    def _trader(self, told: Told) -> Address:
+        """Whose operation it was, where an entry point stands between; whom the launch router bought for on
+        a curve; else who sent the transaction. Whom anything else pays is no sign of who trades: anybody may
+        have a famous wallet paid."""
         if self._operations is None:
-            self._operations = [
-                (other.tx_index, other.log_index, other.event.account)
-                for other in self._block.told
-                if isinstance(other.event, Operated)
-            ]
-        place = bisect(self._operations, (told.tx_index, told.log_index, ZERO_ADDRESS))
-        if place == len(self._operations) or self._operations[place][0] != told.tx_index:
-            return None
-        return self._operations[place][2]
+            self._operations = operations(self._block.told)
+        account = account_at(self._operations, told.log_index)
+        if account is not None:
+            return account
+        event, router = told.event, self._contracts.launchpad_router
+        if isinstance(event, CurveTraded) and event.wallet == router and event.recipient not in self._nobody:
+            return event.recipient
+        return self._sender(told)

@@ -1,6 +1,6 @@
 """Account abstraction's entry points (ERC-4337): whoever sends the transaction, an account in it did it."""
 
-from roundtrip.domain.events import Operated
+from roundtrip.domain.events import Executing, Operated
 from roundtrip.domain.types import Address
 
 from . import abi
@@ -15,13 +15,34 @@ ENTRY_POINTS = frozenset(
 )
 """Versions 0.6, 0.7 and 0.8: one address each, the same on every chain."""
 
+BEFORE_EXECUTION = "0xbb47ee3e183a558b1a2ff0874b079f3fc5478b7454eacf2bfc5af2ff5878f972"
+"""BeforeExecution()."""
+SIGNATURE_AGGREGATOR_CHANGED = "0x575ff3acadd5ab348fe1855e217e0f3678f8d767d7494c9f9fefbee2e17cca4d"
+"""SignatureAggregatorChanged(address)."""
 USER_OPERATION_EVENT = "0x49628fd1471006c1482da88028e9ce4dbb080b815c9b0344d39e5a8e6ec1419f"
 """UserOperationEvent(bytes32,address,address,uint256,bool,uint256,uint256)."""
 
 
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
-    """Every entry point's UserOperationEvent."""
-    return tuple(Decoding(one, USER_OPERATION_EVENT, operated) for one in sorted(ENTRY_POINTS))
+    """Every entry point's words on when it runs operations, and on each that it ran."""
+    read = {
+        BEFORE_EXECUTION: executing,
+        SIGNATURE_AGGREGATOR_CHANGED: executing_next,
+        USER_OPERATION_EVENT: operated,
+    }
+    return tuple(Decoding(one, topic, read[topic]) for one in sorted(ENTRY_POINTS) for topic in read)
+
+
+def executing(log: Log) -> Executing | None:
+    """BeforeExecution(). It comes once all operations are validated."""
+    return Executing(log.address) if len(log.topics) == 1 else None
+
+
+def executing_next(log: Log) -> Executing | None:
+    """SignatureAggregatorChanged(aggregator indexed). Operations in groups are run from here on: version 0.6
+    validates them only after its BeforeExecution."""
+    aggregator = abi.topic_address(log.topics, 1)
+    return Executing(log.address) if len(log.topics) == 2 and aggregator is not None else None
 
 
 def operated(log: Log) -> Operated | None:
@@ -31,4 +52,4 @@ def operated(log: Log) -> Operated | None:
     success, last = abi.uint_at(log.data, 1, 1), abi.uint_at(log.data, 3)
     if len(log.topics) != 4 or account is None or paymaster is None or success is None or last is None:
         return None
-    return Operated(account)
+    return Operated(log.address, account)

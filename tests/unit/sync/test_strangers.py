@@ -13,6 +13,7 @@ from support.told_blocks import (
     USDG,
     WETH,
     bought,
+    executing,
     hook_fee,
     launched,
     moved,
@@ -101,8 +102,13 @@ def test_a_strangers_fee_takes_nothing_off_a_trade() -> None:
 
 def test_a_strangers_operation_is_nobodys() -> None:
     swap, fake = v4_swap(POOL, -7, 5), operated(BOB, by=STRANGER)
-    assert traders(told().block(sent(swap, fake, sender=ALICE, to=ENTRY_POINT))) == [ALICE]
-    assert traders(told().block(sent(swap, fake, operated(DEV), sender=ALICE, to=ENTRY_POINT))) == [DEV]
+    own = executing(by=STRANGER), swap, fake
+    assert traders(told().block(sent(*own, sender=ALICE, to=ENTRY_POINT))) == [ALICE]
+    real = executing(), *own, operated(DEV)
+    assert traders(told().block(sent(*real, sender=ALICE, to=ENTRY_POINT))) == [DEV]
+    # Nor does it begin one.
+    late = executing(by=STRANGER), swap, operated(DEV)
+    assert traders(told().block(sent(*late, sender=ALICE, to=ENTRY_POINT))) == [ALICE]
 
 
 def test_a_strangers_contract_that_a_wallet_calls_trades_for_that_wallet_only() -> None:

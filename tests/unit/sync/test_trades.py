@@ -4,8 +4,8 @@ import pytest
 
 from roundtrip.domain.events import Trade
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.told_blocks import (
-    ENTRY_POINT,
     HOOK,
     ROUTER,
     USDG,
@@ -14,8 +14,6 @@ from support.told_blocks import (
     bought,
     hook_fee,
     launched,
-    moved,
-    operated,
     sent,
     sold,
     v1_launched,
@@ -31,7 +29,6 @@ from unit.venues.logs import NETWORK
 
 POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
 """A launchpad's: eth is currency 0."""
-SMART, OTHER_SMART = Address("0x" + "5a" * 20), Address("0x" + "5b" * 20)
 
 
 def traded(*transactions: Sent, story: Story | None = None) -> list[Trade]:
@@ -89,6 +86,23 @@ def test_curve_buys_and_sells() -> None:
     buy, sell = traded(sent(bought(CURVE, ALICE, ALICE, 7, 5)), sent(sold(CURVE, ALICE, ALICE, 6, 4)))
     assert (figures(buy), figures(sell)) == ((True, 5, 7), (False, 4, 6))
     assert (buy.token, buy.quote, buy.at) == (HIGH, ZERO_ADDRESS, CURVE)
+
+
+@pytest.mark.parametrize(
+    ("token", "amounts", "figure"),
+    [
+        (HIGH, (0, 5), (False, 5, 0)),
+        (LOW, (5, 0), (False, 5, 0)),
+        (HIGH, (0, -5), (True, 5, 0)),
+        (LOW, (-5, 0), (True, 5, 0)),
+    ],
+)
+def test_a_token_that_moves_for_nothing_is_sold_or_bought_for_nothing(
+    token: Address, amounts: tuple[int, int], figure: tuple[bool, int, int]
+) -> None:
+    """Else who owns a pool could sell at a loss that nobody sees, and show only what he gains."""
+    (trade,) = traded(sent(v3_swap(v3_at(token, WETH), *amounts)))
+    assert (figures(trade), trade.eth_wei) == (figure, 0)
 
 
 @pytest.mark.parametrize("amounts", [(0, 0), (7, 0), (-7, 0), (7, 5), (-7, -5)])
@@ -162,10 +176,13 @@ def test_a_fee_is_of_the_last_swap_of_that_pool_in_that_transaction_and_of_one_o
 
 
 def test_a_fee_after_a_swap_that_is_no_trade_changes_no_other() -> None:
-    swap, fee = v4_swap(POOL, -700, 500), hook_fee(POOL, HIGH, 10)
-    for nothing in (v4_swap(POOL, -1, 0), v4_swap(POOL, -30, 20, HOOK)):
-        (trade,) = traded(sent(swap, nothing, fee))
-        assert trade.token_raw == 500
+    (trade,) = traded(sent(v4_swap(POOL, -700, 500), v4_swap(POOL, -1, 0), hook_fee(POOL, HIGH, 10)))
+    assert trade.token_raw == 500
+
+
+def test_what_the_hook_swaps_in_between_takes_no_fee_off_the_trade_around_it() -> None:
+    own = v4_swap(POOL, -700, 500), v4_swap(POOL, 30, -20, HOOK), hook_fee(POOL, HIGH, 10)
+    assert [figures(trade) for trade in traded(sent(*own))] == [(True, 490, 700)]
 
 
 def test_a_fee_of_the_next_block_is_of_no_trade_before_it() -> None:
@@ -196,42 +213,22 @@ def test_behind_the_launch_router_stands_whom_it_paid() -> None:
         sent(bought(CURVE, ROUTER, CAROL, 7, 5), sender=ALICE, to=ROUTER),
         # Also where somebody's own contract calls the router.
         sent(bought(CURVE, ROUTER, CAROL, 7, 5), sender=ALICE, to=BOB),
-        # That a swap on the way paid the network's own machinery makes nobody of it a trader.
-        sent(v3_swap(v3_at(HIGH, WETH), 7, -5, recipient=ROUTER), sender=ALICE, to=ROUTER),
         sent(v4_swap(POOL, -7, 5), sender=ALICE, to=ROUTER),
     )
-    assert [trade.trader for trade in found] == [CAROL, CAROL, ALICE, ALICE]
+    assert [trade.trader for trade in found] == [CAROL, CAROL, ALICE]
 
 
-def test_behind_an_entry_point_stands_the_account_of_the_operation() -> None:
-    swap = v4_swap(POOL, -7, 5)
-    own = swap, moved(HIGH, DEV, BOB, 1), operated(SMART), swap, swap, operated(OTHER_SMART)
-    found = traded(sent(*own, sender=DEV, to=ENTRY_POINT), sent(swap, sender=ALICE))
-    assert [trade.trader for trade in found] == [SMART, OTHER_SMART, OTHER_SMART, ALICE]
+@pytest.mark.parametrize("paid", [ZERO_ADDRESS, ROUTER, NETWORK.universal_router, max(ENTRY_POINTS)])
+def test_the_networks_own_machinery_is_no_trader(paid: Address) -> None:
+    (trade,) = traded(sent(bought(CURVE, ROUTER, paid, 7, 5), sender=ALICE, to=ROUTER))
+    assert trade.trader == ALICE
 
 
-@pytest.mark.parametrize("recipient", [SMART, ROUTER, NETWORK.universal_router, ZERO_ADDRESS, CAROL])
-def test_whom_an_operation_has_paid_is_its_accounts_own_business(recipient: Address) -> None:
-    """Anybody may have a swap pay a famous wallet through an entry point: that wallet did nothing."""
-    swaps = (
-        v3_swap(v3_at(HIGH, WETH), 7, -5, recipient=recipient), bought(CURVE, SMART, recipient, 7, 5),
-        sold(CURVE, SMART, recipient, 7, 5),
-    )  # fmt: skip
-    found = traded(sent(*swaps, operated(SMART), sender=DEV, to=ENTRY_POINT))
-    assert [trade.trader for trade in found] == [SMART] * 3
-
-
-def test_an_entry_point_that_ran_no_operation_leaves_the_sender() -> None:
-    swap = v4_swap(POOL, -7, 5)
-    found = traded(
-        sent(swap, sender=ALICE, to=ENTRY_POINT), sent(operated(SMART), sender=BOB, to=ENTRY_POINT)
-    )
-    assert [trade.trader for trade in found] == [ALICE]
-
-
-def test_an_operation_counts_only_where_the_transaction_was_the_entry_points() -> None:
-    """A contract may run an operation on the side; what else its sender did is his own."""
-    assert [trade.trader for trade in traded(sent(v4_swap(POOL, -7, 5), operated(SMART), to=BOB))] == [ALICE]
+def test_a_swap_in_a_transaction_to_the_launch_router_is_the_senders() -> None:
+    """The router has a launch paid for in other money, too; whom a pool pays is for its caller to say."""
+    at, sell = v3_at(HIGH, WETH), sold(CURVE, BOB, CAROL, 7, 5)
+    own = v3_swap(at, 7, -5, recipient=CAROL), bought(CURVE, BOB, CAROL, 7, 5), sell
+    assert [trade.trader for trade in traded(sent(*own, sender=ALICE, to=ROUTER))] == [ALICE] * 3
 
 
 def test_who_traded_was_met() -> None:

@@ -49,7 +49,7 @@ class Shape:
 def shape(declared: str) -> Shape:
     """``Name(type*,type)``."""
     name, types = declared.rstrip(")").split("(")
-    return Shape(name, tuple(types.split(",")))
+    return Shape(name, tuple(types.split(",")) if types else ())
 
 
 V3_CREATED = shape("PoolCreated(address*,address*,uint24*,int24,address)")
@@ -71,6 +71,8 @@ V1_LAUNCHED = shape(
     "TokenLaunched(address*,address*,address*,address,address,uint256,uint256,uint256,uint256,uint256)"
 )
 TRANSFER = shape("Transfer(address*,address*,uint256)")
+EXECUTING = shape("BeforeExecution()")
+AGGREGATOR = shape("SignatureAggregatorChanged(address*)")
 OPERATION = shape("UserOperationEvent(bytes32*,address*,address*,uint256,bool,uint256,uint256)")
 
 

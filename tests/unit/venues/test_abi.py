@@ -106,6 +106,8 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
         launchpad_v1,
         "TOKEN_LAUNCHED",
     ),
+    "BeforeExecution()": (entry_point, "BEFORE_EXECUTION"),
+    "SignatureAggregatorChanged(address)": (entry_point, "SIGNATURE_AGGREGATOR_CHANGED"),
     "UserOperationEvent(bytes32,address,address,uint256,bool,uint256,uint256)": (
         entry_point,
         "USER_OPERATION_EVENT",

@@ -11,6 +11,7 @@ from roundtrip import venues
 from roundtrip.domain.events import (
     CurveTraded,
     Event,
+    Executing,
     HookFeeTaken,
     Launched,
     LaunchMoved,
@@ -178,14 +179,24 @@ CASES = (
         Transferred(TOKEN, BUYER, RECIPIENT, 2**256 - 1),
     ),
     Case(
+        "operations validated, to be run",
+        logs.EXECUTING.log(ENTRY_POINT),
+        Executing(ENTRY_POINT),
+    ),
+    Case(
+        "a group of operations to be run",
+        logs.AGGREGATOR.log(ENTRY_POINT, OWNER),
+        Executing(ENTRY_POINT),
+    ),
+    Case(
         "an operation that failed, of an account that pays itself",
         logs.OPERATION.log(ENTRY_POINT, WORD, OWNER, ZERO_ADDRESS, 2**256 - 1, False, 5, 6),
-        Operated(OWNER),
+        Operated(ENTRY_POINT, OWNER),
     ),
     Case(
         "an operation that a paymaster paid",
         logs.OPERATION.log(ENTRY_POINT, WORD, OWNER, BUYER, 0, True, 5, 6),
-        Operated(OWNER),
+        Operated(ENTRY_POINT, OWNER),
     ),
 )  # fmt: skip
 
@@ -238,11 +249,12 @@ def test_pools_and_curves_and_tokens_may_be_anybodys_and_nothing_else_may() -> N
         assert by_topic[shape.topic] == {FACTORY}
     assert by_topic[logs.HOOK_FEE.topic] == {HOOK}
     assert by_topic[logs.V1_LAUNCHED.topic] == set(logs.V1_FACTORIES)
-    assert by_topic[logs.OPERATION.topic] == {
-        "0x5ff137d4b0fdcd49dca30c7cf57e578a026d2789",
-        "0x0000000071727de22e5e9d8baf0edac6f37da032",
-        "0x4337084d9e255ff0702461cf8895ce9e3b5ff108",
-    }
+    for shape in (logs.EXECUTING, logs.AGGREGATOR, logs.OPERATION):
+        assert by_topic[shape.topic] == {
+            "0x5ff137d4b0fdcd49dca30c7cf57e578a026d2789",
+            "0x0000000071727de22e5e9d8baf0edac6f37da032",
+            "0x4337084d9e255ff0702461cf8895ce9e3b5ff108",
+        }
 
 
 def test_a_network_without_launchpads_reads_none_of_their_logs() -> None:

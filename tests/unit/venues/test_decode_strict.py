@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.events import (
     CurveTraded,
     Event,
+    Executing,
     HookFeeTaken,
     Launched,
     LaunchMoved,
@@ -34,6 +35,7 @@ from unit.venues.network import address
 QUICK = settings(max_examples=60, deadline=None)
 READ = Decoder(NETWORK)
 MANAGER, V3_FACTORY = NETWORK.v4_pool_manager, NETWORK.v3_factory
+ENTRY_POINT = max(ENTRY_POINTS)
 FACTORY, HOOK = NETWORK.launchpad_factory or ZERO_ADDRESS, NETWORK.launchpad_hook or ZERO_ADDRESS
 
 
@@ -59,7 +61,9 @@ EXPECTED: dict[Shape, tuple[Address, Callable[..., Event | None]]] = {
     logs.HOOK_FEE: (HOOK, lambda i, c, fee, tax: HookFeeTaken(hexed(i), c, fee + tax)),
     logs.V1_LAUNCHED: (logs.V1_FACTORIES[1], lambda t, d, _, q, p, *__: Launched(t, d, q, p, 1, None)),
     logs.TRANSFER: (STRANGER, lambda s, r, n: Transferred(STRANGER, s, r, n)),
-    logs.OPERATION: (max(ENTRY_POINTS), lambda _, account, *__: Operated(account)),
+    logs.EXECUTING: (ENTRY_POINT, lambda: Executing(ENTRY_POINT)),
+    logs.AGGREGATOR: (ENTRY_POINT, lambda _: Executing(ENTRY_POINT)),
+    logs.OPERATION: (ENTRY_POINT, lambda _, account, *__: Operated(ENTRY_POINT, account)),
 }  # fmt: skip
 """Who sends each event here, and what its arguments say."""
 
