@@ -12,8 +12,9 @@ import gc
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -112,9 +113,7 @@ async def made_up(most: int, rounds: int, words: int) -> None:
     async def read() -> None:
         nonlocal longest
         for numbers, (found, *blocks) in answers:
-            started = time.process_time()
-            checked(found, blocks, numbers)
-            longest = max(longest, time.process_time() - started)
+            longest = max(longest, _longest_hold_s(checked([found], blocks, numbers)))
 
     async def json_only() -> None:
         for _, group in answers:
@@ -124,6 +123,19 @@ async def made_up(most: int, rounds: int, words: int) -> None:
     told("  read as JSON", plain_ms, logs, plain_ms)
     told("  read and checked", await median_ms(read, rounds, time.process_time), logs, plain_ms)
     print(f"  longest hold of the event loop: {longest * 1000:.1f} ms")
+
+
+def _longest_hold_s(reading: Coroutine[Any, Any, object]) -> float:
+    """Runs it to its end; the longest it went on without letting others have their turn."""
+    longest = 0.0
+    while True:
+        started = time.process_time()
+        try:
+            reading.send(None)
+        except StopIteration:
+            return longest
+        finally:
+            longest = max(longest, time.process_time() - started)
 
 
 def _decoded(group: Sequence[msgspec.Raw | RpcError]) -> None:

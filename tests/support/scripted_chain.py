@@ -144,6 +144,8 @@ class ScriptedChain:
         first: Any = call.params[0]
         if call.method == "eth_getLogs":
             return self._found(first)
+        if call.method == "eth_getTransactionReceipt":
+            return self._receipt(first)
         if call.method == "eth_getBlockByHash":
             block = self._by_hash[first][0] if first in self._by_hash else None
         elif call.method == "eth_getBlockByNumber":
@@ -154,6 +156,14 @@ class ScriptedChain:
         if block is None or call.params[1]:
             return block
         return {**block, "transactions": [one["hash"] for one in block["transactions"]]}
+
+    def _receipt(self, tx_hash: str) -> dict[str, Any] | None:
+        for block, logs in zip(self.blocks, self.logs, strict=True):
+            for tx in block["transactions"]:
+                if tx["hash"] == tx_hash:
+                    own = [log for log in logs if log["transactionHash"] == tx_hash]
+                    return {"transactionHash": tx_hash, "blockHash": block["hash"], "logs": own}
+        return None
 
     def _found(self, wanted: dict[str, Any]) -> Any:
         if "blockHash" in wanted:

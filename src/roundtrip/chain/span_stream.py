@@ -9,8 +9,9 @@ from functools import partial
 from roundtrip.domain.errors import NodeFault
 
 from .ranges import ranges
+from .receipts import read_alone
 from .rpc import Asks
-from .spans import BlockRead, read_span
+from .spans import BlockRead, asks_too_much, read_span
 from .width import Width
 
 
@@ -37,7 +38,7 @@ async def spans(
     raising what it does. ``parent_hash``: of the block before ``first``, where it is known. Raises Forked.
     Close it (``contextlib.aclosing``): then nothing is left under way."""
     before = parent_hash
-    reading = partial(read_span, node)
+    reading = partial(_read, node)
     stream = ranges(reading, _count_logs, first, last_known, width, in_flight, wait, clock)
     async with contextlib.aclosing(stream):
         async for blocks in stream:
@@ -45,6 +46,16 @@ async def spans(
                 raise Forked(blocks[0].ref.number)
             before = blocks[-1].ref.hash
             yield blocks
+
+
+async def _read(node: Asks, first: int, last: int) -> list[BlockRead]:
+    """As ``read_span``; a block alone whose logs are more than is given at once, by its receipts."""
+    try:
+        return await read_span(node, first, last)
+    except NodeFault as fault:
+        if first != last or not asks_too_much(fault):
+            raise
+    return [await read_alone(node, first)]
 
 
 def _count_logs(blocks: Sequence[BlockRead]) -> int:

@@ -174,7 +174,7 @@ class Ledger:
         """Every sender, and everybody who was sent eth in a plain transfer."""
         number, at_s = self._block.ref.number, self._block.ref.timestamp_s
         for tx in self._block.transactions:
-            if tx.value != "0x0" and tx.to is not None:
+            if tx.to is not None and tx.has_value():
                 wallet = Address(tx.to)
                 self._meet(wallet)
                 if tx.sends_eth() and wallet != tx.sender and wallet not in self._known.funded:

@@ -1,5 +1,6 @@
 """Blocks and all their logs: what a true answer reads as, and every way in which one is found out."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.spans import (
     NodeLied,
+    Tx,
     checked,
     read_span,
 )
@@ -189,6 +191,7 @@ LIES: dict[str, tuple[Change, str]] = {
         _each(_block(2, hash=OTHER_HASH), _block(3, parentHash=OTHER_HASH)),
         "another block",
     ),
+    "a block is from before the one it follows": (_block(2, timestamp=hex(FIRST_TIME_S + 1)), "from before"),
     "a block is later than can be stored": (_block(0, timestamp="0x80000000"), "time"),
 }
 
@@ -267,7 +270,7 @@ _JSON = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_whatever_stands_in_an_answer_it_is_read_or_a_fault_of_the_node(data: st.DataObject) -> None:
+async def test_whatever_stands_in_an_answer_it_is_read_or_a_fault_of_the_node(data: st.DataObject) -> None:
     made = chain()
     logs: list[Any] = [dict(log) for log in made.logs[2]]
     block = dict(made.blocks[2])
@@ -275,10 +278,60 @@ def test_whatever_stands_in_an_answer_it_is_read_or_a_fault_of_the_node(data: st
     target[data.draw(st.sampled_from(sorted(target)))] = data.draw(_JSON)
     answers = [msgspec.Raw(msgspec.json.encode(one)) for one in (logs, block)]
     try:
-        (read,) = checked(answers[0], [answers[1]], [2])
+        (read,) = await checked([answers[0]], [answers[1]], [2])
     except NodeFault:
         return
     assert [entry.log.topics for entry in read.entries] == [FIRST.topics, SECOND.topics, THIRD.topics]
+
+
+async def test_blocks_of_one_second_are_no_lie() -> None:
+    made = chain()
+    made.twist = lambda _, answers: answers[3].update(timestamp=answers[2]["timestamp"])
+    assert len(await read_span(made, 1, 4)) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "goes_along", "sends"),
+    [
+        ("0x0", "0x2", False, False),
+        ("0x00", "0x2", False, False),
+        ("0x1", "0x2", True, True),
+        ("0x01", "0x02", True, True),
+        ("0x1", "0x0", True, True),
+        ("0x1", "0x63", True, True),
+        ("0x1", "0x64", True, False),
+        ("0x1", "0x0064", True, False),
+        ("0x1", "0x7e", True, False),
+    ],
+)
+def test_values_and_types_are_numbers(value: str, kind: str, goes_along: bool, sends: bool) -> None:
+    tx = Tx("0x" + "11" * 32, A, B, value, "0x0", kind)
+    assert (tx.has_value(), tx.sends_eth()) == (goes_along, sends)
+
+
+async def test_others_have_their_turn_while_a_full_block_is_checked() -> None:
+    made = ScriptedChain(1, blocks=1)
+    made.mine(*[[FIRST] * 4_000] * 2)
+    answers = await made.batch(
+        [
+            RpcCall("eth_getLogs", [{"fromBlock": "0x1", "toBlock": "0x1"}]),
+            RpcCall("eth_getBlockByNumber", ["0x1", True]),
+        ]
+    )
+    turns, over = 0, False
+
+    async def others() -> None:
+        nonlocal turns
+        while not over:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    (read,) = await checked([answers[0]], [answers[1]], [1])
+    over = True
+    await task
+    assert len(read.entries) == 8_000
+    assert turns >= 16, "at least once in 1,000 logs, each of the two times that they are gone through"
 
 
 # --- what cannot be seen ---------------------------------------------------------------------------
