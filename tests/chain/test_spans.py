@@ -9,7 +9,7 @@ import pytest
 from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc import Node, NodeAnswerTooLarge
 from roundtrip.chain.span_stream import Forked, spans
 from roundtrip.chain.spans import BlockRead, read_block, read_refs, read_span
 from roundtrip.chain.width import Width
@@ -107,6 +107,38 @@ async def test_after_a_fork_blocks_are_of_the_new_chain(
     assert len(after[4].entries) == 1
     with pytest.raises(Forked):
         await anext(spans(node, last + 5, last + 5, Width(), parent_hash=before[4].ref.hash))
+
+
+async def test_a_block_of_more_logs_than_an_answer_may_hold_is_read_by_its_receipts(
+    rpc: SyncRpc, session: aiohttp.ClientSession, last: int
+) -> None:
+    sender = rpc.call("eth_accounts")[0]
+    # Again and again 400 empty logs, until there are less than 400,000 gas.
+    empty_logs = "0x5b" + "5f5fa0" * 400 + "62061a805a115f5700"
+    rpc.call("evm_setAutomine", False)
+    for _ in range(2):
+        rpc.call("eth_sendTransaction", {"from": sender, "data": empty_logs, "gas": hex(3_000_000)})
+    rpc.call("evm_mine")
+    rpc.call("evm_setAutomine", True)
+    rpc.call("anvil_mine", "0x5")
+    count = len(plainly(rpc, last + 1, last + 1))
+    assert count > 10_000
+
+    node = Node(rpc.url, session, 20.0, most_answer_bytes=3 * 2**20)
+    with pytest.raises(NodeAnswerTooLarge):
+        await read_span(node, last + 1, last + 1)
+
+    async def wait(_: float) -> None:
+        pytest.fail("a block is waited for that is there")
+
+    found = [
+        block
+        async for blocks in spans(node, last - 9, last + 6, Width(), in_flight=2, wait=wait)
+        for block in blocks
+    ]
+    assert [block.ref.number for block in found] == list(range(last - 9, last + 7))
+    assert len(found[10].entries) == count
+    assert found == await read_span(Node(rpc.url, session, 20.0), last - 9, last + 6)
 
 
 @pytest.mark.parametrize("fault", [*ANSWER_FAULTS, *WIRE_FAULTS])

@@ -207,8 +207,8 @@ async def checked(
         _check_links(headers, refs, numbers)
         found: list[_RawLog] = []
         for answer in given:
-            found += _LOGS.decode(answer)
             await asyncio.sleep(0)
+            found += _LOGS.decode(answer)
         sorted_logs = await _by_block(found, refs)
         return [
             await _read(ref, header, own) for ref, header, own in zip(refs, headers, sorted_logs, strict=True)
@@ -300,6 +300,8 @@ async def _entries(
             topics.append(topic)
         log = Log(address, tuple(topics), _data(raw.data))
         entries.append(Entry(log, tx_index, int(raw.log_index, 16)))
+    if len(entries) > _LOGS_IN_A_ROW:
+        await asyncio.sleep(0)
     _check_order(ref, entries)
     if bloom != int(header.logs_bloom, 16):
         raise NodeLied(f"the logs it gave are not those of block {ref.number}, whose bloom is another")

@@ -39,8 +39,7 @@ async def test_one_block_with_more_logs_than_are_given_does_not_stop_the_stream(
     assert len(found[full].entries) == 150
     assert max(receipts_asked(made)) == 16
     assert waits.waited_s == [], "nothing is waited for"
-    in_vain = [calls for calls in made.asked if calls[0].method == RECEIPT]
-    assert len(in_vain) == 4, "only this block is read so"
+    assert sum(receipts_asked(made)) == 50, "only this block is read so"
 
 
 async def test_fewer_receipts_are_asked_for_until_they_are_given_and_then_more_again() -> None:
@@ -54,8 +53,7 @@ async def test_fewer_receipts_are_asked_for_until_they_are_given_and_then_more_a
 
     made.before = before
     assert len((await read_alone(made, number)).entries) == 20
-    assert receipts_asked(made) == [16, 8, 4, 8, 4, 2, 1, 2, 1, 2, 4, 8] or receipts_asked(made)[-1] > 1
-    assert 1 in receipts_asked(made)
+    assert receipts_asked(made) == [16, 8, 4, 8, 4, 2, 1, 2, 1, 2, 4, 8]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +137,7 @@ async def test_a_block_that_changes_meanwhile_is_a_fault() -> None:
     made.before = before
     with pytest.raises(NodeFault):
         await read_alone(made, 2)
-    with pytest.raises(NodeFault, match="no block"):
+    with pytest.raises(NodeFault):
         await read_alone(made, 99)
 
 
