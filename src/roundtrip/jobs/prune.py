@@ -1,5 +1,5 @@
-"""``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by ours
-where the chain's is ahead."""
+"""``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by
+ours where the chain's is ahead."""
 
 from datetime import UTC, datetime, timedelta
 
