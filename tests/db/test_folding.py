@@ -80,8 +80,8 @@ async def test_a_bot_with_many_trades_of_one_token_takes_little_memory(
     await appended(index, await begun(index, chain.parent), chain.blocks)
     await index.execute(
         "INSERT INTO facts.trade (at_s, block_number, log_index, pool_id, trader_id, buys, token_raw,"
-        " quote_raw, tx_hash) SELECT at_s, block_number + n, 0, pool_id, trader_id, n % 2 = 0, 10 ^ 18, 10 ^ 18, tx_hash"
-        " FROM facts.trade, generate_series(1, $1::int) AS n",
+        " quote_raw, tx_hash) SELECT at_s, block_number + n, 0, pool_id, trader_id, n % 2 = 0, 10 ^ 18,"
+        " 10 ^ 18, tx_hash FROM facts.trade, generate_series(1, $1::int) AS n",
         TRADES,
     )
     tracemalloc.start()
