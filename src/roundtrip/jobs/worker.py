@@ -57,7 +57,7 @@ async def nothing(connection: asyncpg.Connection) -> None:
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[C]):
     """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
-    ``at_once``: so many of the kind in one worker. ``limit_s``: a run that takes longer has failed.
+    ``at_once``: so many of the kind in one worker. ``limit_s``: a handler that takes longer has failed.
     ``at_start``: the key of the one that every worker wishes for when it starts."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
