@@ -216,7 +216,9 @@ async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
     await _followed(cut, chain_s)
     worker = Worker(ctx, KINDS, lambda: 0.5)
     await worker.start()
-    await work(ctx)
+    # Transfers, liquidity, four days of trades, and a run that finds nothing.
+    for _ in range(7):
+        await work(ctx)
     assert {table: len(await partitions.days(cut, table)) for table in kept} == kept
     # What is kept of transfers goes seven whole days back from now.
     assert (await partitions.days(cut, "facts.transfer"))[0] == date(2025, 10, 2)

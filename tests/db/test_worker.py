@@ -285,6 +285,79 @@ async def test_a_lease_is_renewed_while_a_job_is_run(ground: Ground) -> None:
     assert await ground.marks() == ["a-1"]
 
 
+async def _writes_until(ground: Ground, connection: asyncpg.Connection) -> None:
+    ground.has_begun.set()
+    async with asyncio.timeout(WAIT_S):
+        await ground.go.wait()
+    await connection.execute("SELECT 1")
+
+
+async def test_a_lease_is_renewed_while_an_effect_is_written(ground: Ground) -> None:
+    async def slow(ground: Ground, job: Job) -> Effect:
+        async def effect(connection: asyncpg.Connection) -> None:
+            await _writes_until(ground, connection)
+            await mark(job)(connection)
+
+        return effect
+
+    await ground.wish("a")
+    (run,) = await worker(ground, walk=kind(slow, lease_s=0.03)).take()
+    async with asyncio.timeout(WAIT_S):
+        await ground.has_begun.wait()
+    first = await ground.pool.fetchval("SELECT claimed_until FROM jobs.job")
+    ground.at_s += HOUR_S
+
+    async def renewed() -> bool:
+        return bool(await ground.pool.fetchval("SELECT claimed_until > $1 FROM jobs.job", first))
+
+    try:
+        await until(renewed)
+        assert await ground.claims() == []
+    finally:
+        ground.go.set()
+        await run
+    assert await ground.marks() == ["a-1"]
+    assert await ground.left() == []
+
+
+async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_renews(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job's row is locked from then on."""
+    said: list[bool] = []
+    renew = jobs.renew
+
+    async def heard(connection: asyncpg.Connection, job: Job, until: datetime) -> bool:
+        said.append(await renew(connection, job, until))
+        return said[-1]
+
+    async def itself(ground: Ground, job: Job) -> Effect:
+        async def effect(connection: asyncpg.Connection) -> None:
+            await jobs.enqueue(connection, job.kind, job.key, run_at=ground.now() + timedelta(hours=2))
+            said.clear()
+            await _writes_until(ground, connection)
+
+        return effect
+
+    async def tried() -> bool:
+        return len(said) > 2
+
+    monkeypatch.setattr(jobs, "renew", heard)
+    await ground.wish("a")
+    (run,) = await worker(ground, walk=kind(itself, lease_s=0.03)).take()
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await ground.has_begun.wait()
+        await until(tried)
+        ground.at_s += HOUR_S
+        assert await ground.claims() == []
+    finally:
+        ground.go.set()
+        await run
+    assert said[1:3] == [False, False]
+    assert [job.key for job in await ground.claims(after_s=HOUR_S)] == ["a"]
+
+
 # --- going on --------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,5 @@
-"""``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock."""
+"""``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by
+ours where the chain's is ahead."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,27 +15,35 @@ from .worker import Effect
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
 TRADES_KEPT_DAYS = 90
-"""Before their rows go, positions are folded up to there."""
+"""Before a day of them goes, positions are folded up to there."""
 FAILED_KEPT = timedelta(days=7)
 
 
 async def prune(ctx: Context, job: Job) -> Effect:
-    """Nothing is read before. Where a table is in use just then, it is tried again later."""
+    """Nothing is read before. Each run makes one step: old days of one table go, or one day of trades. Then
+    it wishes for itself, at once where there may be more, else in a day. Where a table is in use just then,
+    it is tried again later."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
-    async def drop(connection: asyncpg.Connection) -> None:
-        await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=DAY_S))
+    async def step(connection: asyncpg.Connection) -> None:
         await jobs.forget_failed(connection, now - FAILED_KEPT)
-        known = await chain.cursor(connection)
-        if known is None:
-            return
-        while await retire_trades(
-            connection, known.block.timestamp_s - TRADES_KEPT_DAYS * DAY_S, ctx.contracts
-        ):
-            pass
-        for table, kept in KEPT_DAYS.items():
-            await partitions.drop_before(
-                connection, table, partitions.day_of(known.block.timestamp_s - kept * DAY_S)
-            )
+        may_be_more = await _drop_some(connection, ctx)
+        # Last: from here on the job's row is locked.
+        run_at = now if may_be_more else now + timedelta(seconds=DAY_S)
+        await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
 
-    return drop
+    return step
+
+
+async def _drop_some(connection: asyncpg.Connection, ctx: Context) -> bool:
+    """Whether there was something to drop. One step and no more: a table and the cursor stay locked until the
+    transaction ends, and folding a day of trades takes long."""
+    known = await chain.cursor(connection)
+    if known is None:
+        return False
+    # One block that claims to be of a far year must not make everything old.
+    now_s = min(known.block.timestamp_s, int(ctx.now_s()))
+    for table, kept in KEPT_DAYS.items():
+        if await partitions.drop_before(connection, table, partitions.day_of(now_s - kept * DAY_S)):
+            return True
+    return await retire_trades(connection, now_s - TRADES_KEPT_DAYS * DAY_S, ctx.contracts)

@@ -57,7 +57,7 @@ async def nothing(connection: asyncpg.Connection) -> None:
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[C]):
     """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
-    ``at_once``: so many of the kind in one worker. ``limit_s``: a run that takes longer has failed.
+    ``at_once``: so many of the kind in one worker. ``limit_s``: a handler that takes longer has failed.
     ``at_start``: the key of the one that every worker wishes for when it starts."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
@@ -195,10 +195,15 @@ class Worker(Generic[C]):
         try:
             if job.tries > kind.most_tries:
                 raise NeverFinished(f"taken {job.tries - 1} times")
-            async with asyncio.timeout(kind.limit_s), beside(self._renewing(kind, job), "renewing"):
-                effect = await kind.handler(self._ctx, job)
-            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
-                await effect(connection)
+            async with contextlib.AsyncExitStack() as writing:
+                # Until its row is to be locked: then nobody else can take it, and renewing would wait for us.
+                async with beside(self._renewing(kind, job), "renewing"):
+                    async with asyncio.timeout(kind.limit_s):
+                        effect = await kind.handler(self._ctx, job)
+                    acquiring = self._ctx.pool.acquire(timeout=_DATABASE_S)
+                    connection = await writing.enter_async_context(acquiring)
+                    await writing.enter_async_context(connection.transaction())
+                    await effect(connection)
                 if not await jobs.finish(connection, job):
                     raise _Lost
         except _Lost:
@@ -221,7 +226,7 @@ class Worker(Generic[C]):
             log.warning("a failure could not be put down", kind=job.kind, key=job.key, error=described(again))
 
     async def _renewing(self, kind: Kind[C], job: Job) -> None:
-        """Keeps the job ours while it is run."""
+        """Keeps the job ours while it is read for and written, however long that takes."""
         while True:
             await asyncio.sleep(kind.lease_s / 3)
             # Where it cannot be renewed, or is no longer ours, the end of the job finds that out.

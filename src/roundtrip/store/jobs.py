@@ -167,10 +167,12 @@ async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error
 
 
 async def renew(connection: asyncpg.Connection, job: Job, until: datetime) -> bool:
-    """It is ours until then. False: it no longer is."""
+    """It is ours until then. False: it no longer is, or it is being written just now, which is not waited
+    for: as long as that lasts nobody else can take it."""
     return await _changed(
         connection,
-        "UPDATE jobs.job SET claimed_until = $3 WHERE id = $1 AND claim = $2",
+        "UPDATE jobs.job SET claimed_until = $3 WHERE id ="
+        " (SELECT id FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE SKIP LOCKED)",
         job.id,
         job.claim,
         until,

@@ -1,6 +1,6 @@
 """Positions and closings, and the trades that they are folded from."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import asyncpg
@@ -14,9 +14,18 @@ from .words import as_bytes
 
 _COLUMNS = ", ".join(Position._fields)
 _TEXTS = ", ".join(f"{name}::text" for name in Position._fields)
+_FROM_BASE = (
+    f"INSERT INTO facts.position (wallet_id, token_id, {_COLUMNS})"  # noqa: S608
+    f" SELECT wallet_id, token_id, {_COLUMNS} FROM facts.position_base"
+)
 _PLAIN = frozenset(
     {"buys", "sells", "unpriced", "closed", "round_unpriced", "round_number", "first_s", "last_s"}
 )
+
+TRADES_AT_ONCE = 2000
+"""Read and folded at once. A bot makes millions of one token: they are never all in memory."""
+IN_ORDER_S = 120.0
+"""How long the database may take for some of them; before the first it puts all of them in order."""
 
 
 class Held(NamedTuple):
@@ -24,6 +33,13 @@ class Held(NamedTuple):
 
     wallet_id: int
     token_id: int
+
+
+class Traded(NamedTuple):
+    """Whose trade of what."""
+
+    key: Held
+    fill: Fill
 
 
 class Closed(NamedTuple):
@@ -81,24 +97,13 @@ async def put_positions(
     )
 
 
-async def positions_of_wallets(
-    connection: asyncpg.Connection, first: int, end: int, table: str = "position"
-) -> dict[Held, Position]:
-    """Of every wallet from ``first`` to before ``end``."""
-    rows = await connection.fetch(
-        f"SELECT wallet_id, token_id, {_TEXTS} FROM facts.{table}"  # noqa: S608
-        " WHERE wallet_id >= $1 AND wallet_id < $2",
-        first,
-        end,
-    )
-    return {Held(row[0], row[1]): _position(row) for row in rows}
-
-
-async def clear_wallets(connection: asyncpg.Connection, first: int, end: int, from_s: int) -> None:
-    """Takes away the positions of these wallets, and what they closed from then on."""
+async def reset_wallets(connection: asyncpg.Connection, first: int, end: int, from_s: int) -> None:
+    """Puts the positions of the wallets from ``first`` to before ``end`` back to where trades are gone, and
+    takes away what they closed from ``from_s`` on."""
     await connection.execute(
         "DELETE FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2", first, end
     )
+    await connection.execute(f"{_FROM_BASE} WHERE wallet_id >= $1 AND wallet_id < $2", first, end)
     await connection.execute(
         "DELETE FROM facts.closing WHERE wallet_id >= $1 AND wallet_id < $2 AND at_s >= $3",
         first,
@@ -107,14 +112,21 @@ async def clear_wallets(connection: asyncpg.Connection, first: int, end: int, fr
     )
 
 
-async def drop_positions(connection: asyncpg.Connection, keys: Sequence[Held]) -> None:
-    """Takes these away."""
-    await connection.execute(
-        "DELETE FROM facts.position USING unnest($1::int[], $2::int[]) AS given (wallet, token)"
-        " WHERE wallet_id = given.wallet AND token_id = given.token",
-        [key.wallet_id for key in keys],
-        [key.token_id for key in keys],
+async def reset_positions(connection: asyncpg.Connection, keys: Sequence[Held]) -> None:
+    """Puts these back to where trades are gone: where none are, there is no position."""
+    given = [key.wallet_id for key in keys], [key.token_id for key in keys]
+    some = "unnest($1::int[], $2::int[]) AS given (wallet, token)"
+    of_them = "wallet_id = given.wallet AND token_id = given.token"
+    await connection.execute(f"DELETE FROM facts.position USING {some} WHERE {of_them}", *given)  # noqa: S608
+    await connection.execute(f"{_FROM_BASE} JOIN {some} ON {of_them}", *given)
+
+
+async def count_of_wallets(connection: asyncpg.Connection, first: int, end: int) -> int:
+    """How many positions the wallets from ``first`` to before ``end`` have."""
+    count: int = await connection.fetchval(
+        "SELECT count(*) FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2", first, end
     )
+    return count
 
 
 async def put_closings(connection: asyncpg.Connection, closed: Sequence[Closed]) -> None:
@@ -145,34 +157,36 @@ FROM facts.trade AS trade
 JOIN facts.pool AS pool ON pool.id = trade.pool_id
 JOIN facts.address AS quote ON quote.id = pool.quote_id
 """
-_IN_ORDER = " ORDER BY trade.block_number, trade.log_index"
+_IN_ORDER = " ORDER BY trade.trader_id, pool.token_id, trade.block_number, trade.log_index"
 
 
-async def fills_of(
+def fills_of(
     connection: asyncpg.Connection, keys: Iterable[Held], contracts: Contracts
-) -> dict[Held, list[Fill]]:
-    """The trades of these keys that are kept, in the order of the chain."""
+) -> AsyncIterator[list[Traded]]:
+    """The trades of these keys that are kept, some at a time: key after key, and those of a key in the order
+    of the chain. In a transaction, in which others may be asked between them."""
     given = list(keys)
-    rows = await connection.fetch(
+    return _traded(
+        connection,
         f"{_FILLS} JOIN unnest($2::int[], $3::int[]) AS given (wallet, token)"
         f" ON trade.trader_id = given.wallet AND pool.token_id = given.token {_IN_ORDER}",
         _in_eth(contracts),
         [key.wallet_id for key in given],
         [key.token_id for key in given],
     )
-    return _grouped(rows)
 
 
-async def fills_of_wallets(
+def fills_of_wallets(
     connection: asyncpg.Connection,
     first: int,
     end: int,
     contracts: Contracts,
     time: tuple[int, int] = (0, 2**31 - 1),
-) -> dict[Held, list[Fill]]:
-    """The trades that are kept of the wallets from ``first`` to before ``end``, of that time (seconds, the
-    last one not in it), in the order of the chain."""
-    rows = await connection.fetch(
+) -> AsyncIterator[list[Traded]]:
+    """The same of the wallets from ``first`` to before ``end``, of that time (seconds, the last one not in
+    it)."""
+    return _traded(
+        connection,
         f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3"
         f" AND trade.at_s >= $4 AND trade.at_s < $5 {_IN_ORDER}",
         _in_eth(contracts),
@@ -180,20 +194,31 @@ async def fills_of_wallets(
         end,
         *time,
     )
-    return _grouped(rows)
+
+
+async def _traded(
+    connection: asyncpg.Connection, statement: str, *given: object
+) -> AsyncIterator[list[Traded]]:
+    some: list[Traded] = []
+    # Read to its end it is closed: until then no day could be dropped.
+    async for row in connection.cursor(statement, *given, prefetch=TRADES_AT_ONCE, timeout=IN_ORDER_S):
+        some.append(_trade(row))
+        if len(some) == TRADES_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _trade(row: asyncpg.Record) -> Traded:
+    wallet, token, at_s, block, log, buys, token_raw, eth_wei, micro_usd = row
+    wei = None if eth_wei is None else int(eth_wei)
+    fill = Fill(Spot(block, log, at_s, TxHash("")), buys, int(token_raw), wei, micro_usd)
+    return Traded(Held(wallet, token), fill)
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:
     return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
-
-
-def _grouped(rows: Sequence[asyncpg.Record]) -> dict[Held, list[Fill]]:
-    found: dict[Held, list[Fill]] = {}
-    for wallet, token, at_s, block, log, buys, token_raw, eth_wei, micro_usd in rows:
-        spot = Spot(block, log, at_s, TxHash(""))
-        wei = None if eth_wei is None else int(eth_wei)
-        found.setdefault(Held(wallet, token), []).append(Fill(spot, buys, int(token_raw), wei, micro_usd))
-    return found
 
 
 async def keys_after(connection: asyncpg.Connection, number: int, at_s: int) -> list[Held]:

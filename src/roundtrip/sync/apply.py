@@ -11,16 +11,17 @@ from roundtrip.store import chain, facts, partitions, rewind
 from roundtrip.store.positions import (
     Closed,
     Held,
-    drop_positions,
     fills_of,
     keys_after,
     positions,
     put_closings,
     put_positions,
+    reset_positions,
 )
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
+from .folding import fold_onto
 from .known import Known, money
 from .ledger import Batch, BlockTold, Ledger, Wanted, told_by, wanted
 from .wishes import Wishes
@@ -220,19 +221,8 @@ async def refold(connection: asyncpg.Connection, keys: Sequence[Held], contracts
     """The positions of these keys made again from their trades, and from where trades are gone."""
     for first in range(0, len(keys), _MOST_REFOLDED):
         some = keys[first : first + _MOST_REFOLDED]
-        bases = await positions(connection, some, "position_base")
-        fills = await fills_of(connection, some, contracts)
-        again, gone = {}, []
-        for key in some:
-            position = bases.get(key)
-            for fill in fills.get(key, ()):
-                position, _ = fold(position, fill)
-            if position is None:
-                gone.append(key)
-            else:
-                again[key] = position
-        await put_positions(connection, again)
-        await drop_positions(connection, gone)
+        await reset_positions(connection, some)
+        await fold_onto(connection, "position", fills_of(connection, some, contracts))
 
 
 def _addresses(batch: Batch) -> Iterable[Address]:

@@ -4,17 +4,11 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 
-from roundtrip.domain.profit import folded
 from roundtrip.store import chain
-from roundtrip.store.positions import (
-    Closed,
-    clear_wallets,
-    fills_of_wallets,
-    positions_of_wallets,
-    put_closings,
-    put_positions,
-)
+from roundtrip.store.positions import count_of_wallets, fills_of_wallets, reset_wallets
 from roundtrip.venues.base import Contracts
+
+from .folding import fold_onto
 
 ADDRESSES_AT_ONCE = 5_000
 
@@ -33,12 +27,7 @@ async def _rebuild(connection: asyncpg.Connection, first: int, end: int, contrac
         trades_from_s = await chain.hold(connection)
         if trades_from_s is None:
             return 0
-        await clear_wallets(connection, first, end, trades_from_s)
-        found = await positions_of_wallets(connection, first, end, "position_base")
-        closed = []
-        for key, fills in (await fills_of_wallets(connection, first, end, contracts)).items():
-            found[key], closings = folded(found.get(key), fills)
-            closed += [Closed(key, closing) for closing in closings]
-        await put_positions(connection, found)
-        await put_closings(connection, closed)
-    return len(found)
+        await reset_wallets(connection, first, end, trades_from_s)
+        trades = fills_of_wallets(connection, first, end, contracts)
+        await fold_onto(connection, "position", trades, puts_closings=True)
+        return await count_of_wallets(connection, first, end)

@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.profit import folded
 from roundtrip.store import chain, partitions
-from roundtrip.store.positions import fills_of_wallets, positions, put_positions
+from roundtrip.store.positions import fills_of_wallets
 from roundtrip.venues.base import Contracts
+
+from .folding import fold_onto
 
 _TRADE: partitions.Daily = "facts.trade"
 ADDRESSES_AT_ONCE = 20_000
@@ -15,9 +16,9 @@ ADDRESSES_AT_ONCE = 20_000
 
 async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts: Contracts) -> bool:
     """Folds the oldest day of trades into ``position_base`` and drops it, where it ended by ``before_s``;
-    False: there is none. One transaction; the sync waits for its end only, when the day goes: whoever folds
-    positions holds the cursor and finds the day counted once. Raises asyncpg.LockNotAvailableError when the
-    table could not be had soon: later, then."""
+    False: there is none. One transaction, and one that is to end soon after; the sync waits for its end only,
+    when the day goes: whoever folds positions holds the cursor and finds the day counted once. Raises
+    asyncpg.LockNotAvailableError when the table could not be had soon: later, then."""
     async with connection.transaction():
         days = await partitions.days(connection, _TRADE)
         if not days:
@@ -29,10 +30,8 @@ async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts
         last = await chain.last_address(connection)
         for first in range(1, last + 1, ADDRESSES_AT_ONCE):
             wallets = first, first + ADDRESSES_AT_ONCE
-            fills = await fills_of_wallets(connection, *wallets, contracts, (first_s, end_s))
-            bases = await positions(connection, fills, "position_base")
-            after = {key: folded(bases.get(key), some)[0] for key, some in fills.items()}
-            await put_positions(connection, after, "position_base")
+            trades = fills_of_wallets(connection, *wallets, contracts, (first_s, end_s))
+            await fold_onto(connection, "position_base", trades)
         await chain.hold(connection)
         await chain.trades_gone(connection, end_s)
         await partitions.drop_before(connection, _TRADE, days[0] + timedelta(days=1))

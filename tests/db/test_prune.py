@@ -1,0 +1,156 @@
+"""``prune`` over an index: a day of trades a run, the sync goes on meanwhile, no clock is believed alone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+import asyncpg
+import pytest
+
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.services.context import Context
+from roundtrip.store import jobs, partitions
+from roundtrip.store.partitions import DAY_S, Daily
+from roundtrip.sync import retire
+from roundtrip.sync.folding import fold_onto
+from roundtrip.venues.base import Contracts
+from support.tables import appended, begun, own_database, tables
+from support.told_blocks import Chain, bought, launched, sent, sold
+from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
+from unit.venues.logs import NETWORK
+
+WAIT_S = 20
+BUYS, SELLS = bought(CURVE, ALICE, ALICE, 7, 500), sold(CURVE, ALICE, ALICE, 9, 500)
+
+
+@dataclass
+class Ground:
+    """What the worker and the job need of a context."""
+
+    pool: asyncpg.Pool
+    at_s: float
+    contracts: Contracts = NETWORK
+
+    def now_s(self) -> float:
+        return self.at_s
+
+
+@pytest.fixture(scope="session")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "prune_tests") as found:
+        yield found
+
+
+@pytest.fixture
+async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    yield connection
+    for table in partitions.DAILY:
+        async with connection.transaction():
+            await partitions.drop_before(connection, table, partitions.day_of(2**31 - 1 + DAY_S))
+    await connection.close()
+
+
+@pytest.fixture
+async def pool(url: str) -> AsyncIterator[asyncpg.Pool]:
+    async with asyncpg.create_pool(url, min_size=1, max_size=4, command_timeout=5) as found:
+        yield found
+
+
+def old_story(last_after_s: int = 100 * DAY_S) -> Chain:
+    """Three days of a trade each, and a block so much later."""
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), BUYS, sender=BOB))
+    chain.block(sent(SELLS), after_s=DAY_S)
+    chain.block(sent(BUYS), after_s=DAY_S)
+    chain.block(sent(sender=BOB), after_s=last_after_s)
+    return chain
+
+
+async def followed(connection: asyncpg.Connection, chain: Chain) -> None:
+    await appended(connection, await begun(connection, chain.parent), chain.blocks, [1])
+    await connection.execute("TRUNCATE jobs.job")
+    await jobs.enqueue(connection, "prune", "facts")
+
+
+async def run_of(ground: Ground) -> None:
+    """One round of the worker."""
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*await Worker(cast(Context, ground), KINDS, lambda: 0.5).take())
+
+
+async def days_of(connection: asyncpg.Connection) -> list[int]:
+    names: tuple[Daily, ...] = ("facts.transfer", "facts.liquidity", "facts.trade")
+    return [len(await partitions.days(connection, name)) for name in names]
+
+
+async def test_a_run_drops_one_day_of_trades_and_wishes_for_the_next_at_once(
+    index: asyncpg.Connection, pool: asyncpg.Pool
+) -> None:
+    chain = old_story()
+    await followed(index, chain)
+    before = (await tables(index))["position"]
+    newest_s = chain.blocks[-1].ref.timestamp_s
+    others: tuple[Daily, ...] = ("facts.transfer", "facts.liquidity")
+    for table in others:
+        await partitions.ensure(index, table, newest_s - 100 * DAY_S, newest_s - 99 * DAY_S)
+    ground, seen = Ground(pool, newest_s + 1), list[tuple[list[int], bool]]()
+    for _ in range(6):
+        await run_of(ground)
+        row = await index.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
+        assert (row["tries"], row["last_error"]) == (0, None)
+        seen.append((await days_of(index), row["run_at"] <= datetime.fromtimestamp(ground.at_s, UTC)))
+    gone = [[0, 2, 3], [0, 0, 3], [0, 0, 2], [0, 0, 1], [0, 0, 0]]
+    assert seen == [*((days, True) for days in gone), ([0, 0, 0], False)]
+    assert (await index.fetchval("SELECT run_at FROM jobs.job")).timestamp() == ground.at_s + DAY_S
+    assert (await tables(index))["position"] == before
+
+
+async def test_while_a_day_is_folded_the_sync_goes_on(
+    index: asyncpg.Connection, pool: asyncpg.Pool, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cursor is free, and the table of trades is: on every day."""
+    chain = old_story()
+    await followed(index, chain)
+    other = await asyncpg.connect(url)
+    await other.execute("SET lock_timeout = '100ms'")
+    probed = []
+
+    async def probes(*given: object) -> None:
+        async with other.transaction():
+            await other.execute("SELECT 1 FROM facts.cursor FOR UPDATE NOWAIT")
+            await other.execute("LOCK facts.trade IN SHARE UPDATE EXCLUSIVE MODE")
+        await fold_onto(*given)  # type: ignore[arg-type]
+        async with other.transaction():
+            probed.append(await other.fetchval("SELECT number FROM facts.cursor FOR UPDATE NOWAIT"))
+            await other.execute("LOCK facts.trade IN SHARE UPDATE EXCLUSIVE MODE")
+
+    monkeypatch.setattr(retire, "fold_onto", probes)
+    ground = Ground(pool, chain.blocks[-1].ref.timestamp_s)
+    for _ in range(5):
+        await run_of(ground)
+    await other.close()
+    assert await index.fetchval("SELECT last_error FROM jobs.job") is None
+    assert probed == [chain.blocks[-1].ref.number] * 3
+    assert await days_of(index) == [0, 0, 0]
+
+
+async def test_one_block_of_a_far_year_makes_nothing_old(
+    index: asyncpg.Connection, pool: asyncpg.Pool
+) -> None:
+    chain = old_story(last_after_s=1)
+    today_s = chain.blocks[-1].ref.timestamp_s
+    chain.block(sent(sender=BOB), after_s=2**31 - 1 - today_s)
+    await followed(index, chain)
+    days = await days_of(index)
+    await run_of(Ground(pool, today_s + 5))
+    assert days[2] == 3
+    assert await days_of(index) == days
+    assert await index.fetchval("SELECT count(*) FROM facts.position_base") == 0
+    # Once it is so late by our clock, too, they go.
+    await jobs.enqueue(index, "prune", "facts")
+    await run_of(Ground(pool, 2**31 - 1))
+    assert await days_of(index) != days
