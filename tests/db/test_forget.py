@@ -1,0 +1,123 @@
+"""What the sync wrote goes and comes back the same; what checks and jobs wrote stays."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.types import Address
+from roundtrip.store import chain, evidence, partitions
+from roundtrip.store.evidence import KeptEvidence
+from roundtrip.store.forget import FORGOTTEN, KEPT, SYNC_LOCK, StillFollowed, forget
+from roundtrip.store.origins import OlderOrigin, keep_older
+from roundtrip.store.partitions import DAY_S
+from roundtrip.sync.apply import Writer
+from roundtrip.sync.retire import retire_trades
+from support.tables import appended, begun, own_database, tables
+from support.told_blocks import Chain, MadeUp
+from unit.venues.logs import NETWORK
+
+TOKEN = Address("0x" + "ab" * 20)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "forget_tests") as found:
+        yield found
+
+
+@pytest.fixture
+async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def followed(index: asyncpg.Connection) -> Chain:
+    """A chain, and all of it in the index."""
+    made = Chain()
+    MadeUp(7).grow(made, 60)
+    await appended(index, await begun(index, made.parent), made.blocks)
+    return made
+
+
+async def counts(index: asyncpg.Connection, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: await index.fetchval(f"SELECT count(*) FROM {name}") for name in names}  # noqa: S608
+
+
+async def rest_is_there(index: asyncpg.Connection) -> None:
+    """A row of what others write."""
+    kept = KeptEvidence(NOW, 1, "1", "ok", "ok", b"{}")
+    row_id = await evidence.keep(index, TOKEN, kept)
+    await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
+    await keep_older(index, TOKEN, OlderOrigin(None, 9))
+    await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
+    await index.execute(
+        "INSERT INTO jobs.job (kind, key, payload, run_at) VALUES ('token', 'a', '{}', now())"
+    )
+
+
+async def test_every_table_of_facts_is_forgotten_or_kept(index: asyncpg.Connection) -> None:
+    rows = await index.fetch(
+        "SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'facts'::regnamespace"
+        " AND relkind IN ('r', 'p') AND NOT relispartition"
+    )
+    assert sorted(row["name"] for row in rows) == sorted(FORGOTTEN + KEPT)
+
+
+async def test_all_that_the_sync_wrote_goes_and_nothing_else(
+    index: asyncpg.Connection, followed: Chain
+) -> None:
+    last_s = followed.blocks[-1].ref.timestamp_s
+    while await retire_trades(index, last_s - DAY_S, NETWORK):
+        pass
+    await rest_is_there(index)
+    full = await counts(index, FORGOTTEN)
+    assert all(full[name] for name in ("facts.trade", "facts.position", "facts.pool", "facts.origin"))
+    await forget(index)
+    assert set((await counts(index, FORGOTTEN)).values()) == {0}
+    assert [await partitions.days(index, table) for table in partitions.DAILY] == [[], [], []]
+    assert await counts(index, (*KEPT, "jobs.job")) == dict.fromkeys((*KEPT, "jobs.job"), 1)
+
+
+async def test_the_next_sync_makes_it_again(index: asyncpg.Connection, followed: Chain) -> None:
+    before = await tables(index)
+    await forget(index)
+    await chain.begin(index, followed.parent.number + 1, followed.parent)
+    await appended(index, Writer(NETWORK), followed.blocks)
+    assert await tables(index) == before
+
+
+async def test_forgotten_twice_is_forgotten(index: asyncpg.Connection, followed: Chain) -> None:
+    await forget(index)
+    await forget(index)
+    assert await chain.cursor(index) is None
+
+
+async def test_while_a_sync_holds_its_lock_nothing_goes(
+    index: asyncpg.Connection, followed: Chain, url: str
+) -> None:
+    before = await tables(index)
+    other = await asyncpg.connect(url)
+    await other.execute("SELECT pg_advisory_lock($1)", SYNC_LOCK)
+    with pytest.raises(StillFollowed):
+        await forget(index)
+    assert await tables(index) == before
+    await other.close()
+
+
+@pytest.mark.parametrize("table", ["facts.address", "facts.trade", "facts.closing"])
+async def test_while_a_table_is_in_use_nothing_goes(
+    index: asyncpg.Connection, followed: Chain, url: str, table: str
+) -> None:
+    before = await tables(index)
+    other = await asyncpg.connect(url)
+    async with other.transaction():
+        await other.execute(f"LOCK {table} IN ACCESS SHARE MODE")
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await forget(index)
+    await other.close()
+    assert await tables(index) == before
