@@ -152,7 +152,7 @@ async def test_what_it_follows_is_forgotten_only_after_it_ended(ground: Ground) 
             await forget(ground.index)
         assert await ground.is_at_the_end()
     async with asyncio.timeout(WAIT_S):
-        while await ground.is_held():
+        while await ground.is_held():  # noqa: ASYNC110
             await asyncio.sleep(0)
     await forget(ground.index)
     async with ground.following(12):
