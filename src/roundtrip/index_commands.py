@@ -61,10 +61,9 @@ def forget(
     """Takes away what sync wrote, so that the next one begins anew; exit 1: nothing was done."""
     if not sure:
         gone, kept = (", ".join(name.removeprefix("facts.") for name in names) for names in (FORGOTTEN, KEPT))
-        print(
-            f"This would empty {gone} of facts, and the next sync begins anew. What stays: {kept}, and every"
-        )
-        print("other schema. Say --yes to do it.")
+        print(f"This would empty, in schema facts: {gone}.")
+        print(f"What stays: {kept}, and every other schema.")
+        print("The next sync begins anew, where ROUNDTRIP_SYNC_FROM says. Say --yes to do it.")
         raise SystemExit(_NO)
     run(_forget(Settings()))
 

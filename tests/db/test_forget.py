@@ -1,11 +1,14 @@
 """What the sync wrote goes and comes back the same; what checks and jobs wrote stays."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import asyncpg
 import pytest
+from typer.testing import CliRunner, Result
 
+from roundtrip.cli import app
 from roundtrip.domain.types import Address
 from roundtrip.store import chain, evidence, jobs, partitions
 from roundtrip.store.evidence import KeptEvidence
@@ -84,11 +87,12 @@ async def test_all_that_the_sync_wrote_goes_and_nothing_else(
 
 
 async def test_the_next_sync_makes_it_again(index: asyncpg.Connection, followed: Chain) -> None:
-    before = await tables(index)
+    before, last_id = await tables(index), await chain.last_address(index)
     await forget(index)
     await chain.begin(index, followed.parent.number + 1, followed.parent)
     await appended(index, Writer(NETWORK), followed.blocks)
     assert await tables(index) == before
+    assert await chain.last_address(index) == last_id
 
 
 async def test_forgotten_twice_is_forgotten(index: asyncpg.Connection, followed: Chain) -> None:
@@ -121,3 +125,39 @@ async def test_while_a_table_is_in_use_nothing_goes(
             await forget(index)
     await other.close()
     assert await tables(index) == before
+
+
+# --- the command -----------------------------------------------------------------------------------
+
+
+async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Result:
+    monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
+    return await asyncio.to_thread(CliRunner().invoke, app, ["forget", *arguments])
+
+
+async def test_it_has_to_be_said_twice(
+    index: asyncpg.Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await tables(index)
+    asked = await said(monkeypatch, url)
+    assert asked.exit_code == 1
+    assert "trade" in asked.output
+    assert asked.output.endswith("Say --yes to do it.\n")
+    assert await tables(index) == before
+    done = await said(monkeypatch, url, "--yes")
+    assert (done.exit_code, done.output) == (0, "forgotten: the next sync begins anew\n")
+    assert await chain.cursor(index) is None
+
+
+async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
+    index: asyncpg.Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with index.transaction():
+        await index.execute("LOCK facts.pool IN ACCESS SHARE MODE")
+        refused = await said(monkeypatch, url, "--yes")
+        assert (refused.exit_code, "in use" in refused.output) == (1, True)
+        await index.execute("SELECT pg_advisory_xact_lock($1)", SYNC_LOCK)
+        refused = await said(monkeypatch, url, "--yes")
+        # ``main`` makes a line of it.
+        assert isinstance(refused.exception, StillFollowed)
+    assert await chain.cursor(index) is not None
