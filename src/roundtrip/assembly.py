@@ -5,7 +5,6 @@ import functools
 import gc
 import json
 import math
-import os
 import re
 import secrets
 import socket
@@ -19,7 +18,6 @@ from typing import Any
 import aiohttp
 import asyncpg
 import coincurve
-import structlog
 import uvicorn
 from starlette.applications import Starlette
 
@@ -35,21 +33,25 @@ from roundtrip.chain.endpoints import Endpoint, NodeUrl
 from roundtrip.chain.feed import Feed
 from roundtrip.chain.heads import Heads, newest
 from roundtrip.chain.nodes import Nodes
+from roundtrip.chain.origins import Never
 from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import parse_address
+from roundtrip.domain.types import Address, parse_address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.networks import ROBINHOOD, Network
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
+from roundtrip.services.origins import find_out
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
 from roundtrip.store.chain import BLOCKS_KEPT
+from roundtrip.store.forget import forget
 from roundtrip.store.migrate import migrate
+from roundtrip.store.origins import Origin
 from roundtrip.store.postgres import EmbeddedPostgres
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
@@ -72,7 +74,6 @@ _VERIFY_TIMEOUT_S = 30.0
 _RECURSION_LIMIT = 1000
 _COLLECTED = (200_000, 20, 50)
 _chance = secrets.SystemRandom().random
-log = structlog.get_logger(__name__)
 
 # Without its native backend a signature costs 4.7 ms, and nothing says so.
 assert coincurve.PublicKey is not None
@@ -294,6 +295,30 @@ async def rebuilt(database_url: str, network: Network) -> int:
         await connection.close()
 
 
+async def forgotten(database_url: str) -> None:
+    """Takes away what the sync wrote. Raises StillFollowed, and asyncpg.LockNotAvailableError."""
+    await migrated(database_url)
+    connection = await asyncpg.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
+    try:
+        await forget(connection)
+    finally:
+        await connection.close()
+
+
+async def found_origin(
+    settings: Settings, network: Network, database_url: str, wallet: Address
+) -> Origin | Never | None:
+    """Where a wallet comes from, as far as the database or the nodes tell. Raises NodeFault, ServiceFull."""
+    await migrated(database_url)
+    connection = await asyncpg.connect(database_url, command_timeout=_STATEMENT_S)
+    try:
+        async with aiohttp.ClientSession() as session:
+            node = _node(settings, node_urls(settings, network), session)
+            return await find_out(connection, node, network.chain_id, wallet)
+    finally:
+        await connection.close()
+
+
 @contextlib.asynccontextmanager
 async def following(
     settings: Settings,
@@ -371,19 +396,3 @@ def serving(app: Starlette) -> uvicorn.Server:
         timeout_keep_alive=30,
     )
     return uvicorn.Server(config)
-
-
-def log_to_stderr() -> None:
-    """One line of JSON an event, to standard error; readable lines where a person watches."""
-    watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
-    renderer = structlog.dev.ConsoleRenderer(colors=False) if watched else structlog.processors.JSONRenderer()
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )

@@ -5,24 +5,21 @@ import contextlib
 import json
 import re
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
-import uvloop
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly, verify
+from roundtrip import assembly, index_commands, verify
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
 from roundtrip.chain.doctor import NEEDED
@@ -32,19 +29,17 @@ from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
 from roundtrip.devnet.stories import STORIES
 from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
-from roundtrip.progress import shown
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
 from roundtrip.settings import Settings
+from roundtrip.store.forget import StillFollowed
 from roundtrip.store.postgres import EmbeddedPostgresError
 from roundtrip.sync.fork import OtherChain
 from roundtrip.sync.run import AlreadyFollowed
+from roundtrip.terminal import console, log_to_stderr, run
 
 assembly.bound_recursion()
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-_UNBROKEN = 300
-# Where nobody watches, a line is not broken at the width of a window that there is not.
-console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _UNBROKEN)
 
 DEMO_BLOCK_TIME_S = 1.0
 _MEMORY_WARNING_BYTES = 4 * 2**30
@@ -58,6 +53,7 @@ _EXPECTED = (
     EmbeddedPostgresError,
     AlreadyFollowed,
     OtherChain,
+    StillFollowed,
     OSError,
     ValidationError,
     SettingsError,
@@ -97,11 +93,6 @@ def _as_interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _run(main_coroutine: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main_coroutine)
-
-
 def _places(settings: Settings) -> world.Places:
     return world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
 
@@ -119,7 +110,7 @@ Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on 
 def demo(actors: Actors = False) -> None:
     """A local chain, a database and the service, with sample tokens to try it on."""
     settings = Settings()
-    assembly.log_to_stderr()
+    log_to_stderr()
     with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
         places = _places(settings)
         _free(settings.rpc_port)
@@ -128,7 +119,7 @@ def demo(actors: Actors = False) -> None:
         with world.started(places, built, options) as node, _watched(node), _trading(node, built, actors):
             described = world.write_description(places, built, node.url)
             base_url = "http://{}:{}".format(*listening.getsockname()[:2])
-            _run(
+            run(
                 _serve_demo(
                     settings, built, node.url, listening, lambda: _welcome(base_url, built, described)
                 )
@@ -234,10 +225,10 @@ def serve(
 ) -> None:
     """The service, on the network that is set."""
     settings = Settings()
-    assembly.log_to_stderr()
+    log_to_stderr()
     network = assembly.network_of(settings)
     with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
-        _run(_serve(settings, network, listening, whole))
+        run(_serve(settings, network, listening, whole))
 
 
 async def _serve(settings: Settings, network: Network, listening: Any, whole: bool) -> None:
@@ -253,50 +244,18 @@ async def _serve(settings: Settings, network: Network, listening: Any, whole: bo
         await assembly.serving(assembly.application(settings, ctx)).serve(sockets=[listening])
 
 
-@app.command()
-def sync(
-    first: Annotated[
-        int | None, typer.Option("--from", help="The block to begin with, in an empty database.", min=0)
-    ] = None,
-    any_fork: Annotated[
-        bool, typer.Option("--any-fork", help="Believe a fork of any depth: facts above it are taken away.")
-    ] = False,
-) -> None:
-    """Follows the chain into the database: launches, pools, trades, wallets."""
-    settings = Settings() if first is None else Settings(sync_from=first)
-    assembly.log_to_stderr()
-    assembly.spare_the_collector()
-    _run(_sync(settings, assembly.network_of(settings), any_fork))
-
-
-async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
-    with shown(console) as tell:
-        async with (
-            assembly.database(settings) as database_url,
-            assembly.following(settings, network, database_url, tell, any_fork) as sync,
-        ):
-            await sync.run()
-
-
-@app.command()
-def rebuild() -> None:
-    """Makes positions and profits again from the trades, while everything goes on."""
-    settings = Settings()
-    _run(_rebuild(settings, assembly.network_of(settings)))
-
-
-async def _rebuild(settings: Settings, network: Network) -> None:
-    async with assembly.database(settings) as database_url:
-        made = await assembly.rebuilt(database_url, network)
-    print(f"made again: {made} positions")
+app.command()(index_commands.sync)
+app.command()(index_commands.rebuild)
+app.command()(index_commands.forget)
+app.command()(index_commands.origin)
 
 
 @app.command()
 def work() -> None:
     """Only the work that is to be done later, on the network that is set."""
     settings = Settings()
-    assembly.log_to_stderr()
-    _run(_work(settings, assembly.network_of(settings)))
+    log_to_stderr()
+    run(_work(settings, assembly.network_of(settings)))
 
 
 async def _work(settings: Settings, network: Network) -> None:
@@ -313,7 +272,7 @@ async def _work(settings: Settings, network: Network) -> None:
 def migrate() -> None:
     """Brings the database's schema up to date."""
     settings = Settings()
-    _run(_migrate(settings))
+    run(_migrate(settings))
 
 
 async def _migrate(settings: Settings) -> None:

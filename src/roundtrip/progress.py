@@ -1,6 +1,7 @@
 """How far the sync has come, for whoever watches: a bar at a terminal, else a line now and then."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 
@@ -65,11 +66,30 @@ class Bar:
         )
 
 
-class Lines:
-    """A line every ten seconds."""
+class Left:
+    """How long the rest takes, at the pace since it was last asked; None: not known yet."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._rate = clock, Rate(clock)
+        self._clock = clock
+        self._since: tuple[float, Step] | None = None
+
+    def of(self, step: Step) -> int | None:
+        """Whole seconds, rounded up. A sync that went back, or on from what is older, is measured anew."""
+        now_s, since = self._clock(), self._since
+        self._since = now_s, step
+        if step.number >= step.head:
+            return 0
+        if since is None or since[1].older != step.older or step.number <= since[1].number:
+            return None
+        pace = (now_s - since[0]) / (step.number - since[1].number)
+        return math.ceil((step.head - step.number) * pace)
+
+
+class Lines:
+    """A line every ten seconds; ``eta_s`` None: not known."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._rate, self._left = clock, Rate(clock), Left(clock)
         self._next_s = clock()
 
     def __call__(self, step: Step) -> None:
@@ -77,4 +97,5 @@ class Lines:
         if self._clock() >= self._next_s:
             self._next_s = self._clock() + _LINE_EVERY_S
             done = "read what is older" if step.older else "followed"
-            log.info(done, block=step.number, head=step.head, rows=step.rows, rows_per_s=rate)
+            eta_s = self._left.of(step)
+            log.info(done, block=step.number, head=step.head, rows=step.rows, rows_per_s=rate, eta_s=eta_s)

@@ -1,7 +1,6 @@
 """The search for a wallet's origin as a job, on a real node with an archive."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,43 +10,24 @@ import pytest
 
 from conftest import context_for
 from roundtrip.devnet import world
-from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.types import Address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
 from roundtrip.store import jobs, origins
 from roundtrip.store.origins import OlderOrigin, Origin
+from support import archive as archives
+from support.archive import BLOCKS, EARLY, FUNDED, LATE, NOBODY, START, Archive
 from support.faulty_node import FaultyNode
 
 WAIT_S = 30
 DAY_S = 86_400
-EARLY, LATE, NOBODY = (Address("0x" + pair * 20) for pair in ("c0", "c1", "de"))
-FUNDED, FUNDED_LATE, BLOCKS, START = 21, 35, 50, 31
-FIRST_S = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
-def archive(places: world.Places) -> Iterator[tuple[str, Address, int]]:
-    """Its url, who funded EARLY, and when. Blocks of one transaction each."""
-    options = NodeOptions(prune_history=600, timestamp_s=FIRST_S)
-    with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as rpc:
-        busy, funder = (Address(one.lower()) for one in rpc.call("eth_accounts")[:2])
-        for number in range(1, BLOCKS + 1):
-            to = {FUNDED: EARLY, FUNDED_LATE: LATE}.get(number, busy)
-            sender = funder if number == FUNDED else busy
-            rpc.call("eth_sendTransaction", {"from": sender, "to": to, "value": "0x5"})
-            _await_block(rpc, number)
-        block = rpc.call("eth_getBlockByNumber", hex(FUNDED), True)
-        yield node.url, funder, int(block["timestamp"], 16)
-
-
-def _await_block(rpc: SyncRpc, number: int) -> None:
-    """A transaction is taken before its block is made."""
-    deadline_s = time.monotonic() + WAIT_S
-    while int(rpc.call("eth_blockNumber"), 16) < number:
-        assert time.monotonic() < deadline_s
+def archive(places: world.Places) -> Iterator[Archive]:
+    with archives.archive(places) as found:
+        yield found
 
 
 @pytest.fixture
@@ -61,10 +41,8 @@ async def clean(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def asks(
-    archive: tuple[str, Address, int], built: world.Built, pool: asyncpg.Pool
-) -> AsyncIterator[Context]:
-    async with context_for(archive[0], built, pool) as found:
+async def asks(archive: Archive, built: world.Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
+    async with context_for(archive.url, built, pool) as found:
         yield found
 
 
@@ -89,10 +67,9 @@ async def left(connection: asyncpg.Connection) -> int:
 
 
 async def test_what_is_older_than_the_index_is_found_and_kept(
-    asks: Context, clean: asyncpg.Connection, archive: tuple[str, Address, int]
+    asks: Context, clean: asyncpg.Connection, archive: Archive
 ) -> None:
-    _, funder, at_s = archive
-    found = OlderOrigin(Origin(FUNDED, at_s, funder), FUNDED)
+    found = OlderOrigin(Origin(FUNDED, archive.funded_s, archive.funder), FUNDED)
     assert await searched(asks, clean, EARLY, START) == found
     assert await left(clean) == 0
 
@@ -126,10 +103,10 @@ async def test_where_it_could_not_be_found_out_it_is_tried_three_days(
 
 
 async def test_a_node_that_fails_in_the_search_is_no_origin(
-    archive: tuple[str, Address, int], built: world.Built, pool: asyncpg.Pool, clean: asyncpg.Connection
+    archive: Archive, built: world.Built, pool: asyncpg.Pool, clean: asyncpg.Connection
 ) -> None:
     async with (
-        FaultyNode(archive[0]).running() as faulty,
+        FaultyNode(archive.url).running() as faulty,
         context_for(faulty.url, built, pool) as asks,
     ):
         faulty.fault, faulty.after = "all errors", 1

@@ -12,6 +12,7 @@ import pytest
 from roundtrip.chain.feed import Feed, Hint
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.store import chain
+from roundtrip.store.forget import StillFollowed, forget
 from roundtrip.sync.fork import OtherChain
 from roundtrip.sync.run import AlreadyFollowed, Following, Sync
 from support.scripted_chain import Answers, ScriptedChain
@@ -100,6 +101,14 @@ class Ground:
             (number, self.node.hash_of(number)) for number in range(first, self.node.last + 1)
         ]
 
+    async def is_held(self) -> bool:
+        """Whether a sync's connection is still there."""
+        found: bool = await self.index.fetchval(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity"
+            " WHERE application_name = 'the sync' AND datname = current_database())"
+        )
+        return found
+
 
 @pytest.fixture(scope="session")
 async def url(database_url: str) -> AsyncIterator[str]:
@@ -138,6 +147,21 @@ async def test_it_begins_where_it_is_told_or_some_blocks_back(
         cursor = await chain.cursor(ground.index)
         assert cursor is not None
         assert cursor.start_number == start
+
+
+async def test_what_it_follows_is_forgotten_only_after_it_ended(ground: Ground) -> None:
+    async with ground.following():
+        await ground.until(30)
+        with pytest.raises(StillFollowed):
+            await forget(ground.index)
+        assert await ground.is_at_the_end()
+    async with asyncio.timeout(WAIT_S):
+        while await ground.is_held():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    await forget(ground.index)
+    async with ground.following(12):
+        await ground.until(30)
+        assert await ground.is_at_the_end()
 
 
 async def test_it_goes_on_where_it_stood(ground: Ground) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.doctor import NEEDED
@@ -11,6 +10,7 @@ from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.price import usd_per_eth
 from roundtrip.domain.types import BlockRef
 from roundtrip.store.chain import cursor
+from roundtrip.store.faults import DATABASE_FAULTS
 
 from .context import Answered, Context
 
@@ -88,17 +88,14 @@ async def _index(ctx: Context) -> BlockRef | Lack | None:
         connection = await ctx.pool.acquire(timeout=_DATABASE_S)
     except TimeoutError:
         return None if ctx.pool.get_size() >= ctx.pool.get_max_size() else _NO_DATABASE
-    except _FAULTS:
+    except DATABASE_FAULTS:
         return _NO_DATABASE
     try:
         async with asyncio.timeout(_DATABASE_S):
             stands = await cursor(connection)
-    except _FAULTS:
+    except DATABASE_FAULTS:
         return _NO_DATABASE
     finally:
-        with contextlib.suppress(*_FAULTS):
+        with contextlib.suppress(*DATABASE_FAULTS):
             await ctx.pool.release(connection, timeout=_DATABASE_S)
     return _NO_INDEX if stands is None else stands.block
-
-
-_FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)

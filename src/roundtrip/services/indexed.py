@@ -9,11 +9,11 @@ from roundtrip.domain.events import Pool
 from roundtrip.domain.evidence import Venue
 from roundtrip.domain.types import Address
 from roundtrip.store import chain
+from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, quote_name
 
 _PATIENCE_S = 0.5
-_FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 async def inform(book: Book | None, pool: asyncpg.Pool, contracts: Contracts, token: Address) -> None:
@@ -28,7 +28,7 @@ async def inform(book: Book | None, pool: asyncpg.Pool, contracts: Contracts, to
                 return
             found = await chain.pools_of(connection, token, MOST_VENUES_A_TOKEN + 1)
             others = await chain.unpaid_places_of(connection, token, book.most_counted)
-    except _FAULTS:
+    except DATABASE_FAULTS:
         return
     venues = tuple(venue(found_pool, contracts) for found_pool in found)
     book.tell(token, venues, others, stands.block.number if stands.is_whole() else None)

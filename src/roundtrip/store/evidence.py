@@ -8,6 +8,8 @@ import asyncpg
 
 from roundtrip.domain.types import Address
 
+from .words import as_address, as_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class KeptEvidence:
@@ -29,7 +31,7 @@ async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvi
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
         " verdict_level, document, asked) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
         evidence.checked_at,
-        bytes.fromhex(token[2:]),
+        as_bytes(token),
         evidence.block_number,
         evidence.policy_version,
         evidence.verdict_code,
@@ -45,7 +47,7 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
     row = await connection.fetchrow(
         "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document"
         " FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
-        bytes.fromhex(token[2:]),
+        as_bytes(token),
     )
     return None if row is None else KeptEvidence(**dict(row))
 
@@ -59,10 +61,10 @@ async def checked_since(
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token AND evidence.asked"
         " ORDER BY id DESC LIMIT 1)"
         " AS newest WHERE newest.checked_at >= $2",
-        [bytes.fromhex(token[2:]) for token in tokens],
+        [as_bytes(token) for token in tokens],
         since,
     )
-    return frozenset(Address("0x" + row["token"].hex()) for row in rows)
+    return frozenset(as_address(row["token"]) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ async def latest_proof(connection: asyncpg.Connection, token: Address, now: date
         " FROM facts.evidence AS evidence JOIN facts.proof AS proof ON proof.evidence_id = evidence.id"
         " WHERE evidence.id = (SELECT id FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1)"
         " AND proof.made_at >= $2",
-        bytes.fromhex(token[2:]),
+        as_bytes(token),
         now - PROOF_KEPT,
     )
     return None if row is None else KeptProof(**dict(row))

@@ -90,6 +90,14 @@ async def enqueue_many(
     await connection.execute(_ENQUEUE, kind, ordered, encoded, run_at or AT_ONCE, CHANNEL)
 
 
+async def is_there(connection: asyncpg.Connection, kind: str, key: str) -> bool:
+    """Whether such a job waits, is being run, or was given up not long ago."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2)", kind, key
+    )
+    return found
+
+
 _CLAIM = """
 WITH due AS MATERIALIZED (
     SELECT id FROM jobs.job

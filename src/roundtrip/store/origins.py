@@ -6,6 +6,8 @@ import asyncpg
 
 from roundtrip.domain.types import Address
 
+from .words import as_address, as_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -35,10 +37,10 @@ async def keep_older(connection: asyncpg.Connection, wallet: Address, older: Old
         " first_number = excluded.first_number, first_s = excluded.first_s, funder = excluded.funder,"
         " searched_number = excluded.searched_number WHERE kept.first_number IS NULL"
         " AND (excluded.first_number IS NOT NULL OR excluded.searched_number > kept.searched_number)",
-        _bytes(wallet),
+        as_bytes(wallet),
         None if found is None else found.first_number,
         None if found is None else found.first_s,
-        None if found is None or found.funder is None else _bytes(found.funder),
+        None if found is None or found.funder is None else as_bytes(found.funder),
         older.searched_number,
     )
 
@@ -47,7 +49,7 @@ async def older(connection: asyncpg.Connection, wallet: Address) -> OlderOrigin 
     """What the archive told of it; None: it was not searched."""
     row = await connection.fetchrow(
         "SELECT first_number, first_s, funder, searched_number FROM facts.older_origin WHERE wallet = $1",
-        _bytes(wallet),
+        as_bytes(wallet),
     )
     return None if row is None else OlderOrigin(_origin(row), row["searched_number"])
 
@@ -59,7 +61,7 @@ async def met(connection: asyncpg.Connection, wallet: Address) -> Origin | None:
         "SELECT origin.first_number, origin.first_s, funder.address AS funder FROM facts.origin AS origin"
         " JOIN facts.address AS wallet ON wallet.id = origin.wallet_id"
         " LEFT JOIN facts.address AS funder ON funder.id = origin.funder_id WHERE wallet.address = $1",
-        _bytes(wallet),
+        as_bytes(wallet),
     )
     return None if row is None else _origin(row)
 
@@ -83,10 +85,4 @@ def _origin(row: asyncpg.Record) -> Origin | None:
     if row["first_number"] is None:
         return None
     funder = row["funder"]
-    return Origin(
-        row["first_number"], row["first_s"], None if funder is None else Address("0x" + funder.hex())
-    )
-
-
-def _bytes(address: Address) -> bytes:
-    return bytes.fromhex(address[2:])
+    return Origin(row["first_number"], row["first_s"], None if funder is None else as_address(funder))

@@ -22,6 +22,11 @@ def day_of(at_s: int) -> date:
     return datetime.fromtimestamp(at_s, UTC).date()
 
 
+def start_s(day: date) -> int:
+    """When a day of UTC begins, in seconds since 1970."""
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
 def partition_of(table: Daily, day: date) -> str:
     """The name of a day's partition."""
     return f"{table}_{day:%Y%m%d}"
@@ -40,7 +45,7 @@ async def ensure(connection: asyncpg.Connection, table: Daily, first_s: int, las
         return
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     for day in await _missing(connection, table, wanted):
-        name, from_s = partition_of(table, day), _start_s(day)
+        name, from_s = partition_of(table, day), start_s(day)
         await connection.execute(
             f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL);"
             f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({from_s}) TO ({from_s + DAY_S})"
@@ -86,10 +91,6 @@ async def _missing(connection: asyncpg.Connection, table: Daily, wanted: list[da
 async def _set_lock_timeout(connection: asyncpg.Connection, value: str) -> None:
     """For the transaction that is open."""
     await connection.execute("SELECT set_config('lock_timeout', $1, true)", value)
-
-
-def _start_s(day: date) -> int:
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
 
 
 def _known(table: Daily, day: date) -> date:

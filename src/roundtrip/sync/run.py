@@ -17,14 +17,13 @@ from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.types import BlockRef
 from roundtrip.store import chain
+from roundtrip.store.forget import SYNC_LOCK
 from roundtrip.venues.base import Contracts
 
 from .apply import BEFORE_ALL, CursorMoved, Writer
 from .fork import ForkTooDeep, NodeBehind, OtherChain, first_hash_of, parting
 from .older import older_width, read_older
 
-_LOCK = 4663_0003
-"""An advisory lock: one sync writes at a time."""
 _LOCK_WAIT_S = 5.0
 _LOCK_TRY_S = 0.1
 _FIRST_WAIT_S, _MOST_WAIT_S = 0.2, 5.0
@@ -152,7 +151,7 @@ class Sync:
     async def _lock(self, connection: asyncpg.Connection) -> None:
         """Whoever was killed just now may not be gone yet: a little patience."""
         for _ in range(int(_LOCK_WAIT_S / _LOCK_TRY_S)):
-            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
+            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK):
                 return
             await self._following.wait(_LOCK_TRY_S)
         raise AlreadyFollowed

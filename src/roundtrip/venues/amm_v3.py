@@ -125,7 +125,6 @@ def swapped(log: Log) -> Swapped | None:
     price, liquidity = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
     tick = int.from_bytes(data[128:160], "big", signed=True)
     # What is signed is held to its width as by abi.fits, without a call: swaps come by the thousand.
-    # What is signed is held to its width as by abi.fits, without a call: swaps come by the thousand.
     if sender is None or recipient is None or price >> 160 or liquidity >> 128 or not -1 <= tick >> 23 <= 0:
         return None
     amount0 = int.from_bytes(data[:32], "big", signed=True)

@@ -1,0 +1,116 @@
+"""The commands of the index: what the chain was followed into, made again, forgotten and asked."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import asyncpg
+import typer
+
+from roundtrip import assembly
+from roundtrip.chain.origins import Never
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.types import Address, parse_address
+from roundtrip.networks import Network
+from roundtrip.progress import shown
+from roundtrip.settings import Settings
+from roundtrip.store.forget import FORGOTTEN, KEPT
+from roundtrip.store.origins import Origin
+from roundtrip.terminal import console, log_to_stderr, run
+
+_NO, _UNKNOWN = 1, 2
+
+
+def sync(
+    first: Annotated[
+        int | None, typer.Option("--from", help="The block to begin with, in an empty database.", min=0)
+    ] = None,
+    any_fork: Annotated[
+        bool, typer.Option("--any-fork", help="Believe a fork of any depth: facts above it are taken away.")
+    ] = False,
+) -> None:
+    """Follows the chain into the database: launches, pools, trades, wallets."""
+    settings = Settings() if first is None else Settings(sync_from=first)
+    log_to_stderr()
+    assembly.spare_the_collector()
+    run(_sync(settings, assembly.network_of(settings), any_fork))
+
+
+async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
+    with shown(console) as tell:
+        async with (
+            assembly.database(settings) as database_url,
+            assembly.following(settings, network, database_url, tell, any_fork) as sync,
+        ):
+            await sync.run()
+
+
+def rebuild() -> None:
+    """Makes positions and profits again from the trades, while everything goes on."""
+    settings = Settings()
+    run(_rebuild(settings, assembly.network_of(settings)))
+
+
+async def _rebuild(settings: Settings, network: Network) -> None:
+    async with assembly.database(settings) as database_url:
+        made = await assembly.rebuilt(database_url, network)
+    print(f"made again: {made} positions")
+
+
+def forget(
+    sure: Annotated[
+        bool, typer.Option("--yes", help="Do it; without this it only says what it would do.")
+    ] = False,
+) -> None:
+    """Takes away what sync wrote, so that the next one begins anew; exit 1: nothing was done."""
+    if not sure:
+        gone, kept = (", ".join(name.removeprefix("facts.") for name in names) for names in (FORGOTTEN, KEPT))
+        print(f"This would empty, in schema facts: {gone}.")
+        print(f"What stays: {kept}, and every other schema.")
+        print("The next sync begins anew, where ROUNDTRIP_SYNC_FROM says. Say --yes to do it.")
+        raise SystemExit(_NO)
+    run(_forget(Settings()))
+
+
+async def _forget(settings: Settings) -> None:
+    async with assembly.database(settings) as database_url:
+        try:
+            await assembly.forgotten(database_url)
+        except asyncpg.LockNotAvailableError:
+            print("roundtrip: a table is in use just now, nothing was done: try it again")
+            raise SystemExit(_NO) from None
+    print("forgotten: the next sync begins anew")
+
+
+def origin(wallet: Annotated[str, typer.Argument(help="The wallet's address.")]) -> None:
+    """When a wallet was first met and who funded it, from the index or an archive; exit 2: not found out."""
+    try:
+        address = parse_address(wallet)
+    except ValueError as error:
+        print(f"roundtrip: {error}")
+        raise SystemExit(_UNKNOWN) from None
+    settings = Settings()
+    run(_origin(settings, assembly.network_of(settings), address))
+
+
+async def _origin(settings: Settings, network: Network, wallet: Address) -> None:
+    async with assembly.database(settings) as database_url:
+        try:
+            found = await assembly.found_origin(settings, network, database_url, wallet)
+        except RoundtripError as error:
+            print(f"{wallet}: could not be found out. {error.message}")
+            raise SystemExit(_UNKNOWN) from None
+    print(_said(wallet, found))
+    if found is None:
+        raise SystemExit(_UNKNOWN)
+
+
+def _said(wallet: Address, found: Origin | Never | None) -> str:
+    if found is None:
+        return (
+            f"{wallet}: could not be found out. The index does not reach so far, and no node's archive told."
+        )
+    if isinstance(found, Never):
+        return f"{wallet} was not met up to block {found.searched_number}."
+    at = datetime.fromtimestamp(found.first_s, UTC)
+    by = f"funded by {found.funder}" if found.funder else "who funded it is not known"
+    return f"{wallet} was first met in block {found.first_number}, {at:%Y-%m-%d %H:%M:%S} UTC; {by}."

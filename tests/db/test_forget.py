@@ -1,0 +1,163 @@
+"""What the sync wrote goes and comes back the same; what checks and jobs wrote stays."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+from typer.testing import CliRunner, Result
+
+from roundtrip.cli import app
+from roundtrip.domain.types import Address
+from roundtrip.store import chain, evidence, jobs, partitions
+from roundtrip.store.evidence import KeptEvidence
+from roundtrip.store.forget import FORGOTTEN, KEPT, SYNC_LOCK, StillFollowed, forget
+from roundtrip.store.origins import OlderOrigin, keep_older
+from roundtrip.store.partitions import DAY_S
+from roundtrip.sync.apply import Writer
+from roundtrip.sync.retire import retire_trades
+from support.tables import appended, begun, own_database, tables
+from support.told_blocks import Chain, MadeUp
+from unit.venues.logs import NETWORK
+
+TOKEN = Address("0x" + "ab" * 20)
+OTHERS = *KEPT, "jobs.job", "public.migrations"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "forget_tests") as found:
+        yield found
+
+
+@pytest.fixture
+async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def followed(index: asyncpg.Connection) -> Chain:
+    """A chain, and all of it in the index."""
+    made = Chain()
+    MadeUp(7).grow(made, 60)
+    await appended(index, await begun(index, made.parent), made.blocks)
+    return made
+
+
+async def counts(index: asyncpg.Connection, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: await index.fetchval(f"SELECT count(*) FROM {name}") for name in names}  # noqa: S608
+
+
+async def rest_is_there(index: asyncpg.Connection) -> None:
+    """A row of what others write."""
+    kept = KeptEvidence(NOW, 1, "1", "ok", "ok", b"{}")
+    row_id = await evidence.keep(index, TOKEN, kept)
+    await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
+    await keep_older(index, TOKEN, OlderOrigin(None, 9))
+    await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
+    await jobs.enqueue(index, "token", TOKEN)
+
+
+async def test_every_table_of_facts_is_forgotten_or_kept(index: asyncpg.Connection) -> None:
+    rows = await index.fetch(
+        "SELECT 'facts.' || relname AS name FROM pg_class WHERE relnamespace = 'facts'::regnamespace"
+        " AND relkind IN ('r', 'p') AND NOT relispartition"
+    )
+    assert sorted(row["name"] for row in rows) == sorted(FORGOTTEN + KEPT)
+
+
+async def test_all_that_the_sync_wrote_goes_and_nothing_else(
+    index: asyncpg.Connection, followed: Chain
+) -> None:
+    last_s = followed.blocks[-1].ref.timestamp_s
+    while await retire_trades(index, last_s - DAY_S, NETWORK):
+        pass
+    await rest_is_there(index)
+    full, others = await counts(index, FORGOTTEN), await counts(index, OTHERS)
+    assert all(others.values())
+    assert all(full[name] for name in ("facts.trade", "facts.position", "facts.pool", "facts.origin"))
+    await forget(index)
+    assert set((await counts(index, FORGOTTEN)).values()) == {0}
+    assert [await partitions.days(index, table) for table in partitions.DAILY] == [[], [], []]
+    assert await counts(index, OTHERS) == others
+
+
+async def test_the_next_sync_makes_it_again(index: asyncpg.Connection, followed: Chain) -> None:
+    before, last_id = await tables(index), await chain.last_address(index)
+    await forget(index)
+    await chain.begin(index, followed.parent.number + 1, followed.parent)
+    await appended(index, Writer(NETWORK), followed.blocks)
+    assert await tables(index) == before
+    assert await chain.last_address(index) == last_id
+
+
+async def test_forgotten_twice_is_forgotten(index: asyncpg.Connection, followed: Chain) -> None:
+    await forget(index)
+    await forget(index)
+    assert await chain.cursor(index) is None
+
+
+async def test_while_a_sync_holds_its_lock_nothing_goes(
+    index: asyncpg.Connection, followed: Chain, url: str
+) -> None:
+    before = await tables(index)
+    other = await asyncpg.connect(url)
+    await other.execute("SELECT pg_advisory_lock($1)", SYNC_LOCK)
+    with pytest.raises(StillFollowed):
+        await forget(index)
+    assert await tables(index) == before
+    await other.close()
+
+
+@pytest.mark.parametrize("table", ["facts.address", "facts.trade", "facts.closing"])
+async def test_while_a_table_is_in_use_nothing_goes(
+    index: asyncpg.Connection, followed: Chain, url: str, table: str
+) -> None:
+    before = await tables(index)
+    other = await asyncpg.connect(url)
+    async with other.transaction():
+        await other.execute(f"LOCK {table} IN ACCESS SHARE MODE")
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await forget(index)
+    await other.close()
+    assert await tables(index) == before
+
+
+# --- the command -----------------------------------------------------------------------------------
+
+
+async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Result:
+    monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
+    return await asyncio.to_thread(CliRunner().invoke, app, ["forget", *arguments])
+
+
+async def test_it_has_to_be_said_twice(
+    index: asyncpg.Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await tables(index)
+    asked = await said(monkeypatch, url)
+    assert asked.exit_code == 1
+    assert "trade" in asked.output
+    assert asked.output.endswith("Say --yes to do it.\n")
+    assert await tables(index) == before
+    done = await said(monkeypatch, url, "--yes")
+    assert (done.exit_code, done.output) == (0, "forgotten: the next sync begins anew\n")
+    assert await chain.cursor(index) is None
+
+
+async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
+    index: asyncpg.Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with index.transaction():
+        await index.execute("LOCK facts.pool IN ACCESS SHARE MODE")
+        refused = await said(monkeypatch, url, "--yes")
+        assert (refused.exit_code, "in use" in refused.output) == (1, True)
+        await index.execute("SELECT pg_advisory_xact_lock($1)", SYNC_LOCK)
+        refused = await said(monkeypatch, url, "--yes")
+        # ``main`` makes a line of it.
+        assert isinstance(refused.exception, StillFollowed)
+    assert await chain.cursor(index) is not None
