@@ -1,6 +1,6 @@
 """Old trades go, and what they made of positions stays."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import asyncpg
 
@@ -23,7 +23,7 @@ async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts
         days = await partitions.days(connection, _TRADE)
         if not days:
             return False
-        first_s = int(datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC).timestamp())
+        first_s = partitions.start_s(days[0])
         end_s = first_s + partitions.DAY_S
         if end_s > before_s:
             return False
