@@ -231,7 +231,16 @@ def _node(
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     if len(urls) == 1 and not urls[0].limited():
         return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes)
-    return Nodes(urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings))
+    return Nodes(
+        urls,
+        session,
+        CHAIN_ID,
+        timeout_s,
+        budget,
+        chance=_chance,
+        oldest_s=_oldest_s(settings),
+        most_answer_bytes=most_answer_bytes,
+    )
 
 
 def _oldest_s(settings: Settings) -> float:

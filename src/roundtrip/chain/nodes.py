@@ -33,6 +33,7 @@ from .asking import (
 from .endpoints import SIMULATES, Choice, Endpoint, EndpointState, Hedging, Moment, NodeUrl, choose
 from .node_errors import Concern, concern
 from .rpc import (
+    MOST_ANSWER_BYTES,
     Budget,
     Meter,
     Node,
@@ -67,8 +68,9 @@ class Nodes:
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = lambda: 0.0,
         oldest_s: float = math.inf,
+        most_answer_bytes: int = MOST_ANSWER_BYTES,
     ) -> None:
-        self._nodes = [Node(one.url, session, timeout_s) for one in urls]
+        self._nodes = [Node(one.url, session, timeout_s, most_answer_bytes=most_answer_bytes) for one in urls]
         self.endpoints = [Endpoint.of(one) for one in urls]
         self.chain_id = chain_id
         self.timeout_s = timeout_s
