@@ -1,7 +1,9 @@
 """Launches and their steps, transfers of what was launched, and where wallets came from."""
 
 import pytest
+from msgspec.structs import replace
 
+from roundtrip.chain.spans import BlockRead
 from roundtrip.domain.events import Funded, Met
 from roundtrip.domain.types import ZERO_ADDRESS
 from support.told_blocks import (
@@ -135,6 +137,15 @@ def test_what_the_chain_itself_sends_funds_nobody(own: str) -> None:
     batch = story.block(sent(sender=BOB, to=ALICE, value_wei=5, type=own))
     assert (batch.funded, [met.wallet for met in batch.met]) == ([], [ALICE, BOB])
     assert story.block(sent(sender=BOB, to=ALICE, value_wei=5, type="0x0")).funded[0].funder == BOB
+
+
+@pytest.mark.parametrize("nothing", ["0x0", "0x00", "0x" + "0" * 64])
+def test_no_eth_is_no_eth_however_it_is_written(nothing: str) -> None:
+    story = Story()
+    block = story.chain.block(sent(sender=BOB, to=ALICE, value_wei=5))
+    transactions = tuple(replace(tx, value=nothing) for tx in block.transactions)
+    batch = story.read([BlockRead(block.ref, block.parent_hash, transactions, block.entries)])
+    assert (batch.funded, [met.wallet for met in batch.met]) == ([], [BOB])
 
 
 def test_eth_that_a_new_contract_is_given_funds_nobody() -> None:
