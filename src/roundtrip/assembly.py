@@ -191,14 +191,9 @@ async def context(
         patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
         book = Book(contracts, look_back_blocks)
         heads = Heads(
-            node,
-            CHAIN_ID,
-            contracts,
-            settings.poll_ms,
-            book=book,
-            patience_s=patience_s,
+            node, CHAIN_ID, contracts, settings.poll_ms, book=book, patience_s=patience_s,
             oldest_s=_oldest_s(settings),
-        )
+        )  # fmt: skip
         if isinstance(node, Nodes):
             node.speaks = _speaks(heads)
         await stack.enter_async_context(heads.following())
@@ -232,15 +227,9 @@ def _node(
     if len(urls) == 1 and not urls[0].limited():
         return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes)
     return Nodes(
-        urls,
-        session,
-        CHAIN_ID,
-        timeout_s,
-        budget,
-        chance=_chance,
-        oldest_s=_oldest_s(settings),
+        urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings),
         most_answer_bytes=most_answer_bytes,
-    )
+    )  # fmt: skip
 
 
 def _oldest_s(settings: Settings) -> float:
