@@ -46,11 +46,13 @@ SENT_BY: dict[Shape, str | None] = {
     logs.HOOK_FEE: "launchpadHook",
     logs.V1_LAUNCHED: "launchpadV1Factories",
     logs.TRANSFER: None,
+    logs.EXECUTING: None,
+    logs.AGGREGATOR: None,
     logs.OPERATION: None,
 }
 """Every event that is read, and whose it is by the names of the chain's own description."""
 
-NEVER = {logs.V3_BURN, logs.OPERATION}
+NEVER = {logs.V3_BURN, logs.EXECUTING, logs.AGGREGATOR, logs.OPERATION}
 """Nothing of these has happened on the built chain."""
 
 

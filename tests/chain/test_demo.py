@@ -65,6 +65,13 @@ class Demo:
                 return
         raise AssertionError("\n".join(self.lines))
 
+    def await_health(self) -> None:
+        """Once the chain was followed to its end it is well."""
+        deadline = time.monotonic() + WAIT_S
+        while (told := self.get("/v1/health"))["ok"] is not True:
+            assert time.monotonic() < deadline, told
+        assert told["blocksBehind"] <= 2
+
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
             return json.load(response)
@@ -146,7 +153,7 @@ def test_a_second_start_keeps_the_data_and_leaves_strangers_alone(
         for _ in range(2):
             with demo.running() as process:
                 demo.await_welcome(process)
-                assert demo.get("/v1/health")["ok"] is True
+                demo.await_health()
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(WAIT_S) == 0
         with SyncRpc(stranger.url) as chain:

@@ -22,6 +22,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.health import HealthParams, health
 from support.dialects import DialectNode, Kind, parent_number
 from support.faulty_node import FaultyNode
+from support.followed import followed
 from support.nodes import node_of, pair
 
 
@@ -124,17 +125,18 @@ async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
 ) -> None:
     rounds = Rounds(lambda: replace(patient(ctx, faulty.url), thorough=False))
     ctx = replace(ctx, lacks=rounds.lacks)
-    assert (await health(ctx, HealthParams())).answer.lacks == []
-    faulty.fault = "no eth_simulateV1"
-    await rounds.once()
-    told = (await health(ctx, HealthParams())).answer
-    assert told.ok is False
-    assert "eth_simulateV1" in {lack.what for lack in told.lacks}
-    assert all(lack.costs for lack in told.lacks)
-    faulty.fault = None
-    await rounds.once()
-    told = (await health(ctx, HealthParams())).answer
-    assert (told.ok, {lack.what for lack in told.lacks}) == (True, {"archive"})
+    async with followed(ctx):
+        assert (await health(ctx, HealthParams())).answer.lacks == []
+        faulty.fault = "no eth_simulateV1"
+        await rounds.once()
+        told = (await health(ctx, HealthParams())).answer
+        assert told.ok is False
+        assert "eth_simulateV1" in {lack.what for lack in told.lacks}
+        assert all(lack.costs for lack in told.lacks)
+        faulty.fault = None
+        await rounds.once()
+        told = (await health(ctx, HealthParams())).answer
+        assert (told.ok, {lack.what for lack in told.lacks}) == (True, {"archive"})
 
 
 async def test_what_runs_beside_the_service_asks_nothing_heavy(ctx: Context, faulty: FaultyNode) -> None:

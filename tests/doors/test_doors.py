@@ -13,8 +13,10 @@ from roundtrip.api.catalog import OPERATIONS, Operation
 from roundtrip.api.publish import answer_schema, params_schema
 from roundtrip.devnet.world import Built
 from roundtrip.domain.trade import LEVELS
+from roundtrip.domain.types import BlockRef
 from roundtrip.services.context import Context
 from support.doors import DOORS
+from support.followed import followed
 from support.serving import service
 from support.wallet import calldata
 
@@ -265,11 +267,34 @@ async def test_an_unknown_argument_is_refused(base_url: str, built: Built) -> No
 
 
 async def test_health_speaks_of_the_chain(base_url: str, ctx: Context) -> None:
-    came = await DOORS["http"](base_url, operation("health"), {})
+    async with followed(ctx):
+        came = await DOORS["http"](base_url, operation("health"), {})
     assert came.answer is not None
     assert came.answer["ok"] is True
+    assert came.answer["blocksBehind"] == 0
     assert came.answer["head"] == ctx.heads.current().block.number
     assert came.answer["ethUsd"] == pytest.approx(3500, rel=1e-3)
+
+
+async def test_health_is_bad_while_nobody_follows_the_chain_or_not_to_its_end(
+    base_url: str, ctx: Context
+) -> None:
+    head = ctx.heads.current().block
+
+    async def told() -> dict[str, Any]:
+        came = await DOORS["http"](base_url, operation("health"), {})
+        assert came.answer is not None
+        return came.answer
+
+    never = await told()
+    assert (never["ok"], never["blocksBehind"]) == (False, head.number)
+    assert "index" in {lack["what"] for lack in never["lacks"]}
+    for seconds, is_well in ((10, True), (11, False)):
+        at = BlockRef(head.number - 7, head.hash, head.timestamp_s - seconds)
+        async with followed(ctx, at):
+            found = await told()
+        assert (found["ok"], found["blocksBehind"]) == (is_well, 7)
+        assert "index" not in {lack["what"] for lack in found["lacks"]}
 
 
 async def test_the_tool_table_is_the_same_at_both_doors(base_url: str) -> None:

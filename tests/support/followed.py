@@ -1,0 +1,21 @@
+"""An index that stands where a test wants it, without anybody who follows the chain."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from roundtrip.domain.types import BlockRef
+from roundtrip.services.context import Context
+from roundtrip.store import chain
+
+
+@contextlib.asynccontextmanager
+async def followed(ctx: Context, to: BlockRef | None = None) -> AsyncIterator[None]:
+    """The chain was followed up to block ``to``; None: to the head that the context knows."""
+    async with ctx.pool.acquire() as connection:
+        await connection.execute("DELETE FROM facts.cursor")
+        await chain.begin(connection, 0, to or ctx.heads.current().block)
+    try:
+        yield
+    finally:
+        async with ctx.pool.acquire() as connection:
+            await connection.execute("DELETE FROM facts.cursor")
