@@ -343,6 +343,7 @@ async def following(
                     look_back_blocks=network.look_back_blocks or 0,
                     deepest_fork=None if is_local or any_fork else _DEEPEST_FORK,
                     is_local=is_local,
+                    eth_usd_pool=network.eth_usd_pool,
                     tell=tell,
                 ),
                 functools.partial(asyncpg.connect, database_url, command_timeout=_SYNC_STATEMENT_S),

@@ -21,6 +21,8 @@ class Network:
     look_back_blocks: int | None
     more_rpc_urls: tuple[str, ...] = ()
     calls_per_second: int = 0
+    eth_usd_pool: Address | None = None
+    """The v3 pool of weth and usdg that tells the index what an eth was worth; None: the first with money."""
 
 
 def _at(text: str) -> Address:
@@ -44,8 +46,6 @@ ROBINHOOD = Network(
         v4_quoter=_at("0x8Dc178eFB8111BB0973Dd9d722ebeFF267c98F94"),
         # Of several that were published the one that nearly all trades go through, version 2.1.1.
         universal_router=_at("0x8876789976dEcBfCbBbe364623C63652db8C0904"),
-        # Of the fee of a hundredth of a percent: the one that others name.
-        eth_usd_pool=_at("0x52e65b17fb6e5ba00ed806f37afcd2daa50271ca"),
         eth_usd_feed=_at("0x78F3556b67E17Df817D51Ef5a990cDaF09E8d3A9"),
         launchpad_factory=_at("0x7eD598BcEf8bd9Edd8C97A195C6d13f40801EC7e"),
         launchpad_hook=_at("0xE5e702641Ea86F4ae6cC3cDaeD2B886f976Be044"),
@@ -82,6 +82,8 @@ ROBINHOOD = Network(
     # An hour and a half: ten blocks a second, in ranges of ten thousand.
     look_back_blocks=50_000,
     more_rpc_urls=("https://robinhood-rpc.publicnode.com", "https://robinhood.drpc.org"),
+    # Of the fee of a hundredth of a percent: the one that others name.
+    eth_usd_pool=_at("0x52e65b17fb6e5ba00ed806f37afcd2daa50271ca"),
     # They are public: modest. A check of one pool is 50 calls, following the head 10 a second.
     calls_per_second=50,
 )

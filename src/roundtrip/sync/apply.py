@@ -44,8 +44,9 @@ class Writer:
     """Writes one chain into one database. What it remembers is true of the database at the cursor; where a
     transaction fails it forgets everything and reads it again."""
 
-    def __init__(self, contracts: Contracts) -> None:
+    def __init__(self, contracts: Contracts, eth_usd_pool: Address | None = None) -> None:
         self._contracts = contracts
+        self._eth_usd_pool = eth_usd_pool
         self._decoder = Decoder(contracts)
         self._known: Known | None = None
         self._ids = chain.Ids()
@@ -73,7 +74,7 @@ class Writer:
                 changes = await chain.advance(connection, parent_hash, last)
                 known = await self._known_for(connection, changes, told, parent_hash)
                 recent_s = newest_s - TRANSFERS_KEPT_S
-                ledger = Ledger(known, self._contracts, parent_hash, recent_s)
+                ledger = Ledger(known, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
                 batch = ledger.fold(told)
                 await self._put(connection, batch)
                 if last.timestamp_s >= recent_s:

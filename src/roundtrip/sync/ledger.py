@@ -121,10 +121,16 @@ def wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
 
 
 class Ledger:
-    """Folds one batch. ``transfers_from_s``: transfers before it are not kept."""
+    """Folds one batch. ``transfers_from_s``: transfers before it are not kept. ``eth_usd_pool``: which pool
+    tells what an eth is worth; None: the first with money."""
 
     def __init__(
-        self, known: Known, contracts: Contracts, parent_hash: str, transfers_from_s: int = 0
+        self,
+        known: Known,
+        contracts: Contracts,
+        parent_hash: str,
+        transfers_from_s: int = 0,
+        eth_usd_pool: Address | None = None,
     ) -> None:
         self._known = known
         self._contracts = contracts
@@ -132,7 +138,7 @@ class Ledger:
         self._nobody = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
-        self._prices = Prices(known, contracts, self._batch.prices)
+        self._prices = Prices(known, contracts, self._batch.prices, eth_usd_pool)
         self._block = BlockTold(BlockRef(0, "", 0), (), [])
         self._last: dict[tuple[int, str], int] = {}
         self._operations: list[Operation] | None = None

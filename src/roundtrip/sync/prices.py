@@ -23,8 +23,15 @@ class Prices:
     believe the deepest would be to believe whoever lends himself any depth for a moment, in his own pool.
     """
 
-    def __init__(self, known: Known, contracts: Contracts, changed: dict[tuple[Address, int], Price]) -> None:
+    def __init__(
+        self,
+        known: Known,
+        contracts: Contracts,
+        changed: dict[tuple[Address, int], Price],
+        eth_usd_pool: Address | None = None,
+    ) -> None:
         self._known = known
+        self._eth_usd_pool = eth_usd_pool
         self._contracts = contracts
         self._changed = changed
         self._settled = dict(known.prices)
@@ -78,7 +85,7 @@ class Prices:
         if pool.kind != "amm_v3" or pool.quote != contracts.usdg:
             return False
         if pool.token == contracts.weth:
-            return contracts.eth_usd_pool in (None, pool.at)
+            return self._eth_usd_pool in (None, pool.at)
         return pool.fee_pips == QUOTE_FEE_PIPS and pool.token in self._known.quotes
 
     def _put(self, pool: Pool, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:

@@ -15,7 +15,7 @@ from roundtrip.chain.span_stream import Forked, spans
 from roundtrip.chain.spans import NodeLied, read_refs
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.types import Address, BlockRef
 from roundtrip.store import chain
 from roundtrip.store.forget import SYNC_LOCK
 from roundtrip.venues.base import Contracts
@@ -78,6 +78,7 @@ class Following:
     look_back_blocks: int
     deepest_fork: int | None
     is_local: bool = False
+    eth_usd_pool: Address | None = None
     tell: Callable[[Progress], None] = lambda _: None
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -88,7 +89,7 @@ class Sync:
     def __init__(self, following: Following, connect: Callable[[], Awaitable[asyncpg.Connection]]) -> None:
         self._following = following
         self._connect = connect
-        self._writer = Writer(following.contracts)
+        self._writer = Writer(following.contracts, following.eth_usd_pool)
         self._width = Width()
         self._older_width = older_width()
         self._rows = 0

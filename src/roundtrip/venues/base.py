@@ -27,8 +27,6 @@ class Contracts:
     v4_quoter: Address
     universal_router: Address
     eth_usd_feed: Address | None = None
-    eth_usd_pool: Address | None = None
-    """The v3 pool of weth and usdg whose price is believed of the past; None: the deepest one's."""
     launchpad_factory: Address | None = None
     launchpad_hook: Address | None = None
     launchpad_router: Address | None = None

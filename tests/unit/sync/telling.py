@@ -27,6 +27,7 @@ class Story:
     contracts: Contracts = NETWORK
     known: Known = field(default_factory=Known)
     chain: Chain = field(default_factory=Chain)
+    eth_usd_pool: Address | None = None
 
     def block(self, *transactions: Sent, after_s: int = 1, transfers_from_s: int = 0) -> Batch:
         """What one more block adds."""
@@ -39,7 +40,7 @@ class Story:
         self.known.pools |= dict.fromkeys(want.pools)
         self.known.launched |= dict.fromkeys(want.tokens, False)
         parent_hash = blocks[0].parent_hash
-        return Ledger(self.known, self.contracts, parent_hash, transfers_from_s).fold(told)
+        return Ledger(self.known, self.contracts, parent_hash, transfers_from_s, self.eth_usd_pool).fold(told)
 
 
 def traders(batch: Batch) -> list[Address]:

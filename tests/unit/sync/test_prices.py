@@ -1,6 +1,6 @@
 """What trades were worth in their block, and who is believed about that."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isqrt
 
 import pytest
@@ -124,7 +124,7 @@ def test_a_trade_is_worth_what_prices_were_at_the_end_of_the_block_before(worth:
 
 def test_where_the_network_names_the_pool_that_tells_what_an_eth_is_worth_no_other_does(worth: Worth) -> None:
     story = worth.story
-    story.contracts = replace(story.contracts, eth_usd_pool=SHALLOW)
+    story.eth_usd_pool = SHALLOW
     worth.block(swap(DEEP, 9000, 10**30))
     assert worth.eth_usd() is None
     worth.block(swap(SHALLOW, 2000, 10**15))

@@ -12,9 +12,8 @@ def address(number: int) -> Address:
 
 
 _NAMES = [f.name for f in fields(Contracts) if f.default != ()]
-_MADE = Contracts(**{name: address(0x1000 + 16 * at) for at, name in enumerate(_NAMES)})  # type: ignore[arg-type]
-CONTRACTS = replace(_MADE, eth_usd_pool=None)
-"""Weth lies below usdg. No pool is named that tells what an eth is worth."""
+CONTRACTS = Contracts(**{name: address(0x1000 + 16 * at) for at, name in enumerate(_NAMES)})  # type: ignore[arg-type]
+"""Weth lies below usdg."""
 
 SWAPPED = replace(CONTRACTS, weth=CONTRACTS.usdg, usdg=CONTRACTS.weth)
 """Weth lies above usdg."""
