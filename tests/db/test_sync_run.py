@@ -13,7 +13,7 @@ from roundtrip.chain.feed import Feed, Hint
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.store import chain
 from roundtrip.store.forget import StillFollowed, forget
-from roundtrip.sync.fork import OtherChain
+from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain
 from roundtrip.sync.run import AlreadyFollowed, Following, Sync
 from support.scripted_chain import Answers, ScriptedChain
 from support.tables import emptied, own_database, tables
@@ -345,6 +345,24 @@ async def test_a_fork_that_is_too_deep_is_not_searched_for_to_the_beginning(grou
         stands = await chain.cursor(ground.index)
         assert stands is not None
         assert stands.block.number == 30
+
+
+@pytest.mark.parametrize(("fork", "fault"), [(False, NodeBehind), (True, ForkTooDeep)])
+async def test_a_node_that_is_far_behind_is_told_from_a_fork_that_is_too_deep(
+    ground: Ground, fork: bool, fault: type[Exception]
+) -> None:
+    async with ground.following(deepest_fork=4):
+        await ground.until(30)
+    if fork:
+        ground.node.fork(5, 40)
+    else:
+        del ground.node.blocks[11:], ground.node.logs[11:]
+    ground.feed.say(ground.node.last)
+    with pytest.raises(fault):
+        await ground.sync(deepest_fork=4)._look_for_a_fork(ground.index)
+    stands = await chain.cursor(ground.index)
+    assert stands is not None
+    assert stands.block.number == 30
 
 
 async def test_what_was_folded_of_trades_that_are_gone_goes_with_a_fork_below_them(ground: Ground) -> None:

@@ -271,6 +271,9 @@ class Sync:
             to = await self._parent_of(at.start_number)
         depth = at.block.number - to.number
         if deepest is not None and depth > deepest:
+            # Who has none of these blocks yet is no fork: nobody is told to believe one.
+            if kept and following.feed.newest() < kept[0].number:
+                raise NodeBehind
             raise ForkTooDeep(deepest)
         log.warning("the chain was reorganised", depth=depth, to=to.number)
         await self._writer.rewind(connection, at.block, to)
