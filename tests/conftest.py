@@ -25,6 +25,7 @@ from roundtrip.domain.policy import POLICY
 from roundtrip.services.context import Context
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
+from support.indexing import at, database, follow
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -126,6 +127,33 @@ async def context_for(
 async def ctx(rpc: SyncRpc, built: world.Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
     """A use case's context over the real local chain and the real database."""
     async with context_for(rpc.url, built, pool) as found:
+        await found.heads.refresh()
+        yield found
+
+
+@pytest.fixture(scope="session")
+async def indexed_url(
+    places: world.Places, built: world.Built, open_folder: Path, database_url: str
+) -> AsyncIterator[str]:
+    """A database of its own that has the whole local chain, as it was built, followed; its jobs are not
+    done."""
+    with world.started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as asked:
+        newest = int(asked.call("eth_blockNumber"), 16)
+        async with database(database_url, f"indexed_{os.getpid()}") as url:
+            connection = await asyncpg.connect(url)
+            await migrate(connection)
+            await connection.close()
+            await follow(node.url, built, url, 0, at(newest))
+            yield url
+
+
+@pytest.fixture
+async def indexed(rpc: SyncRpc, built: world.Built, indexed_url: str) -> AsyncIterator[Context]:
+    """A use case's context over the real local chain, and the index of it."""
+    async with (
+        asyncpg.create_pool(indexed_url, min_size=1, max_size=4) as pool,
+        context_for(rpc.url, built, pool) as found,
+    ):
         await found.heads.refresh()
         yield found
 

@@ -1,6 +1,6 @@
 """The same case through every door gives the same object or the same code."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,19 +9,18 @@ import jsonschema
 import msgspec
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS, Operation
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operation import Operation
 from roundtrip.api.publish import answer_schema, params_schema
 from roundtrip.devnet.world import Built
 from roundtrip.domain.trade import LEVELS
 from roundtrip.domain.types import BlockRef
 from roundtrip.services.context import Context
-from support.doors import DOORS
+from support.cases import BAD, GOOD, Arguments
+from support.cases.base import HERE, NOBODY, WALLET
+from support.doors import DOORS, Door
 from support.followed import followed
 from support.serving import service
-from support.wallet import calldata
-
-ETH = 10**18
-SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 
 
 @pytest.fixture
@@ -34,163 +33,10 @@ def operation(name: str) -> Operation:
     return next(o for o in OPERATIONS if o.name == name)
 
 
-WALLET, NOBODY = "0x" + "c0" * 20, "0x" + "ab" * 20
-Arguments = dict[str, Any]
+def doors_of(asked: Operation) -> list[Door]:
+    """What has no path is a tool and nothing else."""
+    return [door for name, door in DOORS.items() if name != "http" or asked.path is not None]
 
-
-def check_of(story: str) -> Callable[[Built], Arguments]:
-    return lambda built: {"address": built.tokens[story]}
-
-
-def buy_of(story: str, **more: Any) -> Callable[[Built], Arguments]:
-    """A v3 buy of a story's token with a tenth of an eth, from a wallet that need not have it."""
-
-    def arguments(built: Built) -> Arguments:
-        weth, router = built.contracts["weth"], built.contracts["swapRouter02"]
-        one = (weth, built.tokens[story], 3000, WALLET, ETH // 10, 0, 0)
-        call = {"to": router, "data": calldata(SINGLE, one), "value": str(ETH // 10)}
-        return {"from": WALLET, "fund": True, **call, **more}
-
-    return arguments
-
-
-def calls_of(*calls: dict[str, str]) -> Callable[[Built], Arguments]:
-    return lambda built: {"from": WALLET, "fund": True, "calls": list(calls)}
-
-
-def approval(built: Built) -> Arguments:
-    data = calldata("approve(address,uint256)", NOBODY, 2**256 - 1)
-    return {"from": WALLET, "fund": True, "to": built.contracts["usdg"], "data": data}
-
-
-def prepared(story: str, **more: Any) -> Callable[[Built], Arguments]:
-    return lambda built: {"token": built.tokens[story], "from": WALLET, **more}
-
-
-PAY = {"to": NOBODY, "value": "1"}
-GOOD: dict[str, dict[str, Callable[[Built], Arguments]]] = {
-    "check_token": {
-        story: check_of(story)
-        for story in (
-            "plain", "owner_only_sell", "paused", "usdg_pool", "no_pool", "strange_name", "not_a_token",
-        )
-    },
-    "simulate_transaction": {
-        "a buy": buy_of("plain"),
-        "a trap": buy_of("owner_only_sell"),
-        "a strange name": buy_of("strange_name"),
-        "what fails": buy_of("paused"),
-        "nothing held": buy_of("plain", fund=False),
-        "plain eth": lambda built: {"from": WALLET, "to": NOBODY, "value": "0x0de0b6b3a764", "fund": True},
-        "all that there is": lambda built: {"from": WALLET, "to": NOBODY, "value": str(2**256 - 1)},
-        "an approval": approval,
-        "one call of several": calls_of(PAY),
-        "six calls": calls_of(*[PAY] * 6),
-        "calls replace to": buy_of("plain", calls=[PAY]),
-        "capitals": lambda built: {"from": "0x" + WALLET[2:].upper(), "to": NOBODY, "data": "0xABcd"},
-    },
-    "prepare_buy": {
-        "a buy": prepared("plain", amount="0.1", fund=True),
-        "a trap": prepared("owner_only_sell", amount="0.1", fund=True),
-    },
-    "prepare_sell": {
-        "a part": lambda built: {"token": built.tokens["plain"], "from": built.accounts[0], "percent": 0.5},
-        "an amount": lambda built: {
-            "token": built.tokens["plain"], "from": built.accounts[0], "amount": "9.5",
-        },
-        "what its owner alone sells": lambda built: {
-            "token": built.tokens["owner_only_sell"], "from": built.accounts[0], "percent": 0.1,
-        },
-    },
-}  # fmt: skip
-"""Cases that answer, by tool and name: what they ask."""
-
-HERE, LONG = "0x" + "1" * 40, "0x" + "1" * 64
-BAD_SIMULATIONS: list[Arguments] = [
-    {},
-    {"from": HERE},
-    {"to": HERE},
-    {"from": HERE, "calls": []},
-    {"from": HERE, "calls": [PAY] * 7},
-    {"from": HERE, "to": HERE, "calls": []},
-    {"from": HERE, "calls": [{"value": "1"}]},
-    {"from": HERE, "calls": [{"to": HERE, "value": "-1"}]},
-    {"from": HERE, "calls": [{"to": HERE, "from": HERE}]},
-    {"from": HERE, "calls": [HERE]},
-    {"from": HERE, "calls": PAY},
-    {"from": HERE, "calls": "0x"},
-    {"from": HERE, "calls": 6},
-    {"from": HERE, "calls": [[[[[[PAY]]]]]]},
-    {"from": HERE[:-1], "to": HERE},
-    {"from": HERE + "1", "to": HERE},
-    {"from": HERE + "\n", "to": HERE},
-    {"from": "0X" + "1" * 40, "to": HERE},
-    {"from": LONG, "to": HERE},
-    {"from": "0x" + "\u0661" * 40, "to": HERE},
-    {"from": None, "to": HERE},
-    {"from": 5, "to": HERE},
-    {"from": HERE, "to": "vitalik.eth"},
-    {"from": HERE, "to": HERE[2:]},
-    {"from": HERE, "to": HERE, "gas": "1"},
-    {"from": HERE, "to": HERE, "sender": HERE},
-    {"from": HERE, "to": HERE, "data": "0x1"},
-    {"from": HERE, "to": HERE, "data": "0xzz"},
-    {"from": HERE, "to": HERE, "data": "1234"},
-    {"from": HERE, "to": HERE, "data": ""},
-    {"from": HERE, "to": HERE, "data": "0x\n"},
-    {"from": HERE, "to": HERE, "data": "0x12 34"},
-    {"from": HERE, "to": HERE, "data": None},
-    {"from": HERE, "to": HERE, "value": "-1"},
-    {"from": HERE, "to": HERE, "value": "1.5"},
-    {"from": HERE, "to": HERE, "value": "1e18"},
-    {"from": HERE, "to": HERE, "value": ""},
-    {"from": HERE, "to": HERE, "value": " 1"},
-    {"from": HERE, "to": HERE, "value": "1\n"},
-    {"from": HERE, "to": HERE, "value": "0x"},
-    {"from": HERE, "to": HERE, "value": "0xg"},
-    {"from": HERE, "to": HERE, "value": "1_000"},
-    {"from": HERE, "to": HERE, "value": "\u0661"},
-    {"from": HERE, "to": HERE, "value": str(2**256)},
-    {"from": HERE, "to": HERE, "value": "9" * 78},
-    {"from": HERE, "to": HERE, "value": "9" * 5000},
-    {"from": HERE, "to": HERE, "value": "0x1" + "0" * 64},
-    {"from": HERE, "to": HERE, "value": 1},
-    {"from": HERE, "to": HERE, "value": 1.5},
-    {"from": HERE, "to": HERE, "value": -1},
-    {"from": HERE, "to": HERE, "value": None},
-    {"from": HERE, "to": HERE, "fund": "yes"},
-    {"from": HERE, "to": HERE, "fund": 1},
-]
-BAD: dict[str, list[tuple[Arguments, str]]] = {
-    "check_token": [
-        ({"address": "0x12"}, "bad_address"),
-        ({"address": "0x" + "g" * 40}, "bad_address"),
-        ({"address": "0x" + "1" * 41}, "bad_address"),
-        ({"address": "PLAIN"}, "bad_address"),
-        ({"address": "0X" + "1" * 40}, "bad_address"),
-        ({"address": "0x" + "1" * 40 + "\n"}, "bad_address"),
-        ({"address": "%00"}, "bad_address"),
-        ({"address": "\u0661" * 40}, "bad_address"),
-    ],
-    "simulate_transaction": [(arguments, "bad_input") for arguments in BAD_SIMULATIONS],
-    "prepare_buy": [
-        ({}, "bad_input"),
-        ({"token": HERE, "from": HERE}, "bad_input"),
-        ({"token": HERE, "from": HERE, "amount": "1e-1"}, "bad_input"),
-        ({"token": HERE, "from": HERE, "amount": "0"}, "bad_input"),
-        ({"token": HERE, "from": HERE, "amount": "1", "slippageBps": 0}, "bad_input"),
-        ({"token": HERE, "from": HERE, "amount": "1", "slippageBps": 5001}, "bad_input"),
-        ({"token": HERE, "from": HERE, "amount": "1"}, "not_a_token"),
-    ],
-    "prepare_sell": [
-        ({}, "bad_input"),
-        ({"token": HERE, "from": HERE}, "bad_input"),
-        ({"token": HERE, "from": HERE, "percent": 0}, "bad_input"),
-        ({"token": HERE, "from": HERE, "percent": 101}, "bad_input"),
-        ({"token": HERE, "from": HERE, "amount": "all"}, "no_route"),
-    ],
-}
-"""Cases that fail, by tool, with their code."""
 
 ONLY_TOOLS: dict[str, list[Arguments]] = {
     "check_token": [{}, {"address": 5}, {"address": None}, {"address": ["0x" + "1" * 40]}]
@@ -206,24 +52,26 @@ def test_every_tool_has_its_cases() -> None:
 
 
 @pytest.mark.parametrize(("name", "case"), [(n, c) for n, cases in GOOD.items() for c in cases])
-async def test_every_door_gives_the_same_object(ctx: Context, built: Built, name: str, case: str) -> None:
+async def test_every_door_gives_the_same_object(indexed: Context, built: Built, name: str, case: str) -> None:
     # Each run draws its own wallets, at its own time: here all draw the same, at once.
-    ctx = replace(ctx, entropy=lambda: bytes(32), now_s=lambda: NOW_S)
+    ctx = replace(indexed, entropy=lambda: bytes(32), now_s=lambda: NOW_S)
     arguments = GOOD[name][case](built)
     async with service(ctx) as url:
-        came = [await door(url, operation(name), arguments) for door in DOORS.values()]
+        came = [await door(url, operation(name), arguments) for door in doors_of(operation(name))]
     answers = [dict(one.answer or {}) for one in came]
+    assert len(answers) >= 2
     assert all(answers)
     for answer in answers:
         jsonschema.validate(answer, answer_schema(operation(name)), jsonschema.Draft202012Validator)
-    assert answers[0] == answers[1] == answers[2]
+        assert answer == answers[0]
 
 
-@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("name", BAD)
-async def test_every_door_gives_the_same_code(base_url: str, door: str, name: str) -> None:
-    came = [(a, code, (await DOORS[door](base_url, operation(name), a)).code) for a, code in BAD[name]]
-    assert [one for one in came if one[1] != one[2]] == []
+async def test_every_door_gives_the_same_code(indexed: Context, name: str) -> None:
+    async with service(indexed) as url:
+        for door in doors_of(operation(name)):
+            came = [(a, code, (await door(url, operation(name), a)).code) for a, code in BAD[name]]
+            assert [one for one in came if one[1] != one[2]] == []
 
 
 @pytest.mark.parametrize(("name", "arguments"), [(n, a) for n, cases in ONLY_TOOLS.items() for a in cases])

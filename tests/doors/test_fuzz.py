@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.api.catalog import OPERATIONS, Operation
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operation import Operation
 from roundtrip.api.publish import answer_schema, params_schema
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context

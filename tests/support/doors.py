@@ -1,5 +1,6 @@
 """One call, three doors: HTTP, a bare MCP POST, and the official MCP client."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +10,7 @@ import msgspec
 from mcp.client.client import Client
 from yarl import URL
 
-from roundtrip.api.catalog import Operation
+from roundtrip.api.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,12 @@ def _came(failed: bool, text: str, structured: dict[str, Any] | None) -> Came:
     if failed:
         assert structured is None
         return Came(text.split(":")[0], None)
-    note, body = text.split("\n", 1)
+    note, *said, body = text.split("\n")
     assert "written by strangers" in note
     assert msgspec.json.decode(body) == structured
+    assert "\n".join(said) == (structured or {}).get("text", "")
     return Came(None, structured)
 
 
-DOORS = {"http": over_http, "bare mcp": over_bare_mcp, "mcp client": over_mcp_client}
+Door = Callable[[str, Operation, dict[str, Any]], Awaitable[Came]]
+DOORS: dict[str, Door] = {"http": over_http, "bare mcp": over_bare_mcp, "mcp client": over_mcp_client}

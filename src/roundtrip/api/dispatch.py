@@ -12,8 +12,8 @@ import structlog
 from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.context import Context
 
-from .catalog import Operation
 from .limits import MinuteLimits, Shared, SharedAnswers, Ticket
+from .operation import Operation
 
 log = structlog.get_logger(__name__)
 

@@ -20,9 +20,10 @@ from starlette.types import Receive, Scope, Send
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
 from .callers import Callers
-from .catalog import OPERATIONS, Operation
+from .catalog import OPERATIONS
 from .dispatch import Caller, Dispatch, Reply, Unexpected, error_reply
 from .mcp import McpDoor
+from .operation import Operation
 from .publish import tools_json
 
 MOST_BODY_BYTES = 64 * 1024

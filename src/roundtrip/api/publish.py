@@ -8,7 +8,8 @@ import msgspec
 from roundtrip.domain import explained
 from roundtrip.domain.policy import Policy
 
-from .catalog import OPERATIONS, Operation, tools
+from .catalog import OPERATIONS, tools
+from .operation import Operation
 
 ABOUT = (
     "roundtrip buys a token and sells it straight back inside a simulation of the chain's latest block. "

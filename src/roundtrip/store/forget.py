@@ -27,6 +27,11 @@ FORGOTTEN = (
     "facts.position",
     "facts.position_base",
     "facts.closing",
+    "facts.curve",
+    "facts.inside",
+    "facts.fair_token",
+    "facts.winner",
+    "facts.winners_counted",
 )
 """What the sync makes again from the chain. The names stand in a statement as they are: a closed set."""
 

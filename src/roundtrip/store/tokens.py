@@ -1,6 +1,7 @@
 """What tokens say of themselves."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 
 import asyncpg
@@ -8,6 +9,40 @@ import asyncpg
 from roundtrip.domain.types import Address
 
 from .words import as_address, as_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A token and what it says of itself, None where that was not read or it says nothing; the texts as a
+    stranger wrote them. ``supply_raw``: of all there are, in base units."""
+
+    address: Address
+    symbol: str | None
+    name: str | None
+    decimals: int | None
+    supply_raw: int | None
+
+
+async def labels(connection: asyncpg.Connection, token_ids: Collection[int]) -> dict[int, Label]:
+    """Of these tokens, by their interned addresses."""
+    rows = await connection.fetch(
+        "SELECT address.id, address.address, token.symbol, token.name, token.decimals,"
+        " token.supply_raw::text AS supply_raw FROM facts.address AS address"
+        " LEFT JOIN facts.token AS token ON token.token = address.address WHERE address.id = ANY($1::int[])",
+        list(set(token_ids)),
+    )
+    return {row["id"]: _label(row) for row in rows}
+
+
+def _label(row: asyncpg.Record) -> Label:
+    supply = row["supply_raw"]
+    return Label(
+        as_address(row["address"]),
+        row["symbol"],
+        row["name"],
+        row["decimals"],
+        None if supply is None else int(supply),
+    )
 
 
 async def read_among(connection: asyncpg.Connection, given: Iterable[Address]) -> set[Address]:

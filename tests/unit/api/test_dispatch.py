@@ -11,10 +11,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from roundtrip.api.callers import Callers
-from roundtrip.api.catalog import Operation
 from roundtrip.api.dispatch import Caller, Dispatch, Reply
 from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.api.operation import Operation
 from roundtrip.domain.errors import (
     STATUS_BY_CODE,
     CallerFault,

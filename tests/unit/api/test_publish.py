@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from roundtrip import cli
-from roundtrip.api.catalog import OPERATIONS, Operation, tools
+from roundtrip.api.catalog import OPERATIONS, tools
+from roundtrip.api.operation import Operation
 from roundtrip.api.publish import (
     answer_schema,
     api_markdown,

@@ -1,0 +1,1 @@
+"""The table of operations, some rows a file."""

@@ -1,0 +1,18 @@
+"""The service itself."""
+
+from roundtrip.api.operation import Operation
+from roundtrip.services.health import Health, HealthParams, health
+
+SYSTEM: tuple[Operation, ...] = (
+    Operation(
+        name="health",
+        title="Health",
+        description="Whether the service keeps up with the chain.",
+        params=HealthParams,
+        answer=Health,
+        handler=health,
+        path="/v1/health",
+        on_mcp=False,
+        counted=False,
+    ),
+)

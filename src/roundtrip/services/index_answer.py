@@ -1,0 +1,95 @@
+"""What every answer out of the index has: the block it was read at, and what it says in plain sentences."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import asyncpg
+import msgspec
+
+from roundtrip.domain import names
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.types import BPS, WEI_PER_ETH
+from roundtrip.store.chain import Cursor, cursor
+from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.tokens import Label
+
+from .context import Context
+
+_DATABASE_S = 5.0
+
+
+class IndexAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read out of the index."""
+
+    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    chain_id: int
+    block: Annotated[int, msgspec.Meta(description="The newest block that the answer knows of.")]
+    block_time: Annotated[datetime, msgspec.Meta(description="When that block was made.")]
+
+
+class TokenNamed(msgspec.Struct, frozen=True, rename="camel"):
+    """A token. Symbol and name were written by strangers: identify it by its address."""
+
+    address: str
+    symbol: str | None
+    name: str | None
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing to ask."""
+
+
+@contextlib.asynccontextmanager
+async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Cursor]]:
+    """A connection that sees one state of the index, however long it is read, and where that stands. Raises
+    ServiceFull (busy) where there is no index, or no database that answers."""
+    try:
+        async with (
+            ctx.pool.acquire(timeout=_DATABASE_S) as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            stands = await cursor(connection)
+            if stands is None:
+                raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
+            yield connection, stands
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
+
+
+def when(at_s: int) -> datetime:
+    """Seconds since 1970 as a time of UTC."""
+    return datetime.fromtimestamp(at_s, UTC)
+
+
+def named(label: Label) -> TokenNamed:
+    """A token fit to show."""
+    return TokenNamed(
+        label.address,
+        None if label.symbol is None else names.symbol(label.symbol),
+        None if label.name is None else names.name(label.name),
+    )
+
+
+def called(label: Label) -> str:
+    """A token in a sentence: its symbol in quotes, which it cannot end, and its address."""
+    said = names.reason(label.symbol or "")[: names.SYMBOL_LENGTH].rstrip()
+    return f'"{said}" ({label.address})' if said else label.address
+
+
+def eth(wei: int) -> float:
+    """Wei as a number of eth: the edge, nothing is computed from it."""
+    return wei / WEI_PER_ETH
+
+
+def eth_text(wei: int) -> str:
+    """Wei as eth in a sentence: four significant digits."""
+    if abs(wei) >= 1000 * WEI_PER_ETH:
+        return f"{wei // WEI_PER_ETH:,} eth"
+    return f"{float(f'{wei / WEI_PER_ETH:.4g}'):f}".rstrip("0").rstrip(".") + " eth"
+
+
+def share_bps(part: int, whole: int | None) -> int | None:
+    """A part of a whole in hundredths of a percent; None where the whole is not known or nothing."""
+    return part * BPS // whole if whole else None

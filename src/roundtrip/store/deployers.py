@@ -1,0 +1,51 @@
+"""How the launches of a deployer went."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import asyncpg
+
+MOST_LAUNCHES = 1000
+"""Of one deployer the newest so many are looked at: nobody's record changes with more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """``launches``: all of a wallet's; ``graduated``: those that became a pool; ``sold_own``: those of which
+    it sold half or more of what it had bought. Of the newest 1,000. Of a launch into a pool nothing moves
+    when it graduates, which the index cannot tell: it is in none of the three."""
+
+    launches: int
+    graduated: int
+    sold_own: int
+
+
+NOTHING = Record(0, 0, 0)
+"""Of a wallet that launched nothing."""
+
+_RECORDS = """
+SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated,
+    count(*) FILTER (WHERE own.sold_raw > 0 AND 2 * own.sold_raw >= own.bought_raw) AS sold_own
+FROM unnest($1::int[]) AS given (wallet_id)
+CROSS JOIN LATERAL (
+    SELECT launch.token_id FROM facts.launch AS launch
+    WHERE launch.deployer_id = given.wallet_id AND launch.generation <> 1
+    ORDER BY launch.block_number DESC, launch.log_index DESC LIMIT $2
+) AS launched
+LEFT JOIN LATERAL (
+    SELECT step.token_id FROM facts.launch_step AS step
+    WHERE step.token_id = launched.token_id AND step.step = 'pooled' LIMIT 1
+) AS step ON true
+LEFT JOIN facts.position AS own
+    ON own.wallet_id = given.wallet_id AND own.token_id = launched.token_id
+GROUP BY given.wallet_id
+"""
+
+
+async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, Record]:
+    """Of these wallets; who launched nothing has ``NOTHING``."""
+    found = dict.fromkeys(wallet_ids, NOTHING)
+    for row in await connection.fetch(_RECORDS, list(found), MOST_LAUNCHES):
+        wallet_id, launches, graduated, sold_own = row
+        found[wallet_id] = Record(launches, graduated, sold_own)
+    return found

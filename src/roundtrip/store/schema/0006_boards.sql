@@ -1,0 +1,73 @@
+-- What the launchpad kept of a trade on a curve, fee and tax, in the quote; NULL anywhere else.
+ALTER TABLE facts.trade ADD COLUMN kept_raw numeric;
+
+-- What lies in a launch's curve by its trades: buys less what was kept, less sells with what was kept. last_s: of
+-- its newest trade.
+CREATE TABLE facts.curve (
+    pool_id    int     PRIMARY KEY,
+    raised_raw numeric NOT NULL,
+    last_s     int     NOT NULL
+);
+CREATE INDEX curve_by_last ON facts.curve (last_s);
+
+-- What those behind a launch, its deployer and whom the deployer first sent eth, did with its token in the last days,
+-- and what anybody burned of it. what: sold, moved, burned. other_id: whom it was moved to.
+CREATE TABLE facts.inside (
+    block_number int     NOT NULL,
+    log_index    int     NOT NULL,
+    at_s         int     NOT NULL,
+    what         text    NOT NULL CHECK (what IN ('sold', 'moved', 'burned')),
+    token_id     int     NOT NULL,
+    wallet_id    int     NOT NULL,
+    other_id     int,
+    token_raw    numeric NOT NULL,
+    eth_wei      numeric,
+    tx_hash      bytea   NOT NULL,
+    PRIMARY KEY (block_number, log_index)
+);
+CREATE INDEX inside_by_time ON facts.inside (at_s);
+CREATE INDEX inside_by_token ON facts.inside (token_id);
+
+-- Tokens with at least twenty buyers who share no funder, found out by block_number: it stays so.
+CREATE TABLE facts.fair_token (
+    token_id     int PRIMARY KEY,
+    block_number int NOT NULL
+);
+
+-- Who closed the most profit in a span of time up to block_number: 24h, 7d, 30d, all. Counted now and then, whole.
+CREATE TABLE facts.winner (
+    span         text    NOT NULL CHECK (span IN ('24h', '7d', '30d', 'all')),
+    rank         int     NOT NULL,
+    wallet_id    int     NOT NULL,
+    profit_wei   numeric NOT NULL,
+    spent_wei    numeric NOT NULL,
+    closed       int     NOT NULL,
+    won          int     NOT NULL,
+    best_token_id int    NOT NULL,
+    best_spent_wei numeric NOT NULL,
+    best_got_wei numeric NOT NULL,
+    best_s       int     NOT NULL,
+    PRIMARY KEY (span, rank)
+);
+CREATE INDEX winner_by_wallet ON facts.winner (wallet_id);
+
+-- Up to which block a span was counted: also where nobody won.
+CREATE TABLE facts.winners_counted (
+    span         text PRIMARY KEY,
+    block_number int  NOT NULL,
+    at_s         int  NOT NULL
+);
+
+CREATE INDEX launch_by_time ON facts.launch (at_s);
+CREATE INDEX launch_step_by_time ON facts.launch_step (at_s);
+
+-- The symbol as it is looked for: cleaned, and without regard to capitals.
+ALTER TABLE facts.token ADD COLUMN symbol_key text;
+CREATE INDEX token_by_symbol ON facts.token (symbol_key);
+
+-- What was followed before was not kept for this: the next sync begins anew. It takes the blocks again, and no
+-- check is lost.
+TRUNCATE facts.cursor, facts.block, facts.address, facts.pool, facts.launch, facts.launch_quote, facts.launch_step,
+    facts.trade, facts.liquidity, facts.transfer, facts.price, facts.origin, facts.position, facts.position_base,
+    facts.closing RESTART IDENTITY;
+DELETE FROM facts.token;

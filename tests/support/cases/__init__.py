@@ -1,0 +1,14 @@
+"""Every tool's cases, for all doors: what answers, and what fails with which code."""
+
+from . import boards, lookups, tokens, trades, wallets
+from .base import Arguments, Bad, Good
+
+_ALL = (tokens, wallets, lookups, boards, trades)
+
+GOOD: Good = {name: cases for module in _ALL for name, cases in module.GOOD.items()}
+"""Cases that answer, by tool and name: what they ask."""
+
+BAD: Bad = {name: cases for module in _ALL for name, cases in module.BAD.items()}
+"""Cases that fail, by tool, with their code."""
+
+__all__ = ["BAD", "GOOD", "Arguments"]
