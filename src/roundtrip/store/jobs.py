@@ -98,6 +98,14 @@ async def is_there(connection: asyncpg.Connection, kind: str, key: str) -> bool:
     return found
 
 
+async def is_to_come(connection: asyncpg.Connection, kind: str, key: str) -> bool:
+    """Whether such a job waits or is being run: not where it was given up."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL)", kind, key
+    )
+    return found
+
+
 _CLAIM = """
 WITH due AS MATERIALIZED (
     SELECT id FROM jobs.job

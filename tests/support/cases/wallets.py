@@ -1,7 +1,44 @@
 """What is asked about one wallet."""
 
-from .base import Bad, Good
+from collections.abc import Callable
 
-GOOD: Good = {}
+from roundtrip.devnet.actors import LAUNCHERS, SERIAL, SNIPERS
+from roundtrip.devnet.trading import actor_address
+from roundtrip.devnet.world import Built
 
-BAD: Bad = {}
+from .base import HERE, NOBODY, Arguments, Bad, Good
+
+
+def wallet_of(name: str) -> Callable[[Built], Arguments]:
+    return lambda built: {"address": actor_address(name)}
+
+
+WALLETS: dict[str, Callable[[Built], Arguments]] = {
+    "a sniper": wallet_of(SNIPERS[0]),
+    "a launcher": wallet_of(LAUNCHERS[0]),
+    "a serial launcher": wallet_of(SERIAL),
+    "a contract": lambda built: {"address": built.contracts["weth"]},
+    "a token": lambda built: {"address": built.tokens["plain"]},
+    "a stranger": lambda built: {"address": NOBODY},
+    "capitals": lambda built: {"address": "0x" + actor_address(SNIPERS[0])[2:].upper()},
+}
+BAD_ADDRESSES: list[Arguments] = [
+    {},
+    {"address": "0x12"},
+    {"address": "0x" + "g" * 40},
+    {"address": "0x" + "1" * 41},
+    {"address": "0X" + "1" * 40},
+    {"address": "0x" + "1" * 40 + "\n"},
+    {"address": "\u0661" * 40},
+    {"address": 5},
+    {"address": None},
+    {"address": [HERE]},
+    {"address": HERE, "x": 1},
+]
+
+GOOD: Good = {"wallet_history": WALLETS, "linked_wallets": WALLETS}
+
+BAD: Bad = {
+    name: [(arguments, "bad_address") for arguments in BAD_ADDRESSES]
+    for name in ("wallet_history", "linked_wallets")
+}

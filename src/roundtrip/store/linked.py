@@ -1,0 +1,197 @@
+"""Who stands beside a wallet: who got the first eth from whom, and who bought the same in the same moment."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import asyncpg
+
+from roundtrip.domain.linked import EXCHANGE_WALLETS, LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
+from roundtrip.domain.types import BPS, TxHash
+
+from .words import as_text
+
+NEWEST_BUYS = 1000
+"""So many of a wallet's buys are looked at for the tokens in them: a bot makes half a million."""
+MOST_TOKENS = 100
+LOOK_BACK_S = 30 * 86_400
+"""Older trades say little of who is who today, and every day is a table of its own to look into."""
+MOST_BESIDE = 60
+"""So many wallets that only trades link are weighed, those with the most telling tokens."""
+TOKENS_SHOWN = 5
+MOST_COUNTED = 2000
+"""Who traded more tokens than this traded everything: it does not matter how many more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Funding:
+    """Who first sent the wallet eth, and when, in seconds since 1970."""
+
+    wallet_id: int
+    funder_id: int
+    funded_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buy:
+    """The newest of a wallet's buys of a token."""
+
+    token_id: int
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: TxHash
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A token that another wallet bought in the same moment, by the nearest of its buys then. ``others``: so
+    many other wallets did in all, this one among them."""
+
+    token_id: int
+    own_tx: TxHash
+    other_tx: TxHash
+    blocks_apart: int
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Another wallet: ``shared`` tokens, what they weigh together, and the most telling of them."""
+
+    shared: int
+    weight_bps: int
+    tokens: tuple[Shared, ...]
+
+
+async def funding(connection: asyncpg.Connection, wallet_id: int) -> Funding | None:
+    """Who first sent it eth, as blocks passed; None: nobody that is known."""
+    row = await connection.fetchrow(
+        "SELECT wallet_id, funder_id, funded_s FROM facts.origin"
+        " WHERE wallet_id = $1 AND funder_id IS NOT NULL",
+        wallet_id,
+    )
+    return None if row is None else Funding(*row)
+
+
+async def funded_by(connection: asyncpg.Connection, funder_id: int) -> list[Funding]:
+    """Whom it first sent eth; of an exchange's customers as many as tell that it is one."""
+    rows = await connection.fetch(
+        "SELECT wallet_id, funder_id, funded_s FROM facts.origin WHERE funder_id = $1 LIMIT $2",
+        funder_id,
+        EXCHANGE_WALLETS + 1,
+    )
+    return [Funding(*row) for row in rows]
+
+
+async def families(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
+    """How many wallets each of these first sent eth; counted no further than one past an exchange's."""
+    rows = await connection.fetch(
+        "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.origin WHERE funder_id = given.id"
+        " LIMIT $2) AS counted) AS family FROM unnest($1::int[]) AS given (id)",
+        list(wallet_ids),
+        EXCHANGE_WALLETS + 1,
+    )
+    return {row["id"]: row["family"] for row in rows}
+
+
+async def tokens_traded(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
+    """How many tokens each of these ever traded; counted up to ``MOST_COUNTED``."""
+    rows = await connection.fetch(
+        "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.position WHERE wallet_id = given.id"
+        " LIMIT $2) AS counted) AS tokens FROM unnest($1::int[]) AS given (id)",
+        list(wallet_ids),
+        MOST_COUNTED,
+    )
+    return {row["id"]: row["tokens"] for row in rows}
+
+
+_BUYS = """
+SELECT token_id, at_s, block_number, log_index, tx_hash FROM (
+    SELECT DISTINCT ON (pool.token_id) pool.token_id, bought.*
+    FROM (
+        SELECT pool_id, at_s, block_number, log_index, tx_hash FROM facts.trade
+        WHERE trader_id = $1 AND buys AND at_s >= $2
+        ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $3
+    ) AS bought
+    JOIN facts.pool AS pool ON pool.id = bought.pool_id
+    ORDER BY pool.token_id, bought.at_s DESC, bought.block_number DESC, bought.log_index DESC
+) AS newest
+ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $4
+"""
+
+
+async def newest_buys(connection: asyncpg.Connection, wallet_id: int, now_s: int) -> list[Buy]:
+    """Of up to ``MOST_TOKENS`` tokens the newest buy each, of the last ``LOOK_BACK_S`` and of the newest
+    ``NEWEST_BUYS``; the newest first."""
+    rows = await connection.fetch(_BUYS, wallet_id, now_s - LOOK_BACK_S, NEWEST_BUYS, MOST_TOKENS)
+    found = []
+    for token_id, at_s, block_number, log_index, tx_hash in rows:
+        found.append(Buy(token_id, at_s, block_number, log_index, TxHash(as_text(tx_hash))))
+    return found
+
+
+_BESIDE = f"""
+WITH own AS (
+    SELECT * FROM unnest($2::int[], $3::int[], $4::int[]) WITH ORDINALITY
+    AS own (token_id, at_s, block_number, nth)
+), near AS MATERIALIZED (
+    SELECT own.nth, own.token_id, other.trader_id,
+        min(abs(other.block_number - own.block_number)) AS apart,
+        (array_agg(other.tx_hash ORDER BY abs(other.block_number - own.block_number),
+            other.block_number, other.log_index))[1] AS tx_hash
+    FROM own CROSS JOIN LATERAL (
+        -- By its time, which is the key: of a token's pools there can be any number of trades.
+        SELECT trade.trader_id, trade.block_number, trade.log_index, trade.tx_hash, trade.pool_id
+        FROM facts.trade AS trade
+        WHERE trade.at_s BETWEEN own.at_s - {WINDOW_S} AND own.at_s + {WINDOW_S}
+            AND trade.block_number BETWEEN own.block_number - {WINDOW_BLOCKS}
+                AND own.block_number + {WINDOW_BLOCKS}
+            AND trade.buys AND trade.trader_id <> $1
+        OFFSET 0
+    ) AS other
+    JOIN facts.pool AS pool ON pool.id = other.pool_id AND pool.token_id = own.token_id
+    GROUP BY own.nth, own.token_id, other.trader_id
+), weighed AS (
+    SELECT *, count(*) OVER (PARTITION BY nth) AS others FROM near
+), beside AS (
+    SELECT trader_id, count(*) AS shared, sum({BPS} / others)::bigint AS weight_bps FROM weighed
+    GROUP BY trader_id
+), chosen AS (
+    SELECT * FROM beside WHERE trader_id = ANY($5::int[])
+    UNION
+    (SELECT * FROM beside WHERE shared >= {LEAST_SHARED}
+    ORDER BY weight_bps DESC, trader_id LIMIT {MOST_BESIDE})
+)
+SELECT * FROM (
+    SELECT chosen.trader_id, chosen.shared, chosen.weight_bps, weighed.nth, weighed.token_id,
+        weighed.tx_hash, weighed.apart, weighed.others,
+        row_number() OVER (PARTITION BY chosen.trader_id
+            ORDER BY weighed.others, weighed.apart, weighed.nth) AS place
+    FROM chosen JOIN weighed USING (trader_id)
+) AS shown WHERE place <= {TOKENS_SHOWN} ORDER BY trader_id, place
+"""  # noqa: S608
+
+
+async def beside(
+    connection: asyncpg.Connection, wallet_id: int, buys: Sequence[Buy], kin: Collection[int]
+) -> dict[int, Beside]:
+    """Who else bought the same within ``WINDOW_BLOCKS`` of these buys: of ``kin`` everybody, of all others
+    those with at least ``LEAST_SHARED`` tokens, and of them the ``MOST_BESIDE`` whose tokens weigh most."""
+    rows = await connection.fetch(
+        _BESIDE,
+        wallet_id,
+        [buy.token_id for buy in buys],
+        [buy.at_s for buy in buys],
+        [buy.block_number for buy in buys],
+        list(kin),
+    )
+    found: dict[int, Beside] = {}
+    for row in rows:
+        own = buys[row["nth"] - 1]
+        token = Shared(
+            row["token_id"], own.tx_hash, TxHash(as_text(row["tx_hash"])), row["apart"], row["others"]
+        )
+        before = found.get(row["trader_id"])
+        tokens = (*before.tokens, token) if before else (token,)
+        found[row["trader_id"]] = Beside(row["shared"], row["weight_bps"], tokens)
+    return found

@@ -1,0 +1,265 @@
+"""What a wallet did, by the index."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import Decimal
+
+import asyncpg
+
+from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.venues.base import Contracts
+
+from .words import as_bytes
+
+MOST_ROWS = 20_000
+"""So many positions and closings of one wallet are summed up, the newest: a bot has half a million."""
+MOST_LAUNCHES_SHOWN = 10
+MOST_HELD_SHOWN = 20
+RECENT_PRICE_S = 900
+"""Whatever trades all day traded within so long: its last price is found by time. All the others have few
+trades in any day."""
+LEAST_PRICED_WEI = 10**14
+"""A trade of less tells no price: of a few base units, rounding makes any."""
+PRICE_LOOK_BACK_S = 90 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A token that the wallet launched. ``generation`` 1: straight into a pool. ``steps``: swept, pooled,
+    rescued. ``raised_raw``, ``threshold_raw``: what lies in its curve and what it takes, in the quote's base
+    units; None: not known. ``bought_raw``, ``sold_raw``: of it by the wallet itself."""
+
+    token_id: int
+    at_s: int
+    generation: int
+    steps: frozenset[str]
+    raised_raw: int | None
+    threshold_raw: int | None
+    bought_raw: int
+    sold_raw: int
+
+
+@dataclass(frozen=True, slots=True)
+class Traded:
+    """All its positions together; of ``is_part`` the ``MOST_ROWS`` newest tokens' only. ``held``: positions
+    in which something of what it bought is left. ``recent_tokens``: those it traded since a given time."""
+
+    tokens: int
+    buys: int
+    sells: int
+    spent_wei: int
+    got_wei: int
+    unpriced: int
+    held: int
+    recent_tokens: int
+    is_part: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingAt:
+    """One closing: what of, when (seconds since 1970), what it had cost and brought."""
+
+    token_id: int
+    at_s: int
+    spent_wei: int
+    got_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closings:
+    """Closings together; of ``is_part`` the ``MOST_ROWS`` newest."""
+
+    closed: int
+    won: int
+    spent_wei: int
+    got_wei: int
+    best: ClosingAt | None
+    worst: ClosingAt | None
+    is_part: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A position with something left of what was bought, all amounts as in facts.position."""
+
+    token_id: int
+    held_raw: int
+    cost_wei: int
+    round_unpriced: int
+    bought_raw: int
+    spent_micro_usd: int | None
+    last_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class LastTrade:
+    """The newest trade of a token whose worth in eth is known."""
+
+    at_s: int
+    token_raw: int
+    eth_wei: int
+
+
+_LAUNCHED = """
+SELECT launched.*, curve.raised_raw, coalesce(own.bought_raw, 0) AS bought_raw,
+    coalesce(own.sold_raw, 0) AS sold_raw,
+    ARRAY(SELECT step FROM facts.launch_step WHERE token_id = launched.token_id) AS steps
+FROM (
+    SELECT token_id, at_s, generation, threshold_raw, at, block_number, log_index FROM facts.launch
+    WHERE deployer_id = $1 ORDER BY block_number DESC, log_index DESC LIMIT $2
+) AS launched
+LEFT JOIN facts.pool AS pool ON pool.at = launched.at
+LEFT JOIN facts.curve AS curve ON curve.pool_id = pool.id
+LEFT JOIN facts.position AS own ON own.wallet_id = $1 AND own.token_id = launched.token_id
+ORDER BY launched.block_number DESC, launched.log_index DESC
+"""
+
+
+async def launches(connection: asyncpg.Connection, wallet_id: int) -> list[Launched]:
+    """Its newest ``MOST_LAUNCHES_SHOWN`` launches, the newest first."""
+    rows = await connection.fetch(_LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
+    return [
+        Launched(
+            row["token_id"],
+            row["at_s"],
+            row["generation"],
+            frozenset(row["steps"]),
+            _whole(row["raised_raw"]),
+            _whole(row["threshold_raw"]),
+            int(row["bought_raw"]),
+            int(row["sold_raw"]),
+        )
+        for row in rows
+    ]
+
+
+async def pool_launches(connection: asyncpg.Connection, wallet_id: int) -> int:
+    """How many tokens it launched straight into a pool; counted up to ``MOST_ROWS``."""
+    count: int = await connection.fetchval(
+        "SELECT count(*) FROM (SELECT FROM facts.launch WHERE deployer_id = $1 AND generation = 1 LIMIT $2)"
+        " AS counted",
+        wallet_id,
+        MOST_ROWS,
+    )
+    return count
+
+
+_TRADED = """
+SELECT count(*) AS tokens, coalesce(sum(buys), 0) AS buys, coalesce(sum(sells), 0) AS sells,
+    coalesce(sum(spent_wei), 0) AS spent_wei, coalesce(sum(got_wei), 0) AS got_wei,
+    coalesce(sum(unpriced), 0) AS unpriced, count(*) FILTER (WHERE held_raw > 0) AS held,
+    count(*) FILTER (WHERE last_s >= $3) AS recent_tokens,
+    EXISTS (SELECT FROM facts.position WHERE wallet_id = $1 OFFSET $2) AS is_part
+FROM (
+    -- Tokens have their numbers in the order in which they were met.
+    SELECT * FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2
+) AS newest
+"""
+
+
+async def traded(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Traded:
+    """Its positions summed up; ``since_s``: from when on a token counts as recently traded."""
+    row = await connection.fetchrow(_TRADED, wallet_id, MOST_ROWS, since_s)
+    tokens, buys, sells, spent, got, unpriced, held_now, recent, is_part = row
+    return Traded(tokens, buys, sells, int(spent), int(got), unpriced, held_now, recent, is_part)
+
+
+_CLOSINGS = """
+WITH newest AS MATERIALIZED (
+    SELECT token_id, at_s, spent_wei, got_wei, block_number, log_index FROM facts.closing
+    WHERE wallet_id = $1 AND at_s >= $2 ORDER BY at_s DESC LIMIT $3
+)
+SELECT count(*) AS closed, count(*) FILTER (WHERE got_wei > spent_wei) AS won,
+    coalesce(sum(spent_wei), 0) AS spent_wei, coalesce(sum(got_wei), 0) AS got_wei,
+    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 AND at_s >= $2 OFFSET $3) AS is_part,
+    (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
+        ORDER BY got_wei - spent_wei DESC, block_number, log_index LIMIT 1) AS best,
+    (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
+        ORDER BY got_wei - spent_wei, block_number, log_index LIMIT 1) AS worst
+FROM newest
+"""
+
+
+async def closings(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Closings:
+    """Those from ``since_s`` on."""
+    row = await connection.fetchrow(_CLOSINGS, wallet_id, since_s, MOST_ROWS)
+    return Closings(
+        row["closed"],
+        row["won"],
+        int(row["spent_wei"]),
+        int(row["got_wei"]),
+        _closing(row["best"]),
+        _closing(row["worst"]),
+        row["is_part"],
+    )
+
+
+def _closing(values: list[Decimal] | None) -> ClosingAt | None:
+    return None if values is None else ClosingAt(*map(int, values))
+
+
+_HELD = """
+SELECT token_id, held_raw, cost_wei, round_unpriced, bought_raw, spent_micro_usd, last_s
+FROM (SELECT * FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2) AS newest
+WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
+"""
+
+
+async def held(connection: asyncpg.Connection, wallet_id: int) -> list[Held]:
+    """Of its positions with something left those that cost most, of the ``MOST_ROWS`` newest tokens'."""
+    rows = await connection.fetch(_HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
+    found = []
+    for row in rows:
+        token_id, held_raw, cost_wei, unpriced, bought_raw, micro_usd, last_s = row
+        usd = _whole(micro_usd)
+        found.append(Held(token_id, int(held_raw), int(cost_wei), unpriced, int(bought_raw), usd, last_s))
+    return found
+
+
+_PRICED = """
+    SELECT {what} trade.at_s, trade.token_raw, coalesce(trade.eth_wei,
+        CASE WHEN place.in_eth THEN trade.quote_raw END) AS eth_wei
+    FROM facts.trade AS trade JOIN place ON place.id = trade.pool_id
+    WHERE {which} AND trade.token_raw > 0 AND $3 <= coalesce(trade.eth_wei,
+        CASE WHEN place.in_eth THEN trade.quote_raw END)
+"""
+_NEWEST = "trade.at_s DESC, trade.block_number DESC, trade.log_index DESC"
+_OLDER = "place.token_id = given.token_id AND trade.at_s >= $5 AND trade.at_s < $4"
+_LAST_TRADES = f"""
+WITH place AS MATERIALIZED (
+    SELECT pool.id, pool.token_id, quote.address = ANY($2::bytea[]) AS in_eth
+    FROM facts.pool AS pool JOIN facts.address AS quote ON quote.id = pool.quote_id
+    WHERE pool.token_id = ANY($1::int[])
+), recent AS MATERIALIZED (
+    {_PRICED.format(what="DISTINCT ON (place.token_id) place.token_id,", which="trade.at_s >= $4")}
+    ORDER BY place.token_id, {_NEWEST}
+)
+SELECT * FROM recent
+UNION ALL
+SELECT given.token_id, older.* FROM unnest($1::int[]) AS given (token_id), LATERAL (
+    {_PRICED.format(what="", which=_OLDER)}
+    ORDER BY {_NEWEST} LIMIT 1
+) AS older
+WHERE NOT EXISTS (SELECT FROM recent WHERE recent.token_id = given.token_id)
+"""  # noqa: S608
+
+
+async def last_trades(
+    connection: asyncpg.Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
+) -> dict[int, LastTrade]:
+    """The newest trade of each of these tokens that tells a price in eth, wherever it was."""
+    rows = await connection.fetch(
+        _LAST_TRADES,
+        list(token_ids),
+        [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)],
+        LEAST_PRICED_WEI,
+        now_s - RECENT_PRICE_S,
+        now_s - PRICE_LOOK_BACK_S,
+    )
+    return {
+        row["token_id"]: LastTrade(row["at_s"], int(row["token_raw"]), int(row["eth_wei"])) for row in rows
+    }
+
+
+def _whole(value: Decimal | None) -> int | None:
+    return None if value is None else int(value)
