@@ -1,8 +1,9 @@
 import msgspec
+
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
-from roundtrip.services.wallet_history import wallet_history
 from roundtrip.services.linked_wallets import linked_wallets
+from roundtrip.services.wallet_history import wallet_history
 from roundtrip.services.wallet_params import WalletParams
 from support.cases.wallets import WALLETS
 

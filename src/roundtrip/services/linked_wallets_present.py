@@ -196,11 +196,11 @@ def _text(
 
 def _linked_text(linked: list[LinkedWallet]) -> str:
     if not linked:
-        return "No other wallet was found that seems to be the same person's."
-    wallets = "wallet seems" if len(linked) == 1 else "wallets seem"
+        return "No other wallet was found that is linked to it."
+    wallets = "wallet is" if len(linked) == 1 else "wallets are"
     best = linked[0]
     return (
-        f"{len(linked)} other {wallets} to belong with it; the most likely is {best.address}, with "
-        f"{best.score} of 100. That is a hint and no proof: anybody may send anybody eth, and buy what "
-        "others buy."
+        f"{len(linked)} other {wallets} linked to it; the most likely to be the same person's is "
+        f"{best.address}, with {best.score} of 100. That is a hint and no proof: anybody may send anybody eth, "
+        "and buy what others buy."
     )

@@ -235,7 +235,9 @@ def _origin_text(came: Came, age_days: int | None, family: int) -> list[str]:
     if came.origin is None:
         if came.status == "searching":
             return ["Its age and funder are being looked for in older blocks: ask again in a while."]
-        return ["Its age and funder are not known: the blocks that were read never met it, or not first."]
+        return [
+            "Its age and funder are not known: nothing is known to have reached it, or not what came first."
+        ]
     days = "less than a day" if not age_days else "1 day" if age_days == 1 else f"{age_days:,} days"
     since = f"The wallet was first seen {when(came.origin.first_s):%Y-%m-%d %H:%M} UTC, {days} ago."
     if came.origin.funder is None:
@@ -258,8 +260,8 @@ def _launch_text(known: Known) -> list[str]:
         least = "at least " if record.launches >= MOST_LAUNCHES else ""
         tokens = "token" if record.launches == 1 else "tokens"
         said.append(
-            f"It launched {least}{record.launches:,} {tokens}: {record.graduated:,} graduated, and of "
-            f"{record.sold_own:,} it sold half or more of what it had bought."
+            f"It launched {least}{record.launches:,} {tokens}: {record.graduated or 'none'} graduated, and of "
+            f"{record.sold_own or 'none'} it sold half or more of what it had bought."
         )
     if into_pools:
         said.append(f"It launched {into_pools:,} straight into a pool.")
@@ -274,14 +276,14 @@ def _record_text(known: Known) -> list[str]:
     if not traded.tokens:
         return ["It made no trade that the index knows of."]
     tokens = "token" if traded.tokens == 1 else "tokens"
-    said = [f"It made {traded.buys + traded.sells:,} trades in {traded.tokens:,} {tokens}."]
+    said = [f"It traded {traded.tokens:,} {tokens}: {_buys_and_sells(traded)}."]
     if closings.closed:
         profit_wei = closings.got_wei - closings.spent_wei
         gain = "a profit" if profit_wei >= 0 else "a loss"
         times = "once" if closings.closed == 1 else f"{closings.closed:,} times"
         said.append(
-            f"It bought and sold out {times}, {closings.won:,} with a profit: "
-            f"{gain} of {eth_text(abs(profit_wei))} in all."
+            f"It bought and sold out {times}, {closings.won or 'none'} of them with a profit; "
+            f"that makes {gain} of {eth_text(abs(profit_wei))} in all."
         )
     else:
         said.append("It has not bought and sold out of anything whose worth is known, so no profit counts.")
@@ -292,6 +294,11 @@ def _record_text(known: Known) -> list[str]:
     if traded.is_part or closings.is_part:
         said.append(f"There is more: only the newest {MOST_ROWS:,} are counted.")
     return said
+
+
+def _buys_and_sells(traded: Traded) -> str:
+    buys = f"{traded.buys:,} buy{'' if traded.buys == 1 else 's'}"
+    return f"{buys} and {traded.sells:,} sell{'' if traded.sells == 1 else 's'}"
 
 
 def _holdings_text(known: Known, views: WalletViews) -> list[str]:

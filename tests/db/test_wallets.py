@@ -1,0 +1,308 @@
+"""What the index tells of wallets is what a slow and obvious counting of its raw rows tells."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain.types import BPS, ZERO_ADDRESS
+from roundtrip.store import linked, wallets
+from roundtrip.store.words import as_bytes
+from support.tables import all_rows, appended, begun, emptied, own_database
+from support.told_blocks import START_S, Chain, MadeUp
+from unit.venues.logs import NETWORK
+
+SEEDS = st.integers(0, 2**20)
+few = settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "wallets") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+async def grown(index: asyncpg.Connection, seed: int, blocks: int, back: int) -> Chain:
+    """A made-up chain that was followed; ``back`` of its blocks were then taken away by a fork, and others
+    put in their place."""
+    makes, chain = MadeUp(seed), Chain()
+    makes.grow(chain, blocks)
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks)
+    if back:
+        newest = chain.blocks[-1].ref
+        chain = chain.fork(newest.number - back, "fork")
+        await writer.rewind(index, newest, chain.blocks[-1].ref)
+        start = len(chain.blocks)
+        makes.grow(chain, 2 * back)
+        await appended(index, writer, chain.blocks[start:])
+    return chain
+
+
+async def rows_of(index: asyncpg.Connection, table: str) -> list[Row]:
+    return await all_rows(index, table, "1")
+
+
+async def traders(index: asyncpg.Connection) -> list[int]:
+    rows = await index.fetch("SELECT DISTINCT wallet_id FROM facts.position ORDER BY 1")
+    return [row["wallet_id"] for row in rows]
+
+
+# --- wallet_history --------------------------------------------------------------------------------
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8), ago_s=st.integers(0, 100_000))
+async def test_a_record_is_the_sum_of_its_rows(
+    index: asyncpg.Connection, seed: int, blocks: int, back: int, ago_s: int
+) -> None:
+    chain = await grown(index, seed, blocks, back)
+    since_s = chain.blocks[-1].ref.timestamp_s - ago_s
+    positions, closings = await rows_of(index, "position"), await rows_of(index, "closing")
+    trades = await rows_of(index, "trade")
+    for wallet in await traders(index):
+        own = [row for row in positions if row["wallet_id"] == wallet]
+        told = await wallets.traded(index, wallet, since_s)
+        assert told.buys == sum(row["trader_id"] == wallet and row["buys"] for row in trades)
+        assert told.sells == sum(row["trader_id"] == wallet and not row["buys"] for row in trades)
+        assert (told.tokens, told.is_part) == (len(own), False)
+        assert told.spent_wei == sum(row["spent_wei"] for row in own)
+        assert told.got_wei == sum(row["got_wei"] for row in own)
+        assert told.unpriced == sum(row["unpriced"] for row in own)
+        assert told.held == sum(row["held_raw"] > 0 for row in own)
+        assert told.recent_tokens == sum(row["last_s"] >= since_s for row in own)
+        for from_s in (0, since_s):
+            ended = [row for row in closings if row["wallet_id"] == wallet and row["at_s"] >= from_s]
+            assert await wallets.closings(index, wallet, from_s) == summed(ended)
+        assert await wallets.held(index, wallet) == biggest(own)
+
+
+def summed(ended: list[Row]) -> wallets.Closings:
+    """The slow way."""
+    ended = sorted(ended, key=lambda row: (row["block_number"], row["log_index"]))
+    gains = [int(row["got_wei"] - row["spent_wei"]) for row in ended]
+    best = ended[gains.index(max(gains))] if ended else None
+    worst = ended[gains.index(min(gains))] if ended else None
+    spent, got = (int(sum(row[name] for row in ended)) for name in ("spent_wei", "got_wei"))
+    won = sum(gain > 0 for gain in gains)
+    return wallets.Closings(len(ended), won, spent, got, closing(best), closing(worst), False)
+
+
+def closing(row: Row | None) -> wallets.ClosingAt | None:
+    if row is None:
+        return None
+    return wallets.ClosingAt(row["token_id"], row["at_s"], int(row["spent_wei"]), int(row["got_wei"]))
+
+
+def biggest(own: list[Row]) -> list[wallets.Held]:
+    left = [row for row in own if row["held_raw"] > 0]
+    left.sort(key=lambda row: (-row["cost_wei"], -row["last_s"], row["token_id"]))
+    return [
+        wallets.Held(
+            row["token_id"],
+            int(row["held_raw"]),
+            int(row["cost_wei"]),
+            row["round_unpriced"],
+            int(row["bought_raw"]),
+            None if row["spent_micro_usd"] is None else int(row["spent_micro_usd"]),
+            row["last_s"],
+        )
+        for row in left[: wallets.MOST_HELD_SHOWN]
+    ]
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8))
+async def test_launches_are_told_with_what_became_of_them(
+    index: asyncpg.Connection, seed: int, blocks: int, back: int
+) -> None:
+    await grown(index, seed, blocks, back)
+    launches, steps = await rows_of(index, "launch"), await rows_of(index, "launch_step")
+    positions, pools = await rows_of(index, "position"), await rows_of(index, "pool")
+    curves = [row["id"] for row in pools]
+    await index.execute("DELETE FROM facts.curve")
+    await index.executemany("INSERT INTO facts.curve VALUES ($1, $1 * 1000, 1)", [(one,) for one in curves])
+    for deployer in {row["deployer_id"] for row in launches}:
+        own = [row for row in launches if row["deployer_id"] == deployer]
+        own.sort(key=lambda row: (-row["block_number"], -row["log_index"]))
+        assert await wallets.pool_launches(index, deployer) == sum(row["generation"] == 1 for row in own)
+        told = await wallets.launches(index, deployer)
+        assert [one.token_id for one in told] == [row["token_id"] for row in own][:10]
+        for one, row in zip(told, own, strict=False):
+            assert one.steps == {step["step"] for step in steps if step["token_id"] == one.token_id}
+            assert (one.at_s, one.generation) == (row["at_s"], row["generation"])
+            assert one.threshold_raw == row["threshold_raw"]
+            (pool,) = [pool for pool in pools if pool["at"] == row["at"]] or [None]
+            assert one.raised_raw == (None if pool is None else 1000 * pool["id"])
+            held = [p for p in positions if (p["wallet_id"], p["token_id"]) == (deployer, one.token_id)]
+            bought = sum(p["bought_raw"] for p in held), sum(p["sold_raw"] for p in held)
+            assert (one.bought_raw, one.sold_raw) == bought
+
+
+@few
+@given(
+    seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8), ahead_s=st.sampled_from([0, 800, 90_000])
+)
+async def test_the_last_price_is_of_the_newest_trade_that_tells_one(
+    index: asyncpg.Connection, seed: int, blocks: int, back: int, ahead_s: int
+) -> None:
+    chain = await grown(index, seed, blocks, back)
+    ids = {row["address"]: row["id"] for row in await rows_of(index, "address")}
+    in_eth = {ids.get(as_bytes(one)) for one in (ZERO_ADDRESS, NETWORK.weth)}
+    pools = {row["id"]: row for row in await rows_of(index, "pool")}
+    newest: dict[int, wallets.LastTrade] = {}
+    for row in await all_rows(index, "trade", "block_number, log_index"):
+        pool = pools[row["pool_id"]]
+        wei = row["eth_wei"]
+        if wei is None and pool["quote_id"] in in_eth:
+            wei = row["quote_raw"]
+        if wei is not None and wei >= wallets.LEAST_PRICED_WEI and row["token_raw"] > 0:
+            last = wallets.LastTrade(row["at_s"], int(row["token_raw"]), int(wei))
+            newest[pool["token_id"]] = last
+    now_s = chain.blocks[-1].ref.timestamp_s + ahead_s
+    tokens = {pool["token_id"] for pool in pools.values()}
+    assert await wallets.last_trades(index, tokens, NETWORK, now_s) == newest
+    assert await wallets.last_trades(index, [], NETWORK, now_s) == {}
+
+
+async def bot(index: asyncpg.Connection, count: int) -> None:
+    """A wallet with number 7 that traded and closed so many tokens, each for one wei more than the last."""
+    await emptied(index)
+    named = [row["column_name"] for row in await index.fetch(_COLUMNS)]
+    values = {"wallet_id": "7", "token_id": "n", "buys": "1", "held_raw": "n % 2", "cost_wei": "n"}
+    chosen = ", ".join(values.get(name, "1") for name in named)
+    await index.execute(
+        f"INSERT INTO facts.position ({', '.join(named)}) SELECT {chosen}"  # noqa: S608
+        f" FROM generate_series(1, {count}) n"
+    )
+    await index.execute(
+        f"INSERT INTO facts.closing SELECT n, 0, n, 7, n, 10, 10 + n FROM generate_series(1, {count}) n"  # noqa: S608
+    )
+
+
+_COLUMNS = (
+    "SELECT column_name FROM information_schema.columns"
+    " WHERE (table_schema, table_name) = ('facts', 'position') ORDER BY ordinal_position"
+)
+
+
+@pytest.mark.parametrize("more", [0, 3])
+async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_more(
+    index: asyncpg.Connection, more: int
+) -> None:
+    await bot(index, wallets.MOST_ROWS + more)
+    traded, closed = await wallets.traded(index, 7, 0), await wallets.closings(index, 7, 0)
+    assert (traded.tokens, traded.is_part) == (wallets.MOST_ROWS, more > 0)
+    assert (closed.closed, closed.is_part) == (wallets.MOST_ROWS, more > 0)
+    assert closed.worst is not None
+    assert closed.worst.token_id == 1 + more, "the oldest are left out"
+    held = await wallets.held(index, 7)
+    assert len(held) == wallets.MOST_HELD_SHOWN
+    assert held[0].cost_wei > held[-1].cost_wei
+
+
+# --- linked_wallets --------------------------------------------------------------------------------
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(10, 70), back=st.integers(0, 8), kin=st.booleans())
+async def test_who_bought_the_same_in_the_same_moment(
+    index: asyncpg.Connection, seed: int, blocks: int, back: int, kin: bool
+) -> None:
+    chain = await grown(index, seed, blocks, back)
+    token_of = {row["id"]: row["token_id"] for row in await rows_of(index, "pool")}
+    bought = [row for row in await all_rows(index, "trade", "block_number, log_index") if row["buys"]]
+    everybody = await traders(index)
+    for wallet in everybody:
+        newest = {token_of[row["pool_id"]]: row for row in bought if row["trader_id"] == wallet}
+        told = await linked.newest_buys(index, wallet, chain.blocks[-1].ref.timestamp_s)
+        assert {buy.token_id: buy.tx_hash for buy in told} == {
+            token: "0x" + row["tx_hash"].hex() for token, row in newest.items()
+        }
+        spots = [(buy.block_number, buy.log_index) for buy in told]
+        assert spots == sorted(spots, reverse=True)
+        near: dict[int, dict[int, Row]] = {}
+        for token, own in newest.items():
+            near[token] = {}
+            for row in bought:
+                if row["trader_id"] != wallet and token_of[row["pool_id"]] == token and is_near(own, row):
+                    before = near[token].get(row["trader_id"])
+                    if before is None or apart(own, row) < apart(own, before):
+                        near[token][row["trader_id"]] = row
+        found = await linked.beside(index, wallet, told, everybody if kin else [])
+        expected = beside(newest, near, 1 if kin else linked.LEAST_SHARED)
+        assert {other: (one.shared, one.weight_bps) for other, one in found.items()} == expected
+        for other, one in found.items():
+            assert len(one.tokens) == min(one.shared, linked.TOKENS_SHOWN)
+            assert list(one.tokens) == sorted(
+                one.tokens, key=lambda token: (token.others, token.blocks_apart)
+            )
+            for shared in one.tokens:
+                own, row = newest[shared.token_id], near[shared.token_id][other]
+                assert shared.blocks_apart == apart(own, row)
+                assert shared.others == len(near[shared.token_id])
+                assert shared.own_tx == "0x" + own["tx_hash"].hex()
+                assert shared.other_tx == "0x" + row["tx_hash"].hex()
+
+
+def apart(one: Row, other: Row) -> int:
+    return abs(int(one["block_number"]) - int(other["block_number"]))
+
+
+def is_near(one: Row, other: Row) -> bool:
+    return apart(one, other) <= linked.WINDOW_BLOCKS and abs(one["at_s"] - other["at_s"]) <= linked.WINDOW_S
+
+
+def beside(newest: dict[int, Row], near: dict[int, dict[int, Row]], least: int) -> dict[int, tuple[int, int]]:
+    """Shared tokens and their weight, of everybody with ``least``."""
+    found: dict[int, tuple[int, int]] = {}
+    for token in newest:
+        for other in near[token]:
+            shared, weight = found.get(other, (0, 0))
+            found[other] = shared + 1, weight + BPS // len(near[token])
+    return {other: one for other, one in found.items() if one[0] >= least}
+
+
+@few
+@given(seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8))
+async def test_who_first_sent_whom_eth(index: asyncpg.Connection, seed: int, blocks: int, back: int) -> None:
+    await grown(index, seed, blocks, back)
+    origins, positions = await rows_of(index, "origin"), await rows_of(index, "position")
+    ids = [row["id"] for row in await rows_of(index, "address")]
+    families, traded = await linked.families(index, ids), await linked.tokens_traded(index, ids)
+    for one in ids:
+        given_ = {row["wallet_id"]: row["funded_s"] for row in origins if row["funder_id"] == one}
+        assert {f.wallet_id: f.funded_s for f in await linked.funded_by(index, one)} == given_
+        assert families[one] == len(given_)
+        assert traded[one] == sum(row["wallet_id"] == one for row in positions)
+        funding = await linked.funding(index, one)
+        own = [row for row in origins if row["wallet_id"] == one and row["funder_id"] is not None]
+        assert (funding and (funding.funder_id, funding.funded_s)) == (
+            (own[0]["funder_id"], own[0]["funded_s"]) if own else None
+        )
+
+
+async def test_an_exchanges_customers_are_not_all_read(index: asyncpg.Connection) -> None:
+    await emptied(index)
+    await index.execute("INSERT INTO facts.origin SELECT n, 1, 1, 5, 1, 1 FROM generate_series(10, 900) n")
+    assert len(await linked.funded_by(index, 5)) == 501
+    assert await linked.families(index, [5, 6]) == {5: 501, 6: 0}
+
+
+async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> None:
+    chain = await grown(index, 3, 60, 0)
+    newest_s = chain.blocks[-1].ref.timestamp_s
+    wallet = (await traders(index))[0]
+    assert await linked.newest_buys(index, wallet, newest_s)
+    assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + newest_s - START_S) == []
