@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roundtrip.domain.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.domain.types import BPS, ZERO_ADDRESS
 from roundtrip.store import linked, wallets
 from roundtrip.store.words import as_bytes
@@ -54,6 +55,11 @@ async def rows_of(index: asyncpg.Connection, table: str) -> list[Row]:
     return await all_rows(index, table, "1")
 
 
+async def trades_of(index: asyncpg.Connection) -> list[Row]:
+    """In the order of the chain."""
+    return await all_rows(index, "trade", "block_number, log_index")
+
+
 async def traders(index: asyncpg.Connection) -> list[int]:
     rows = await index.fetch("SELECT DISTINCT wallet_id FROM facts.position ORDER BY 1")
     return [row["wallet_id"] for row in rows]
@@ -82,26 +88,31 @@ async def test_a_record_is_the_sum_of_its_rows(
         assert told.unpriced == sum(row["unpriced"] for row in own)
         assert told.held == sum(row["held_raw"] > 0 for row in own)
         assert told.recent_tokens == sum(row["last_s"] >= since_s for row in own)
-        for from_s in (0, since_s):
-            ended = [row for row in closings if row["wallet_id"] == wallet and row["at_s"] >= from_s]
-            assert await wallets.closings(index, wallet, from_s) == summed(ended)
+        ended = [row for row in closings if row["wallet_id"] == wallet]
+        recent = [row for row in ended if row["at_s"] >= since_s]
+        closed = await wallets.closings(index, wallet, since_s)
+        assert (closed.all, closed.recent) == (summed(ended), summed(recent))
+        assert (closed.best, closed.worst) == ends_of(ended)
         assert await wallets.held(index, wallet) == biggest(own)
 
 
 def summed(ended: list[Row]) -> wallets.Closings:
     """The slow way."""
+    won = sum(row["got_wei"] > row["spent_wei"] for row in ended)
+    spent, got = (int(sum(row[name] for row in ended)) for name in ("spent_wei", "got_wei"))
+    return wallets.Closings(len(ended), won, spent, got, False)
+
+
+def ends_of(ended: list[Row]) -> tuple[wallets.ClosingAt | None, wallets.ClosingAt | None]:
+    """The best and the worst; of equals the first."""
     ended = sorted(ended, key=lambda row: (row["block_number"], row["log_index"]))
     gains = [int(row["got_wei"] - row["spent_wei"]) for row in ended]
-    best = ended[gains.index(max(gains))] if ended else None
-    worst = ended[gains.index(min(gains))] if ended else None
-    spent, got = (int(sum(row[name] for row in ended)) for name in ("spent_wei", "got_wei"))
-    won = sum(gain > 0 for gain in gains)
-    return wallets.Closings(len(ended), won, spent, got, closing(best), closing(worst), False)
+    if not ended:
+        return None, None
+    return closing(ended[gains.index(max(gains))]), closing(ended[gains.index(min(gains))])
 
 
-def closing(row: Row | None) -> wallets.ClosingAt | None:
-    if row is None:
-        return None
+def closing(row: Row) -> wallets.ClosingAt:
     return wallets.ClosingAt(row["token_id"], row["at_s"], int(row["spent_wei"]), int(row["got_wei"]))
 
 
@@ -162,7 +173,7 @@ async def test_the_last_price_is_of_the_newest_trade_that_tells_one(
     in_eth = {ids.get(as_bytes(one)) for one in (ZERO_ADDRESS, NETWORK.weth)}
     pools = {row["id"]: row for row in await rows_of(index, "pool")}
     newest: dict[int, wallets.LastTrade] = {}
-    for row in await all_rows(index, "trade", "block_number, log_index"):
+    for row in await trades_of(index):
         pool = pools[row["pool_id"]]
         wei = row["eth_wei"]
         if wei is None and pool["quote_id"] in in_eth:
@@ -202,9 +213,10 @@ async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_mor
     index: asyncpg.Connection, more: int
 ) -> None:
     await bot(index, wallets.MOST_ROWS + more)
-    traded, closed = await wallets.traded(index, 7, 0), await wallets.closings(index, 7, 0)
+    traded, closed = await wallets.traded(index, 7, 0), await wallets.closings(index, 7, 100)
     assert (traded.tokens, traded.is_part) == (wallets.MOST_ROWS, more > 0)
-    assert (closed.closed, closed.is_part) == (wallets.MOST_ROWS, more > 0)
+    assert (closed.all.closed, closed.all.is_part) == (wallets.MOST_ROWS, more > 0)
+    assert (closed.recent.closed, closed.recent.is_part) == (wallets.MOST_ROWS - 99 + more, False)
     assert closed.worst is not None
     assert closed.worst.token_id == 1 + more, "the oldest are left out"
     held = await wallets.held(index, 7)
@@ -222,7 +234,7 @@ async def test_who_bought_the_same_in_the_same_moment(
 ) -> None:
     chain = await grown(index, seed, blocks, back)
     token_of = {row["id"]: row["token_id"] for row in await rows_of(index, "pool")}
-    bought = [row for row in await all_rows(index, "trade", "block_number, log_index") if row["buys"]]
+    bought = [row for row in await trades_of(index) if row["buys"]]
     everybody = await traders(index)
     for wallet in everybody:
         newest = {token_of[row["pool_id"]]: row for row in bought if row["trader_id"] == wallet}
@@ -241,7 +253,7 @@ async def test_who_bought_the_same_in_the_same_moment(
                     if before is None or apart(own, row) < apart(own, before):
                         near[token][row["trader_id"]] = row
         found = await linked.beside(index, wallet, told, everybody if kin else [])
-        expected = beside(newest, near, 1 if kin else linked.LEAST_SHARED)
+        expected = beside(newest, near, 1 if kin else LEAST_SHARED)
         assert {other: (one.shared, one.weight_bps) for other, one in found.items()} == expected
         for other, one in found.items():
             assert len(one.tokens) == min(one.shared, linked.TOKENS_SHOWN)
@@ -261,7 +273,7 @@ def apart(one: Row, other: Row) -> int:
 
 
 def is_near(one: Row, other: Row) -> bool:
-    return apart(one, other) <= linked.WINDOW_BLOCKS and abs(one["at_s"] - other["at_s"]) <= linked.WINDOW_S
+    return apart(one, other) <= WINDOW_BLOCKS and abs(one["at_s"] - other["at_s"]) <= WINDOW_S
 
 
 def beside(newest: dict[int, Row], near: dict[int, dict[int, Row]], least: int) -> dict[int, tuple[int, int]]:

@@ -201,6 +201,6 @@ def _linked_text(linked: list[LinkedWallet]) -> str:
     best = linked[0]
     return (
         f"{len(linked)} other {wallets} linked to it; the most likely to be the same person's is "
-        f"{best.address}, with {best.score} of 100. That is a hint and no proof: anybody may send anybody eth, "
-        "and buy what others buy."
+        f"{best.address}, with {best.score} of 100. That is a hint and no proof: anybody may send anybody "
+        "eth, and buy what others buy."
     )

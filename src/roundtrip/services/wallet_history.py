@@ -58,10 +58,10 @@ async def _known(
         funder_id = await addresses.id_of(connection, origin.funder) or 0
         family = (await linked.families(connection, [funder_id]))[funder_id]
     launched = await wallets.launches(connection, wallet_id)
-    closings = await wallets.closings(connection, wallet_id, 0)
+    ended = await wallets.closings(connection, wallet_id, since_s)
     held = await wallets.held(connection, wallet_id)
     held_ids = [one.token_id for one in held]
-    named = {one.token_id for one in (*launched, *held, closings.best, closings.worst) if one is not None}
+    named = {one.token_id for one in (*launched, *held, ended.best, ended.worst) if one is not None}
     return Known(
         stands=stands,
         family=family,
@@ -69,8 +69,7 @@ async def _known(
         into_pools=await wallets.pool_launches(connection, wallet_id),
         launches=launched,
         traded=await wallets.traded(connection, wallet_id, since_s),
-        closings=closings,
-        recent=await wallets.closings(connection, wallet_id, since_s),
+        ended=ended,
         held=held,
         last_trades=await wallets.last_trades(connection, held_ids, ctx.contracts, now_s),
         labels=await tokens.labels(connection, named),

@@ -101,7 +101,7 @@ class RecordAnswer(msgspec.Struct, frozen=True, rename="camel"):
     worst: ClosingAnswer | None
     partial: Annotated[
         bool,
-        msgspec.Meta(description="There is more than is counted: the newest 20,000 tokens and rounds are."),
+        msgspec.Meta(description="There is more than is counted: the newest 10,000 tokens and rounds are."),
     ]
 
 

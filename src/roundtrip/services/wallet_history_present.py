@@ -11,7 +11,7 @@ from roundtrip.store.chain import Cursor
 from roundtrip.store.deployers import MOST_LAUNCHES, Record
 from roundtrip.store.origins import Origin
 from roundtrip.store.tokens import Label
-from roundtrip.store.wallets import MOST_ROWS, ClosingAt, Closings, Held, LastTrade, Launched, Traded
+from roundtrip.store.wallets import MOST_ROWS, ClosingAt, Closings, Ended, Held, LastTrade, Launched, Traded
 
 from .index_answer import called, eth, eth_text, named, share_bps, when
 from .wallet_history_answer import (
@@ -41,8 +41,7 @@ class Known:
     into_pools: int
     launches: Sequence[Launched]
     traded: Traded
-    closings: Closings
-    recent: Closings
+    ended: Ended
     held: Sequence[Held]
     last_trades: Mapping[int, LastTrade]
     labels: Mapping[int, Label]
@@ -75,7 +74,7 @@ def present(
         funder=_funder(came.origin, known.family),
         launches=_launches(known),
         record=_record(known),
-        last30_days=_recent(known.traded, known.recent),
+        last30_days=_recent(known.traded, known.ended.recent),
         holdings=_holdings(known, at_block, views),
     )
 
@@ -127,7 +126,7 @@ def _fill_bps(launched: Launched) -> int | None:
 
 
 def _record(known: Known) -> RecordAnswer:
-    traded, closings = known.traded, known.closings
+    traded, closings = known.traded, known.ended.all
     return RecordAnswer(
         trades=traded.buys + traded.sells,
         buys=traded.buys,
@@ -140,8 +139,8 @@ def _record(known: Known) -> RecordAnswer:
         spent_eth=eth(traded.spent_wei),
         got_eth=eth(traded.got_wei),
         unpriced=traded.unpriced,
-        best=_closing(closings.best, known.labels),
-        worst=_closing(closings.worst, known.labels),
+        best=_closing(known.ended.best, known.labels),
+        worst=_closing(known.ended.worst, known.labels),
         partial=traded.is_part or closings.is_part,
     )
 
@@ -260,8 +259,8 @@ def _launch_text(known: Known) -> list[str]:
         least = "at least " if record.launches >= MOST_LAUNCHES else ""
         tokens = "token" if record.launches == 1 else "tokens"
         said.append(
-            f"It launched {least}{record.launches:,} {tokens}: {record.graduated or 'none'} graduated, and of "
-            f"{record.sold_own or 'none'} it sold half or more of what it had bought."
+            f"It launched {least}{record.launches:,} {tokens}: {record.graduated or 'none'} graduated, and "
+            f"of {record.sold_own or 'none'} it sold half or more of what it had bought."
         )
     if into_pools:
         said.append(f"It launched {into_pools:,} straight into a pool.")
@@ -272,7 +271,7 @@ def _launch_text(known: Known) -> list[str]:
 
 
 def _record_text(known: Known) -> list[str]:
-    traded, closings = known.traded, known.closings
+    traded, closings = known.traded, known.ended.all
     if not traded.tokens:
         return ["It made no trade that the index knows of."]
     tokens = "token" if traded.tokens == 1 else "tokens"
@@ -287,8 +286,8 @@ def _record_text(known: Known) -> list[str]:
         )
     else:
         said.append("It has not bought and sold out of anything whose worth is known, so no profit counts.")
-    if closings.best is not None and closings.best.got_wei > closings.best.spent_wei:
-        best = closings.best
+    best = known.ended.best
+    if best is not None and best.got_wei > best.spent_wei:
         gained = eth_text(best.got_wei - best.spent_wei)
         said.append(f"Its best was {called(known.labels[best.token_id])} with {gained}.")
     if traded.is_part or closings.is_part:

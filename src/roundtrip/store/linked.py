@@ -10,11 +10,14 @@ from roundtrip.domain.types import BPS, TxHash
 
 from .words import as_text
 
-NEWEST_BUYS = 1000
+NEWEST_BUYS = 300
 """So many of a wallet's buys are looked at for the tokens in them: a bot makes half a million."""
 MOST_TOKENS = 100
 LOOK_BACK_S = 30 * 86_400
-"""Older trades say little of who is who today, and every day is a table of its own to look into."""
+"""Older trades say little of who is who today."""
+_LOOK_BACKS_S = (3600, 6 * 3600, 36 * 3600, 9 * 86_400, LOOK_BACK_S)
+"""How far back they are looked for, in turn: the trades of all that time are read to find the newest, and a
+bot has as many in an hour as others in a month."""
 MOST_BESIDE = 60
 """So many wallets that only trades link are weighed, those with the most telling tokens."""
 TOKENS_SHOWN = 5
@@ -106,28 +109,30 @@ async def tokens_traded(connection: asyncpg.Connection, wallet_ids: Collection[i
 
 
 _BUYS = """
-SELECT token_id, at_s, block_number, log_index, tx_hash FROM (
-    SELECT DISTINCT ON (pool.token_id) pool.token_id, bought.*
-    FROM (
-        SELECT pool_id, at_s, block_number, log_index, tx_hash FROM facts.trade
-        WHERE trader_id = $1 AND buys AND at_s >= $2
-        ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $3
-    ) AS bought
-    JOIN facts.pool AS pool ON pool.id = bought.pool_id
-    ORDER BY pool.token_id, bought.at_s DESC, bought.block_number DESC, bought.log_index DESC
-) AS newest
-ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $4
+SELECT trade.at_s, trade.block_number, trade.log_index, pool.token_id, trade.tx_hash
+FROM (
+    SELECT * FROM facts.trade WHERE trader_id = $1 AND buys AND at_s >= $2
+    ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $3
+) AS trade
+JOIN facts.pool AS pool ON pool.id = trade.pool_id
+ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC
 """
 
 
 async def newest_buys(connection: asyncpg.Connection, wallet_id: int, now_s: int) -> list[Buy]:
-    """Of up to ``MOST_TOKENS`` tokens the newest buy each, of the last ``LOOK_BACK_S`` and of the newest
-    ``NEWEST_BUYS``; the newest first."""
-    rows = await connection.fetch(_BUYS, wallet_id, now_s - LOOK_BACK_S, NEWEST_BUYS, MOST_TOKENS)
-    found = []
-    for token_id, at_s, block_number, log_index, tx_hash in rows:
-        found.append(Buy(token_id, at_s, block_number, log_index, TxHash(as_text(tx_hash))))
-    return found
+    """Of up to ``MOST_TOKENS`` tokens the newest buy each, of the last ``LOOK_BACK_S`` before ``now_s`` and
+    of the newest ``NEWEST_BUYS``; the newest first."""
+    rows: list[asyncpg.Record] = []
+    for back_s in _LOOK_BACKS_S:
+        rows = await connection.fetch(_BUYS, wallet_id, now_s - back_s, NEWEST_BUYS)
+        if len(rows) == NEWEST_BUYS:
+            break
+    found: dict[int, Buy] = {}
+    for at_s, block_number, log_index, token_id, tx_hash in rows:
+        if token_id not in found:
+            buy = Buy(token_id, at_s, block_number, log_index, TxHash(as_text(tx_hash)))
+            found[token_id] = buy
+    return list(found.values())[:MOST_TOKENS]
 
 
 _BESIDE = f"""

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import asyncpg
 
@@ -11,16 +12,15 @@ from roundtrip.venues.base import Contracts
 
 from .words import as_bytes
 
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 """So many positions and closings of one wallet are summed up, the newest: a bot has half a million."""
 MOST_LAUNCHES_SHOWN = 10
 MOST_HELD_SHOWN = 20
-RECENT_PRICE_S = 900
-"""Whatever trades all day traded within so long: its last price is found by time. All the others have few
-trades in any day."""
+PRICES_BACK_S = (900, 86_400, 9 * 86_400, 90 * 86_400)
+"""How far back a token's last trade is looked for, in turn. What trades all day traded within the first of
+these, and is found by time; all the others have few trades in any day, and are found by where they trade."""
 LEAST_PRICED_WEI = 10**14
 """A trade of less tells no price: of a few base units, rounding makes any."""
-PRICE_LOOK_BACK_S = 90 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,17 @@ class Closings:
     won: int
     spent_wei: int
     got_wei: int
+    is_part: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """All closings, those since a given time, and of all the one that won most and the one that won least."""
+
+    all: Closings
+    recent: Closings
     best: ClosingAt | None
     worst: ClosingAt | None
-    is_part: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,31 +175,31 @@ async def traded(connection: asyncpg.Connection, wallet_id: int, since_s: int) -
 _CLOSINGS = """
 WITH newest AS MATERIALIZED (
     SELECT token_id, at_s, spent_wei, got_wei, block_number, log_index FROM facts.closing
-    WHERE wallet_id = $1 AND at_s >= $2 ORDER BY at_s DESC LIMIT $3
+    WHERE wallet_id = $1 ORDER BY at_s DESC LIMIT $3
 )
-SELECT count(*) AS closed, count(*) FILTER (WHERE got_wei > spent_wei) AS won,
-    coalesce(sum(spent_wei), 0) AS spent_wei, coalesce(sum(got_wei), 0) AS got_wei,
-    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 AND at_s >= $2 OFFSET $3) AS is_part,
+SELECT count(*), count(*) FILTER (WHERE got_wei > spent_wei), coalesce(sum(spent_wei), 0),
+    coalesce(sum(got_wei), 0), EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 OFFSET $3),
+    count(*) FILTER (WHERE at_s >= $2), count(*) FILTER (WHERE at_s >= $2 AND got_wei > spent_wei),
+    coalesce(sum(spent_wei) FILTER (WHERE at_s >= $2), 0),
+    coalesce(sum(got_wei) FILTER (WHERE at_s >= $2), 0),
+    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 AND at_s >= $2 OFFSET $3),
     (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
-        ORDER BY got_wei - spent_wei DESC, block_number, log_index LIMIT 1) AS best,
+        ORDER BY got_wei - spent_wei DESC, block_number, log_index LIMIT 1),
     (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
-        ORDER BY got_wei - spent_wei, block_number, log_index LIMIT 1) AS worst
+        ORDER BY got_wei - spent_wei, block_number, log_index LIMIT 1)
 FROM newest
 """
 
 
-async def closings(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Closings:
-    """Those from ``since_s`` on."""
-    row = await connection.fetchrow(_CLOSINGS, wallet_id, since_s, MOST_ROWS)
-    return Closings(
-        row["closed"],
-        row["won"],
-        int(row["spent_wei"]),
-        int(row["got_wei"]),
-        _closing(row["best"]),
-        _closing(row["worst"]),
-        row["is_part"],
-    )
+async def closings(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Ended:
+    """What it closed; ``since_s``: from when on that is recent."""
+    row = tuple(await connection.fetchrow(_CLOSINGS, wallet_id, since_s, MOST_ROWS))
+    return Ended(_sums(row[:5]), _sums(row[5:10]), _closing(row[10]), _closing(row[11]))
+
+
+def _sums(row: tuple[Any, ...]) -> Closings:
+    closed, won, spent_wei, got_wei, is_part = row
+    return Closings(closed, won, int(spent_wei), int(got_wei), is_part)
 
 
 def _closing(values: list[Decimal] | None) -> ClosingAt | None:
@@ -216,49 +224,45 @@ async def held(connection: asyncpg.Connection, wallet_id: int) -> list[Held]:
     return found
 
 
-_PRICED = """
-    SELECT {what} trade.at_s, trade.token_raw, coalesce(trade.eth_wei,
-        CASE WHEN place.in_eth THEN trade.quote_raw END) AS eth_wei
-    FROM facts.trade AS trade JOIN place ON place.id = trade.pool_id
-    WHERE {which} AND trade.token_raw > 0 AND $3 <= coalesce(trade.eth_wei,
-        CASE WHEN place.in_eth THEN trade.quote_raw END)
-"""
-_NEWEST = "trade.at_s DESC, trade.block_number DESC, trade.log_index DESC"
-_OLDER = "place.token_id = given.token_id AND trade.at_s >= $5 AND trade.at_s < $4"
-_LAST_TRADES = f"""
+_LAST_TRADES = """
 WITH place AS MATERIALIZED (
     SELECT pool.id, pool.token_id, quote.address = ANY($2::bytea[]) AS in_eth
     FROM facts.pool AS pool JOIN facts.address AS quote ON quote.id = pool.quote_id
     WHERE pool.token_id = ANY($1::int[])
-), recent AS MATERIALIZED (
-    {_PRICED.format(what="DISTINCT ON (place.token_id) place.token_id,", which="trade.at_s >= $4")}
-    ORDER BY place.token_id, {_NEWEST}
+), priced AS (
+    SELECT place.token_id, trade.at_s, trade.block_number, trade.log_index, trade.token_raw,
+        coalesce(trade.eth_wei, CASE WHEN place.in_eth THEN trade.quote_raw END) AS eth_wei
+    FROM ({trades}) AS trade JOIN place ON place.id = trade.pool_id
+    WHERE trade.at_s >= $4 AND trade.at_s < $5 AND trade.token_raw > 0
 )
-SELECT * FROM recent
-UNION ALL
-SELECT given.token_id, older.* FROM unnest($1::int[]) AS given (token_id), LATERAL (
-    {_PRICED.format(what="", which=_OLDER)}
-    ORDER BY {_NEWEST} LIMIT 1
-) AS older
-WHERE NOT EXISTS (SELECT FROM recent WHERE recent.token_id = given.token_id)
-"""  # noqa: S608
+SELECT DISTINCT ON (token_id) token_id, at_s, token_raw, eth_wei FROM priced WHERE eth_wei >= $3
+ORDER BY token_id, at_s DESC, block_number DESC, log_index DESC
+"""
+_BY_PLACE = _LAST_TRADES.format(trades="SELECT * FROM facts.trade")
+# Read whole, before anything is known of places: else what trades all day is read by its place, all of it.
+_BY_TIME = _LAST_TRADES.format(
+    trades="SELECT pool_id, at_s, block_number, log_index, token_raw, quote_raw, eth_wei FROM facts.trade"
+    " WHERE at_s >= $4 AND at_s < $5 OFFSET 0"
+)
 
 
 async def last_trades(
     connection: asyncpg.Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
 ) -> dict[int, LastTrade]:
-    """The newest trade of each of these tokens that tells a price in eth, wherever it was."""
-    rows = await connection.fetch(
-        _LAST_TRADES,
-        list(token_ids),
-        [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)],
-        LEAST_PRICED_WEI,
-        now_s - RECENT_PRICE_S,
-        now_s - PRICE_LOOK_BACK_S,
-    )
-    return {
-        row["token_id"]: LastTrade(row["at_s"], int(row["token_raw"]), int(row["eth_wei"])) for row in rows
-    }
+    """The newest trade of each of these tokens that tells a price in eth, wherever it was. ``now_s``: of the
+    newest block."""
+    in_eth = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
+    found: dict[int, LastTrade] = {}
+    end_s, statement = now_s + 1, _BY_TIME
+    for back_s in PRICES_BACK_S:
+        left = [one for one in token_ids if one not in found]
+        if not left:
+            break
+        rows = await connection.fetch(statement, left, in_eth, LEAST_PRICED_WEI, now_s - back_s, end_s)
+        for token_id, at_s, token_raw, eth_wei in rows:
+            found[token_id] = LastTrade(at_s, int(token_raw), int(eth_wei))
+        end_s, statement = now_s - back_s, _BY_PLACE
+    return found
 
 
 def _whole(value: Decimal | None) -> int | None:
