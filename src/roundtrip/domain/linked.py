@@ -31,6 +31,8 @@ LEAST_SHARED = 3
 """So many tokens have to be shared where nothing but trades links two wallets: one or two are chance."""
 FULL_WEIGHT_BPS = 5 * BPS
 """As much as five tokens that nobody else bought in that moment: more is not more certain."""
+LEAST_SHARE_BPS = BPS // 10
+"""Less than a tenth of what either traded is chance: who trades all day stands beside many now and then."""
 FULL_SHARE_BPS = BPS // 2
 """Where half of what either traded was bought beside the other, that is all that can be asked."""
 TOKENS_SCORE = 80
@@ -94,7 +96,10 @@ def money_score(money: Money) -> int:
 def tokens_score(same: SameTokens) -> int:
     """Of 100: how telling the shared tokens are, by how much of what either traded they are."""
     weight = min(same.weight_bps, FULL_WEIGHT_BPS) * BPS // FULL_WEIGHT_BPS
-    share = min(_of_both_bps(same), FULL_SHARE_BPS) * BPS // FULL_SHARE_BPS
+    of_both = _of_both_bps(same)
+    if of_both < LEAST_SHARE_BPS:
+        return 0
+    share = min(of_both, FULL_SHARE_BPS) * BPS // FULL_SHARE_BPS
     return TOKENS_SCORE * weight * share // (BPS * BPS)
 
 

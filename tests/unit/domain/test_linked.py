@@ -59,7 +59,9 @@ def test_a_token_counts_less_the_more_bought_it() -> None:
 def test_who_trades_everything_is_kin_of_nobody() -> None:
     """On either side: a bot beside a wallet, and a wallet beside a bot that is asked about."""
     assert tokens_score(same(other=2000)) == 0
-    assert tokens_score(same(shared=5, of=100, own=2000, other=5)) == TOKENS_SCORE // 10
+    assert tokens_score(same(shared=5, of=100, own=2000, other=5)) == 0
+    assert tokens_score(same(other=50)) == TOKENS_SCORE // 5
+    assert tokens_score(same(other=51)) == 0
     assert tokens_score(same(other=10)) == TOKENS_SCORE
     assert tokens_score(same(other=20)) == TOKENS_SCORE // 2
 
