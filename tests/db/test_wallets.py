@@ -124,8 +124,9 @@ def biggest(own: list[Row]) -> list[wallets.Held]:
             row["token_id"],
             int(row["held_raw"]),
             int(row["cost_wei"]),
-            row["round_unpriced"],
             int(row["bought_raw"]),
+            int(row["spent_wei"]),
+            row["unpriced"],
             None if row["spent_micro_usd"] is None else int(row["spent_micro_usd"]),
             row["last_s"],
         )
@@ -154,8 +155,8 @@ async def test_launches_are_told_with_what_became_of_them(
             assert one.steps == {step["step"] for step in steps if step["token_id"] == one.token_id}
             assert (one.at_s, one.generation) == (row["at_s"], row["generation"])
             assert one.threshold_raw == row["threshold_raw"]
-            (pool,) = [pool for pool in pools if pool["at"] == row["at"]] or [None]
-            assert one.raised_raw == (None if pool is None else 1000 * pool["id"])
+            curve = [pool["id"] for pool in pools if pool["at"] == row["at"]]
+            assert one.raised_raw == (1000 * curve[0] if curve else None)
             held = [p for p in positions if (p["wallet_id"], p["token_id"]) == (deployer, one.token_id)]
             bought = sum(p["bought_raw"] for p in held), sum(p["sold_raw"] for p in held)
             assert (one.bought_raw, one.sold_raw) == bought

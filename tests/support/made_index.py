@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 
 from roundtrip.domain.profit import EMPTY, Position
-from roundtrip.domain.types import Address
+from roundtrip.domain.types import Address, BlockRef
 from roundtrip.store import chain, partitions
 from roundtrip.store.positions import Held, put_positions
 from roundtrip.store.words import as_bytes
@@ -105,7 +105,7 @@ class MadeIndex:
         """A trade of 10^18 units of the token; its transaction's hash."""
         at = at_s or START_S + number
         await partitions.ensure(self.connection, "facts.trade", at, at)
-        log_index = await self.connection.fetchval("SELECT count(*) FROM facts.trade")
+        log_index: int = await self.connection.fetchval("SELECT count(*) FROM facts.trade")
         hash_ = number.to_bytes(16, "big") + log_index.to_bytes(16, "big")
         await self.connection.execute(
             "INSERT INTO facts.trade (at_s, block_number, log_index, pool_id, trader_id, buys, token_raw,"
@@ -128,9 +128,15 @@ class MadeIndex:
         found: Position = EMPTY._replace(**fields)
         await put_positions(self.connection, {key: found})
 
+    async def many_positions(self, wallet: str, count: int) -> None:
+        """It bought so many tokens that nobody knows."""
+        wallet_id = await self.id_of(wallet)
+        found = {Held(wallet_id, 1_000_000 + n): EMPTY._replace(buys=1) for n in range(count)}
+        await put_positions(self.connection, found)
+
     async def begin(self, start: int, number: int) -> None:
         """The index knows every block from ``start`` to ``number``."""
-        ref = chain.BlockRef(number, "0x" + "77" * 32, START_S + number)
+        ref = BlockRef(number, "0x" + "77" * 32, START_S + number)
         await chain.begin(self.connection, start, ref)
 
     async def named(self, token: str, symbol: str, decimals: int, supply_raw: int) -> None:

@@ -134,7 +134,9 @@ class HoldingAnswer(msgspec.Struct, frozen=True, rename="camel"):
     ]
     entry_eth: Annotated[
         float | None,
-        msgspec.Meta(description="What a whole token of it cost on average, in eth; null: not known."),
+        msgspec.Meta(
+            description="What a whole token cost on average over all its buys, in eth; null: unknown."
+        ),
     ]
     entry_usd: Annotated[
         float | None,

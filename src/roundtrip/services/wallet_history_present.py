@@ -187,7 +187,8 @@ def _holding(held: Held, label: Label, seen: TokenHeld, last: LastTrade | None) 
     amount = seen.amount_raw
     decimals = seen.decimals if label.decimals is None else label.decimals
     supply = seen.supply_raw if label.supply_raw is None else label.supply_raw
-    cost_known = not held.round_unpriced
+    # An average of some of its trades would be made up.
+    spent_wei = None if held.unpriced else held.spent_wei
     # A token that tells a wallet more than there is of it lies.
     believed = amount if amount is not None and (supply is None or amount <= supply) else None
     worth = None if believed is None or last is None else eth(believed * last.eth_wei // last.token_raw)
@@ -197,7 +198,7 @@ def _holding(held: Held, label: Label, seen: TokenHeld, last: LastTrade | None) 
         amount_raw=None if amount is None else str(amount),
         bought_raw=str(held.held_raw),
         supply_bps=None if believed is None else share_bps(believed, supply),
-        entry_eth=_each(held.cost_wei, held.held_raw, decimals, WEI_PER_ETH) if cost_known else None,
+        entry_eth=_each(spent_wei, held.bought_raw, decimals, WEI_PER_ETH),
         entry_usd=_each(held.spent_micro_usd, held.bought_raw, decimals, USDG_UNIT),
         worth_eth=worth,
         priced_at=None if worth is None or last is None else when(last.at_s),

@@ -93,8 +93,9 @@ class Held:
     token_id: int
     held_raw: int
     cost_wei: int
-    round_unpriced: int
     bought_raw: int
+    spent_wei: int
+    unpriced: int
     spent_micro_usd: int | None
     last_s: int
 
@@ -207,7 +208,7 @@ def _closing(values: list[Decimal] | None) -> ClosingAt | None:
 
 
 _HELD = """
-SELECT token_id, held_raw, cost_wei, round_unpriced, bought_raw, spent_micro_usd, last_s
+SELECT token_id, held_raw, cost_wei, bought_raw, spent_wei, unpriced, spent_micro_usd, last_s
 FROM (SELECT * FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2) AS newest
 WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """
@@ -217,10 +218,9 @@ async def held(connection: asyncpg.Connection, wallet_id: int) -> list[Held]:
     """Of its positions with something left those that cost most, of the ``MOST_ROWS`` newest tokens'."""
     rows = await connection.fetch(_HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
     found = []
-    for row in rows:
-        token_id, held_raw, cost_wei, unpriced, bought_raw, micro_usd, last_s = row
-        usd = _whole(micro_usd)
-        found.append(Held(token_id, int(held_raw), int(cost_wei), unpriced, int(bought_raw), usd, last_s))
+    for token_id, held_raw, cost, bought, spent, unpriced, micro_usd, last_s in rows:
+        paid = int(spent), unpriced, _whole(micro_usd)
+        found.append(Held(token_id, int(held_raw), int(cost), int(bought), *paid, last_s))
     return found
 
 
