@@ -31,7 +31,7 @@ WALLETS: tuple[Operation, ...] = (
             "Wallets that may be the same person's: they share the wallet's funder, one first sent eth to "
             "the other, or they bought the same tokens within ten blocks of each other, of the last 30 days. "
             "Each has a score of 1 to 100 and the evidence it comes from. Exchanges and contracts are never "
-            "linked. A score is a hint and no proof. Answers are shared for 15 seconds. "
+            "linked. A score is a hint and no proof; answers are shared for 15 seconds. "
             "Fails with bad_address, rate_limited, upstream, busy or budget_spent."
         ),
         params=WalletParams,
