@@ -38,25 +38,25 @@ class Reason(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     text: str
-    funder: Annotated[str | None, msgspec.Meta(description="Who sent the eth.")] = None
+    funder: Annotated[str | None, msgspec.Meta(description="Who sent the eth.")]
     wallets_funded: Annotated[
         int | None, msgspec.Meta(description="How many wallets the funder first sent eth to.")
-    ] = None
+    ]
     seconds_apart: Annotated[
         int | None, msgspec.Meta(description="same_funder: the time between the two payments, in seconds.")
-    ] = None
-    shared: Annotated[int | None, msgspec.Meta(description="same_tokens: how many.")] = None
+    ]
+    shared: Annotated[int | None, msgspec.Meta(description="same_tokens: how many.")]
     of_tokens: Annotated[
         int | None,
         msgspec.Meta(description="same_tokens: of how many of the asked wallet's newest, at most 100."),
-    ] = None
+    ]
     other_tokens: Annotated[
         int | None,
         msgspec.Meta(description="same_tokens: how many the linked wallet ever traded, counted up to 2,000."),
-    ] = None
+    ]
     tokens: Annotated[
         tuple[SharedToken, ...], msgspec.Meta(description="same_tokens: the most telling, at most 5.")
-    ] = ()
+    ]
 
 
 class LinkedWallet(msgspec.Struct, frozen=True, rename="camel"):

@@ -117,14 +117,18 @@ def _reasons(gathered: Gathered, one: Candidate, by_funder: bool) -> list[Reason
 def _money_reason(gathered: Gathered, one: Candidate, money: Money) -> Reason:
     if money.kind == "funded":
         said = "The asked wallet sent it its first eth."
-        return Reason("funded", said, gathered.wallet, money.family)
+        return _of_money(money, said, gathered.wallet)
     if money.kind == "funded_by":
         said = "It sent the asked wallet its first eth."
-        return Reason("funded_by", said, one.address, money.family)
+        return _of_money(money, said, one.address)
     funder = gathered.funder.address if gathered.funder else None
     apart = "" if money.apart_s is None else f", {_span(money.apart_s)} apart"
     said = f"Both got their first eth from {funder}{apart}; so did {money.family:,} wallets in all."
-    return Reason("same_funder", said, funder, money.family, money.apart_s)
+    return _of_money(money, said, funder)
+
+
+def _of_money(money: Money, said: str, funder: str | None) -> Reason:
+    return Reason(money.kind, said, funder, money.family, money.apart_s, None, None, None, ())
 
 
 def _span(seconds: int) -> str:
@@ -147,14 +151,8 @@ def _tokens_reason(gathered: Gathered, same: SameTokens, tokens: tuple[Shared, .
         )
         for one in tokens
     )
-    return Reason(
-        "same_tokens",
-        said,
-        shared=same.shared,
-        of_tokens=same.of_tokens,
-        other_tokens=same.other_tokens,
-        tokens=shown,
-    )
+    counts = same.shared, same.of_tokens, same.other_tokens
+    return Reason("same_tokens", said, None, None, None, *counts, shown)
 
 
 # --- in words --------------------------------------------------------------------------------------
