@@ -116,7 +116,9 @@ def _text(vital: ChainVitals, is_heard: bool, followed_s: int, is_whole: bool) -
     elif is_heard:
         parts.append("What an eth is worth in dollars could not be found out.")
     parts.append(f"{_tokens(vital.launches_last_hour)} launched in the last hour.")
-    parts.append(f"{_tokens(vital.graduations_last_day)} graduated to a pool in the last day.")
+    parts.append(
+        f"{_tokens(vital.graduations_last_day)} given a pool, sold out on the curve, in the last day."
+    )
     if vital.trades_per_minute is not None:
         parts.append(f"In the last ten minutes there were {vital.trades_per_minute:g} trades a minute.")
     return " ".join([*parts, _behind(vital), *_young(vital, followed_s, is_whole)])
