@@ -1,4 +1,4 @@
-"""What moves now, the checks behind it, and the chain's vitals: minutes on the local chain with known answers."""
+"""What moves now, the checks behind it, and the chain's vitals: on the local chain, with known answers."""
 
 import asyncio
 from collections.abc import AsyncIterator

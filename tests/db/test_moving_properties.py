@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.moving import WINDOW_S, Checked, Flow
+from roundtrip.domain.moving import WINDOW_S, Checked, Flow, strangers
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain, evidence, moving, vitals
 from roundtrip.store.chain import Cursor
@@ -110,7 +111,7 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
             None if None in dollars else sum(dollars),
             len(buys),
             len(sells),
-            len(buyers),
+            tuple(sorted(buyers)),
             len({trade["trader_id"] for trade in sells}),
             None
             if newest is None
@@ -119,16 +120,20 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
     return found
 
 
-def obvious_funders(facts: Raw, window: tuple[int, int]) -> dict[int, int]:
-    found = {}
-    for token_id, trades in told_trades(facts, window).items():
-        behind = set()
-        for buyer in {trade["trader_id"] for trade in trades if trade["buys"]}:
-            funder = facts.origin[buyer]["funder_id"] if buyer in facts.origin else None
-            behind.add(buyer if funder is None else funder)
-        if behind:
-            found[token_id] = len(behind)
-    return found
+def obvious_strangers(facts: Raw, buyers: tuple[int, ...]) -> int:
+    """Buyers are put together with their funders until nothing more can be."""
+    groups: list[set[int]] = [{buyer, facts.origin[buyer]["funder_id"] or buyer} for buyer in buyers]
+    for _ in groups:
+        merged: list[set[int]] = []
+        for group in groups:
+            touched = [one for one in merged if one & group]
+            merged = [one for one in merged if not one & group] + [group.union(*touched)]
+        groups = merged
+    return len(groups)
+
+
+def in_order(flow: Flow) -> Flow:
+    return replace(flow, buyers=tuple(sorted(flow.buyers)))
 
 
 async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
@@ -141,18 +146,17 @@ async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
         for least in (1, 2, 3):
             expected = obvious_flows(facts, window, least)
             found = await moving.flows(connection, window, NETWORK, least)
-            assert {flow.token_id: flow for flow in found} == expected
+            assert {flow.token_id: in_order(flow) for flow in found} == expected
             assert len(found) == len(expected)
             seen["flows"] += len(found)
             for name in ("in_micro_usd", "launched_s", "checked"):
                 seen[name] += sum(getattr(flow, name) is not None for flow in found)
             seen["out"] += sum(flow.out_wei > 0 for flow in found)
-        ids = list(facts.address)
-        funders = await moving.funders(connection, window, NETWORK, ids)
-        assert funders == obvious_funders(facts, window)
-        seen["shared"] += sum(
-            funders[token_id] < flow.buyers for token_id, flow in obvious_flows(facts, window, 1).items()
-        )
+        for flow in obvious_flows(facts, window, 1).values():
+            funders = await moving.funders_of(connection, flow.buyers)
+            count = strangers(flow.buyers, funders)
+            assert count == obvious_strangers(facts, flow.buyers)
+            seen["shared"] += count < len(flow.buyers)
     await vitals_agree(connection, stands, facts, seen)
 
 

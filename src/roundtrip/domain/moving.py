@@ -1,6 +1,6 @@
 """What the board of what moves shows, what it holds back, and what is to be checked for it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,7 @@ WINDOW_S = 600
 ROWS = 20
 CROWD = 3
 """So many buyers who share no funder: one actor with twenty wallets is no crowd."""
-MOST_OF_A_SORT = 40
+MOST_OF_A_SORT = 30
 """Of what is shown without a proof, with one, and held back, so many each are looked at closely: a flood of
 one sort does not push out another."""
 PROVEN_FOR_S = 3600
@@ -47,7 +47,8 @@ class Flow:
 
     ``launched_s``: when the launchpad launched it on a curve; None: it did not. ``opened_s``: when the oldest
     of the places opened where it was traded. ``venue``: the kind where most of the money went in.
-    ``in_micro_usd``: None where it is not known of every buy. ``checked``: None: nobody ever did.
+    ``in_micro_usd``: None where it is not known of every buy. ``buyers``: interned addresses of
+    the wallets that bought. ``checked``: None: nobody ever did.
     """
 
     token_id: int
@@ -60,7 +61,7 @@ class Flow:
     in_micro_usd: int | None
     buys: int
     sells: int
-    buyers: int
+    buyers: tuple[int, ...]
     sellers: int
     checked: Checked | None
 
@@ -120,18 +121,37 @@ class Board:
 
 
 def board(flows: Iterable[Flow], funders: Mapping[int, int], now_s: float) -> Board:
-    """The board. ``funders``: by token, how many of its buyers share no funder."""
+    """The board. ``funders``: who first sent eth to a buyer, where that is known."""
     rows: list[Flow] = []
     held: dict[Standing, int] = {}
-    for flow in ranked(flow for flow in flows if funders.get(flow.token_id, 0) >= CROWD):
+    for flow in ranked(flows):
         if len(rows) == ROWS:
             break
+        if strangers(flow.buyers, funders) < CROWD:
+            continue
         stands = standing(flow, now_s)
         if stands == "shown":
             rows.append(flow)
         else:
             held[stands] = held.get(stands, 0) + 1
     return Board(tuple(rows), held.get("unproven", 0), held.get("trap", 0))
+
+
+def strangers(wallets: Iterable[int], funders: Mapping[int, int]) -> int:
+    """How many of the wallets share no funder: those that one wallet paid for count once, and so do those of
+    which one paid for the next. Who has no funder that is known is nobody's."""
+    up: dict[int, int] = {}
+
+    def top(wallet: int) -> int:
+        while (above := up.get(wallet, wallet)) != wallet:
+            up[wallet] = wallet = up.get(above, above)
+        return wallet
+
+    found = list(wallets)
+    for wallet in found:
+        if wallet in funders:
+            up[top(wallet)] = top(funders[wallet])
+    return len({top(wallet) for wallet in found})
 
 
 def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
@@ -146,6 +166,6 @@ def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
     return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")
 
 
-def crowded(flows: Sequence[Flow], funders: Mapping[int, int]) -> list[Flow]:
+def crowded(flows: Iterable[Flow], funders: Mapping[int, int]) -> list[Flow]:
     """Those with a crowd, in the order given."""
-    return [flow for flow in flows if funders.get(flow.token_id, 0) >= CROWD]
+    return [flow for flow in flows if strangers(flow.buyers, funders) >= CROWD]

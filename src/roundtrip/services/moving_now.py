@@ -7,7 +7,17 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.evidence import VenueKind
-from roundtrip.domain.moving import CROWD, MOST_OF_A_SORT, WINDOW_S, Board, Checked, Flow, board, considered
+from roundtrip.domain.moving import (
+    CROWD,
+    MOST_OF_A_SORT,
+    WINDOW_S,
+    Board,
+    Checked,
+    Flow,
+    board,
+    considered,
+    strangers,
+)
 from roundtrip.store import moving, vitals
 from roundtrip.store.tokens import Label, labels
 
@@ -52,8 +62,8 @@ class Moving(msgspec.Struct, frozen=True, rename="camel"):
     funders: Annotated[
         int,
         msgspec.Meta(
-            description="How many different wallets the buyers had their first eth from; a buyer of whom "
-            "that is not known counts as his own."
+            description="How many of the buyers share no funder: those that had their first eth from one "
+            "wallet, or from each other, count once."
         ),
     ]
     launched_at: Annotated[
@@ -84,7 +94,7 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
         now_s = ctx.now_s()
         window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
         found = considered(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
-        funders = await moving.funders(connection, window, ctx.contracts, [flow.token_id for flow in found])
+        funders = await moving.funders_of(connection, {buyer for flow in found for buyer in flow.buyers})
         told = board(found, funders, now_s)
         names = await labels(connection, [flow.token_id for flow in told.rows])
         followed_s = await vitals.followed_from_s(connection, stands)
@@ -94,7 +104,9 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
         block=stands.block.number,
         block_time=when(window[1]),
         since=when(window[0]),
-        tokens=[_row(flow, names[flow.token_id], funders[flow.token_id], now_s) for flow in told.rows],
+        tokens=[
+            _row(flow, names[flow.token_id], strangers(flow.buyers, funders), now_s) for flow in told.rows
+        ],
         unproven=told.unproven,
         traps=told.traps,
     )
@@ -112,7 +124,7 @@ def _row(flow: Flow, label: Label, funders: int, now_s: float) -> Moving:
         in_usd=None if flow.in_micro_usd is None else flow.in_micro_usd / 10**6,
         buys=flow.buys,
         sells=flow.sells,
-        buyers=flow.buyers,
+        buyers=len(flow.buyers),
         sellers=flow.sellers,
         funders=funders,
         launched_at=None if flow.launched_s is None else when(flow.launched_s),
@@ -149,7 +161,7 @@ def _most(told: Board, names: Mapping[int, Label], span: str) -> str:
     if not told.rows:
         return f"{span} there was no token to list into which {crowd} put more eth than came out."
     listed = "; ".join(
-        f"{called(names[flow.token_id])} with {eth_text(flow.net_wei())} more from {flow.buyers} buyers"
+        f"{called(names[flow.token_id])} with {eth_text(flow.net_wei())} more from {len(flow.buyers)} buyers"
         for flow in told.rows[:_NAMED]
     )
     tokens = "one token" if len(told.rows) == 1 else f"{len(told.rows)} tokens"

@@ -17,6 +17,7 @@ from roundtrip.domain.moving import (
     considered,
     crowded,
     standing,
+    strangers,
     to_check,
 )
 from roundtrip.domain.types import Address
@@ -29,15 +30,16 @@ def flow(number: int, net_wei: int = 100, checked: Checked | None = None, launch
     """A token that so much stayed in."""
     venue, launched_s = ("launchpad_curve", 5) if launchpad else ("amm_v3", None)
     address = Address(f"0x{number:040x}")
-    return Flow(number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, 3, 1, checked)  # type: ignore[arg-type]
+    buyers = tuple(range(CROWD))
+    return Flow(number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, buyers, 1, checked)  # type: ignore[arg-type]
 
 
 def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> Checked:
     return Checked(code, level, NOW_S - age_s)
 
 
-def told(*flows: Flow, funders: int = CROWD) -> tuple[list[int], int, int]:
-    found = board(flows, {one.token_id: funders for one in flows}, NOW_S)
+def told(*flows: Flow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
+    found = board(flows, funders or {}, NOW_S)
     return [row.token_id for row in found.rows], found.unproven, found.traps
 
 
@@ -92,8 +94,35 @@ def test_most_money_comes_first_and_what_is_held_back_is_counted() -> None:
 
 
 def test_one_actor_is_no_crowd() -> None:
-    assert told(flow(1, launchpad=True), flow(2), funders=CROWD - 1) == ([], 0, 0)
-    assert board([flow(1, launchpad=True)], {}, NOW_S).rows == ()
+    assert told(flow(1, launchpad=True), flow(2), funders={1: 0}) == ([], 0, 0)
+    assert told(flow(1, launchpad=True), flow(2), funders={1: 9}) == ([1], 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("wallets", "funders", "expected"),
+    [
+        ([], {}, 0),
+        ([1, 2, 3], {}, 3),
+        ([1, 2, 3], {1: 9, 2: 9, 3: 9}, 1),
+        ([1, 2, 3], {1: 9, 2: 8, 3: 7}, 3),
+        # Each paid for the next, or each other; the funder bought, too.
+        ([1, 2, 3], {2: 1, 3: 2}, 1),
+        ([1, 2, 3], {1: 2, 2: 1}, 2),
+        ([1, 2, 9], {1: 9, 2: 9}, 1),
+        ([1, 2, 3, 4], {1: 9, 2: 9, 3: 8, 9: 8}, 3),
+        ([1], {1: 1}, 1),
+    ],
+)
+def test_wallets_that_one_paid_for_count_once(
+    wallets: list[int], funders: dict[int, int], expected: int
+) -> None:
+    assert strangers(wallets, funders) == expected
+
+
+def test_a_long_line_of_wallets_takes_no_time() -> None:
+    count = 20_000
+    assert strangers(range(count), {n: n + 1 for n in range(count)}) == 1
+    assert strangers(range(count), {n + 1: n for n in range(count)}) == 1
 
 
 def test_the_board_ends_and_with_it_what_it_counts() -> None:
@@ -130,5 +159,5 @@ def test_what_is_shown_by_its_check_or_held_back_is_checked_every_ten_minutes() 
 
 
 def test_nobody_alone_has_his_token_checked() -> None:
-    flows = [flow(1), flow(2), flow(3)]
-    assert crowded(flows, {1: CROWD, 2: CROWD - 1}) == [flows[0]]
+    flows = [flow(2), replace(flow(1), buyers=(5, 6, 7)), flow(3)]
+    assert crowded(flows, {5: 6}) == [flows[0], flows[2]]
