@@ -231,8 +231,8 @@ async def _followed(connection: asyncpg.Connection, at_s: int) -> None:
 
 
 async def _puts_itself_back(ctx: Context, connection: asyncpg.Connection) -> None:
-    row = await connection.fetchrow("SELECT kind, key, run_at, tries FROM jobs.job")
-    assert (row["kind"], row["key"], row["tries"]) == ("prune", "facts", 0)
+    row = await connection.fetchrow("SELECT key, run_at, tries FROM jobs.job WHERE kind = 'prune'")
+    assert (row["key"], row["tries"]) == ("facts", 0)
     assert abs(row["run_at"].timestamp() - ctx.now_s() - DAY_S) < 60
 
 

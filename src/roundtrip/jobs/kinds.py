@@ -4,6 +4,7 @@ from types import MappingProxyType
 
 from roundtrip.services.context import Context
 
+from .boards import EVERY_S, boards
 from .origin import origin
 from .prune import prune
 from .recheck import recheck
@@ -18,7 +19,16 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
         "token": Kind(token, lease_s=30, at_once=4, limit_s=30),
         "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=120),
         "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
-        # It wishes for itself: given up, nobody else would.
+        # These wish for themselves: given up, nobody else would.
         "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, most_tries=_NEVER_GIVEN_UP, at_start="facts"),
+        "boards": Kind(
+            boards,
+            lease_s=30,
+            at_once=1,
+            limit_s=30,
+            waits_s=(EVERY_S,),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="moving",
+        ),
     }
 )

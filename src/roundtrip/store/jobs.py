@@ -11,7 +11,7 @@ once more. Wished for after it was given up: it begins anew.
 Times are handed in, never the server's own. Payloads are ours: no text by strangers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -104,6 +104,28 @@ async def is_to_come(connection: asyncpg.Connection, kind: str, key: str) -> boo
         "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL)", kind, key
     )
     return found
+
+
+async def among(
+    connection: asyncpg.Connection, kind: str, keys: Collection[str], given_up_since: datetime
+) -> set[str]:
+    """Those of the keys of which such a job waits, is being run, or was given up since then."""
+    rows = await connection.fetch(
+        "SELECT key FROM jobs.job WHERE kind = $1 AND key = ANY($2::text[])"
+        " AND (failed_at IS NULL OR failed_at >= $3)",
+        kind,
+        list(keys),
+        given_up_since,
+    )
+    return {row["key"] for row in rows}
+
+
+async def due(connection: asyncpg.Connection, kind: str, now: datetime) -> int:
+    """How many of a kind are being run, or could be by now; what failed and is run again later is not."""
+    count: int = await connection.fetchval(
+        "SELECT count(*) FROM jobs.job WHERE kind = $1 AND run_at <= $2 AND failed_at IS NULL", kind, now
+    )
+    return count
 
 
 _CLAIM = """

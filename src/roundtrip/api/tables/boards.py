@@ -1,5 +1,41 @@
 """What moves, who wins, what is odd."""
 
 from roundtrip.api.operation import Operation
+from roundtrip.services.chain_vitals import ChainVitals, chain_vitals
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.moving_now import MovingNow, moving_now
 
-BOARDS: tuple[Operation, ...] = ()
+BOARDS: tuple[Operation, ...] = (
+    Operation(
+        name="moving_now",
+        title="What moves now",
+        description=(
+            "Tokens with most money and wallets coming in over the last ten minutes: at most 20, by buys "
+            "less sells in eth, bought by at least three wallets that share no funder. "
+            "Tokens on the launchpad's own curve or pool are always listed unless a check found that they "
+            "cannot be sold; any other only once a simulated sell went through within the last hour, and its "
+            "age stands beside it. "
+            "A listing is no advice: call check_token before a buy, and treat level unknown as a no. "
+            "Answers are shared for 15 seconds. Fails with rate_limited or busy."
+        ),
+        params=Nothing,
+        answer=MovingNow,
+        handler=moving_now,
+        shared_by=lambda params: "",
+    ),
+    Operation(
+        name="chain_vitals",
+        title="Vitals of the chain",
+        description=(
+            "Block time in milliseconds, the price of gas in wei and gwei, eth in dollars, launches in the "
+            "last hour, graduations in the last day, trades a minute, and how many blocks and seconds the "
+            "service is behind the chain. "
+            "Null means that it is not known just now, never zero. "
+            "Answers are shared for 15 seconds. Fails with rate_limited or busy."
+        ),
+        params=Nothing,
+        answer=ChainVitals,
+        handler=chain_vitals,
+        shared_by=lambda params: "",
+    ),
+)

@@ -1,0 +1,171 @@
+"""What the board of what moves shows, what it holds back, and what is to be checked for it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .evidence import VenueKind
+from .types import Address
+
+WINDOW_S = 600
+"""Ten minutes of the chain's time."""
+ROWS = 20
+CROWD = 3
+"""So many buyers who share no funder: one actor with twenty wallets is no crowd."""
+MOST_OF_A_SORT = 30
+"""Of what is shown without a proof, with one, and held back, so many each are looked at closely: a flood of
+one sort does not push out another."""
+PROVEN_FOR_S = 3600
+"""An owner or a hook can switch selling off later: so long a sell that went through counts."""
+CHECKED_EVERY_S = 600
+"""What was checked less long ago is not checked again for the board, whatever came of it."""
+MOST_CHECKED = 30
+"""Of what is to be checked those with most money: more than the board has rows."""
+
+SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
+"""Codes of verdicts that a simulated sell went through for."""
+TRAP = "cannot_sell"
+LAUNCHPAD_VENUES: frozenset[VenueKind] = frozenset({"launchpad_curve", "launchpad_pool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970."""
+
+    code: str
+    level: str
+    at_s: float
+
+    def age_s(self, now_s: float) -> int:
+        """Whole seconds; 0 where our clock went back."""
+        return max(0, int(now_s - self.at_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Money that went into a token and out of it in the window, by the trades whose worth in eth is known.
+
+    ``launched_s``: when the launchpad launched it on a curve; None: it did not. ``opened_s``: when the oldest
+    of the places opened where it was traded. ``venue``: the kind where most of the money went in.
+    ``in_micro_usd``: None where it is not known of every buy. ``buyers``: interned addresses of
+    the wallets that bought. ``checked``: None: nobody ever did.
+    """
+
+    token_id: int
+    token: Address
+    launched_s: int | None
+    opened_s: int
+    venue: VenueKind
+    in_wei: int
+    out_wei: int
+    in_micro_usd: int | None
+    buys: int
+    sells: int
+    buyers: tuple[int, ...]
+    sellers: int
+    checked: Checked | None
+
+    def net_wei(self) -> int:
+        """What came in and stayed."""
+        return self.in_wei - self.out_wei
+
+    def is_launchpads(self) -> bool:
+        """Whether it is sold to the launchpad's own contracts, which take it back: then no sell has to be
+        proven. A token of the launchpad in somebody else's pool is as any other."""
+        return self.launched_s is not None and self.venue in LAUNCHPAD_VENUES
+
+    def fresh(self, now_s: float) -> Checked | None:
+        """The check that is young enough to say something."""
+        checked = self.checked
+        return checked if checked is not None and checked.age_s(now_s) <= PROVEN_FOR_S else None
+
+
+Standing = Literal["shown", "unproven", "trap"]
+
+
+def standing(flow: Flow, now_s: float) -> Standing:
+    """Whether a token may be shown. What could not be sold is held back until a check says otherwise,
+    however old that is, and whoever launched it."""
+    if flow.checked is not None and flow.checked.code == TRAP:
+        return "trap"
+    if flow.is_launchpads():
+        return "shown"
+    fresh = flow.fresh(now_s)
+    return "shown" if fresh is not None and fresh.code in SELLS else "unproven"
+
+
+def ranked(flows: Iterable[Flow]) -> list[Flow]:
+    """Most money first."""
+    return sorted(flows, key=lambda flow: (-flow.net_wei(), flow.token))
+
+
+def considered(flows: Iterable[Flow], now_s: float) -> list[Flow]:
+    """Those whose buyers' funders are counted: of each sort the ones with most money."""
+    taken: dict[tuple[Standing, bool], int] = {}
+    found = []
+    for flow in ranked(flows):
+        sort = standing(flow, now_s), flow.is_launchpads()
+        taken[sort] = taken.get(sort, 0) + 1
+        if taken[sort] <= MOST_OF_A_SORT:
+            found.append(flow)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """``rows``: most money first. ``unproven``, ``traps``: how many would stand between them."""
+
+    rows: tuple[Flow, ...]
+    unproven: int
+    traps: int
+
+
+def board(flows: Iterable[Flow], funders: Mapping[int, int], now_s: float) -> Board:
+    """The board. ``funders``: who first sent eth to a buyer, where that is known."""
+    rows: list[Flow] = []
+    held: dict[Standing, int] = {}
+    for flow in ranked(flows):
+        if len(rows) == ROWS:
+            break
+        if strangers(flow.buyers, funders) < CROWD:
+            continue
+        stands = standing(flow, now_s)
+        if stands == "shown":
+            rows.append(flow)
+        else:
+            held[stands] = held.get(stands, 0) + 1
+    return Board(tuple(rows), held.get("unproven", 0), held.get("trap", 0))
+
+
+def strangers(wallets: Iterable[int], funders: Mapping[int, int]) -> int:
+    """How many of the wallets share no funder: those that one wallet paid for count once, and so do those of
+    which one paid for the next. Who has no funder that is known is nobody's."""
+    up: dict[int, int] = {}
+
+    def top(wallet: int) -> int:
+        while (above := up.get(wallet, wallet)) != wallet:
+            up[wallet] = wallet = up.get(above, above)
+        return wallet
+
+    found = list(wallets)
+    for wallet in found:
+        if wallet in funders:
+            up[top(wallet)] = top(funders[wallet])
+    return len({top(wallet) for wallet in found})
+
+
+def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
+    """Those that are shown by a check, or held back, and were not checked lately. Known traps come last:
+    many of them must not keep others from being checked."""
+    wanted = [
+        flow
+        for flow in ranked(flows)
+        if (flow.checked is None or flow.checked.age_s(now_s) >= CHECKED_EVERY_S)
+        and not (flow.is_launchpads() and standing(flow, now_s) == "shown")
+    ]
+    return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")
+
+
+def crowded(flows: Iterable[Flow], funders: Mapping[int, int]) -> list[Flow]:
+    """Those with a crowd, in the order given."""
+    return [flow for flow in flows if strangers(flow.buyers, funders) >= CROWD]

@@ -1,0 +1,113 @@
+"""Money that goes into tokens and out of them, in a span of the chain's time.
+
+A trade counts by its worth in eth: what it was worth then, or what was paid where that was eth or weth. Those
+of which it is not known do not count at all.
+"""
+
+from collections.abc import Collection
+
+import asyncpg
+
+from roundtrip.domain.moving import Checked, Flow
+from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.venues.base import Contracts
+
+from .words import as_address, as_bytes
+
+MOST_FLOWS = 1000
+"""Of the tokens that had a crowd those with most money."""
+
+# Each pool is looked up once, not once a trade. LIMIT 1 keeps that a look-up by the key: taken for a join,
+# all the pools that there are would be read for a few thousand.
+_FLOWS = """
+WITH seen AS MATERIALIZED (
+    SELECT pool_id, trader_id, buys, eth_wei, quote_raw, micro_usd FROM facts.trade
+    WHERE at_s > $1 AND at_s <= $2
+), place AS MATERIALIZED (
+    SELECT pool.id, pool.token_id, pool.kind, pool.at_s, quote.address = ANY($3::bytea[]) AS is_eth
+    FROM (SELECT DISTINCT pool_id FROM seen) AS traded
+    CROSS JOIN LATERAL (SELECT * FROM facts.pool AS one WHERE one.id = traded.pool_id LIMIT 1) AS pool
+    JOIN facts.address AS quote ON quote.id = pool.quote_id
+), told AS MATERIALIZED (
+    SELECT seen.pool_id, place.token_id, seen.trader_id, seen.buys, seen.micro_usd,
+        coalesce(seen.eth_wei, seen.quote_raw) AS wei
+    FROM seen JOIN place ON place.id = seen.pool_id WHERE place.is_eth OR seen.eth_wei IS NOT NULL
+), by_pool AS (
+    SELECT pool_id, count(*) FILTER (WHERE buys) AS buys, count(*) FILTER (WHERE NOT buys) AS sells,
+        coalesce(sum(wei) FILTER (WHERE buys), 0) AS in_wei,
+        coalesce(sum(wei) FILTER (WHERE NOT buys), 0) AS out_wei,
+        count(micro_usd) FILTER (WHERE buys) AS in_usd, sum(micro_usd) FILTER (WHERE buys) AS in_micro_usd
+    FROM told GROUP BY pool_id
+), by_kind AS MATERIALIZED (
+    SELECT place.token_id, place.kind, min(place.at_s) AS opened_s, sum(buys) AS buys, sum(sells) AS sells,
+        sum(in_wei) AS in_wei, sum(out_wei) AS out_wei, sum(in_usd) AS in_usd,
+        sum(in_micro_usd) AS in_micro_usd
+    FROM by_pool JOIN place ON place.id = by_pool.pool_id GROUP BY place.token_id, place.kind
+), flow AS (
+    SELECT token_id, min(opened_s) AS opened_s, sum(in_wei) AS in_wei, sum(out_wei) AS out_wei,
+        CASE WHEN sum(buys) = sum(in_usd) THEN sum(in_micro_usd) END AS in_micro_usd,
+        sum(buys)::int AS buys, sum(sells)::int AS sells,
+        (array_agg(kind ORDER BY buys = 0, in_wei DESC, kind))[1] AS kind
+    FROM by_kind GROUP BY token_id
+), wallets AS (
+    SELECT token_id, array_agg(trader_id) FILTER (WHERE buys) AS buyers,
+        count(*) FILTER (WHERE NOT buys) AS sellers
+    FROM (SELECT DISTINCT token_id, trader_id, buys FROM told) AS who GROUP BY token_id
+), most AS MATERIALIZED (
+    SELECT * FROM flow JOIN wallets USING (token_id) WHERE in_wei > out_wei AND cardinality(buyers) >= $4
+    ORDER BY in_wei - out_wei DESC LIMIT $5
+)
+SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
+    in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers,
+    newest.verdict_code, newest.verdict_level, newest.checked_at
+FROM most JOIN facts.address AS token ON token.id = most.token_id
+LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address ORDER BY evidence.id DESC LIMIT 1
+) AS newest ON true
+"""
+
+Window = tuple[int, int]
+"""After the first second, up to and with the second, since 1970."""
+
+
+async def flows(
+    connection: asyncpg.Connection, window: Window, contracts: Contracts, least_buyers: int
+) -> list[Flow]:
+    """Tokens into which more came than went out, by at least so many wallets; in no order."""
+    rows = await connection.fetch(_FLOWS, *window, _in_eth(contracts), least_buyers, MOST_FLOWS)
+    return [_flow(row) for row in rows]
+
+
+async def funders_of(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
+    """Who first sent eth to these wallets, where that is known."""
+    rows = await connection.fetch(
+        "SELECT wallet_id, funder_id FROM facts.origin WHERE wallet_id = ANY($1::int[])"
+        " AND funder_id IS NOT NULL",
+        list(wallet_ids),
+    )
+    return {row["wallet_id"]: row["funder_id"] for row in rows}
+
+
+def _flow(row: asyncpg.Record) -> Flow:
+    usd, code = row["in_micro_usd"], row["verdict_code"]
+    return Flow(
+        row["token_id"],
+        as_address(row["address"]),
+        row["launched_s"],
+        row["opened_s"],
+        row["kind"],
+        int(row["in_wei"]),
+        int(row["out_wei"]),
+        None if usd is None else int(usd),
+        row["buys"],
+        row["sells"],
+        tuple(row["buyers"]),
+        row["sellers"],
+        None if code is None else Checked(code, row["verdict_level"], row["checked_at"].timestamp()),
+    )
+
+
+def _in_eth(contracts: Contracts) -> list[bytes]:
+    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]

@@ -1,0 +1,412 @@
+"""What moves now, the checks behind it, and the chain's vitals: on the local chain, with known answers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import pytest
+
+from conftest import context_for
+from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.launchpad import Launch, graduate, launch
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import GENESIS_S, Built
+from roundtrip.domain.moving import CHECKED_EVERY_S, PROVEN_FOR_S
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.jobs.boards import EVERY_S, MOST_WAITING
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.services.chain_vitals import ChainVitals, chain_vitals
+from roundtrip.services.context import Context
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.moving_now import Moving, MovingNow, moving_now
+from roundtrip.store import evidence, jobs
+from roundtrip.store.migrate import migrate
+from support.indexing import at, connected, database, follow
+from support.nodes import node_of
+from support.trader import Market, Trader
+from support.wallet import Wallet
+
+WAIT_S = 60
+ETH, MILLI, USDG = 10**18, 10**15, 10**6
+DAY_S = 86_400
+TRADES = 17
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened: ``launched``: a token on its curve; ``back_wei``: what a seller of "plain" got."""
+
+    launched: str
+    back_wei: int
+    newest: int
+    newest_s: int
+
+
+def block_of(rpc: SyncRpc, number: str = "latest") -> tuple[int, int]:
+    found = rpc.call("eth_getBlockByNumber", number, False)
+    return int(found["number"], 16), int(found["timestamp"], 16)
+
+
+def wallets(rpc: SyncRpc, built: Built) -> list[Wallet]:
+    """Five: the first three with a funder each, the other two have the first one's."""
+    found = [Wallet(rpc, built.contracts, f"moving {n}", wei=0) for n in range(5)]
+    for wallet, giver in zip(found, (1, 2, 3, 1, 1), strict=True):
+        sender = Deployer(rpc, built.accounts[giver])
+        sender.receipt(sender.send(wallet.address, "0x", 20 * ETH))
+    return found
+
+
+@pytest.fixture
+def story(rpc: SyncRpc, built: Built) -> Story:
+    """Nothing for a day, and then some minutes of trading."""
+    rpc.call("evm_setNextBlockTimestamp", block_of(rpc)[1] + DAY_S + 100)
+    rpc.call("evm_mine")
+    tokens, people = built.tokens, wallets(rpc, built)
+    graduate(Deployer(rpc, built.accounts[5], 6_000_000), built.contracts, tokens["curve_full"])
+    launcher = Deployer(rpc, built.accounts[6], 6_000_000)
+    made = launch(launcher, built.contracts, Launch("Moving", "MOVE", creator_tax_bps=0))
+    for wallet in people[:3]:
+        wallet.get_usdg(100 * USDG)
+    rpc.call("evm_setNextBlockTimestamp", block_of(rpc)[1] + 100)
+    for wallet, milli in zip(people, (1000, 500, 250, 125), strict=False):
+        assert wallet.buy(tokens["plain"], "weth", 3000, milli * MILLI)
+    for wallet, milli in zip(people, (100, 200, 300), strict=False):
+        assert wallet.buy(tokens["owner_only_sell"], "weth", 3000, 3 * ETH)
+        assert wallet.buy(tokens["usdg_pool"], "usdg", 3000, 100 * USDG)
+        trader = Trader(wallet, built.contracts, Market(made.token, ZERO_ADDRESS, curve=made.curve))
+        assert trader.buy(milli * MILLI)
+    for wallet in (people[0], *people[3:]):
+        assert wallet.buy(tokens["v4_eth"], "eth", 3000, 2 * ETH, version=4)
+    fill = people[0].sell(tokens["plain"], "weth", 3000, people[0].tokens(tokens["plain"]) // 2)
+    assert fill.ok
+    return Story(made.token.lower(), fill.back_raw, *block_of(rpc))
+
+
+@pytest.fixture
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with database(database_url, "moving") as found:
+        async with connected(found) as connection:
+            await migrate(connection)
+        yield found
+
+
+@pytest.fixture
+async def moved(rpc: SyncRpc, built: Built, story: Story, url: str) -> AsyncIterator[Context]:
+    """A context over the chain after the story and the index of all of it, its jobs taken away."""
+    await follow(rpc.url, built, url, 0, at(story.newest))
+    async with (
+        asyncpg.create_pool(url, min_size=1, max_size=4) as pool,
+        context_for(rpc.url, built, pool) as found,
+    ):
+        await found.heads.refresh()
+        async with connected(url) as connection:
+            await connection.execute("TRUNCATE jobs.job")
+        yield found
+
+
+@pytest.fixture
+async def rows(moved: Context, url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection to the index."""
+    async with connected(url) as connection:
+        yield connection
+
+
+async def work(ctx: Context, rounds: int = 1) -> None:
+    """So many rounds, each of what is due to its end."""
+    for _ in range(rounds):
+        await ctx.heads.refresh()
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.gather(*await Worker(ctx, KINDS, lambda: 0.5).take())
+
+
+async def boarded(ctx: Context, connection: asyncpg.Connection, rounds: int = 1) -> list[str]:
+    """What waits to be checked when the job has run, and as many rounds more."""
+    await jobs.enqueue(connection, "boards", "moving")
+    await work(ctx, rounds)
+    return await waiting(connection)
+
+
+async def waiting(connection: asyncpg.Connection) -> list[str]:
+    found = await connection.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck' ORDER BY key")
+    return [row["key"] for row in found]
+
+
+def later(ctx: Context, seconds: float) -> Context:
+    now_s = ctx.now_s() + seconds
+    return replace(ctx, now_s=lambda: now_s)
+
+
+async def told(ctx: Context) -> MovingNow:
+    return (await moving_now(ctx, Nothing())).answer
+
+
+def by_address(answer: MovingNow) -> dict[str, Moving]:
+    return {row.token.address: row for row in answer.tokens}
+
+
+# --- what moves ------------------------------------------------------------------------------------
+
+
+async def test_a_launch_is_listed_at_once_and_every_field_is_known(
+    moved: Context, rows: asyncpg.Connection, rpc: SyncRpc, built: Built, story: Story
+) -> None:
+    await jobs.enqueue(rows, "token", story.launched)
+    await work(moved)
+    answer = await told(moved)
+    assert (answer.chain_id, answer.block) == (4663, story.newest)
+    assert answer.block_time.timestamp() == story.newest_s
+    assert answer.since.timestamp() == story.newest_s - 600
+    (row,) = answer.tokens
+    assert (row.token.address, row.token.symbol, row.token.name) == (story.launched, "MOVE", "Moving")
+    assert (row.launchpad, row.venue, row.check) == (True, "launchpad_curve", None)
+    assert (row.net_in_eth, row.in_eth, row.out_eth) == (0.6, 0.6, 0.0)
+    assert row.in_usd == pytest.approx(0.6 * 3500, rel=0.01)
+    assert (row.buys, row.sells, row.buyers, row.sellers, row.funders) == (3, 0, 3, 0, 3)
+    assert row.launched_at is not None
+    assert row.launched_at == row.opened_at
+    async with moved.pool.acquire() as connection:
+        launched_s = await connection.fetchval("SELECT max(at_s) FROM facts.launch")
+    assert row.launched_at.timestamp() == launched_s
+    # The trap, "plain" and "usdg_pool": nobody has sold any of them yet. One wallet's friends are no crowd.
+    assert (answer.unproven, answer.traps) == (3, 0)
+    assert f'"MOVE" ({story.launched}) with 0.6 eth' in answer.text
+    assert "One token of the launchpad was not checked in the last hour" in answer.text
+    assert "3 tokens were left out because no sell of theirs is proven yet." in answer.text
+
+
+async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_trap_never(
+    moved: Context, rows: asyncpg.Connection, built: Built, story: Story
+) -> None:
+    plain, dollar, trap, alone = (
+        built.tokens[key] for key in ("plain", "usdg_pool", "owner_only_sell", "v4_eth")
+    )
+    before = by_address(await told(moved))
+    assert before.keys() == {story.launched}
+    assert await boarded(moved, rows) == sorted([plain, dollar, trap])
+    await work(moved, 2)
+    assert await waiting(rows) == []
+    after = later(moved, 100)
+    answer = await told(after)
+    assert [row.token.address for row in answer.tokens] == [plain, story.launched, dollar]
+    assert (answer.unproven, answer.traps) == (0, 1)
+    row = answer.tokens[0]
+    assert (row.launchpad, row.venue, row.launched_at) == (False, "amm_v3", None)
+    assert (row.in_eth, row.out_eth) == (1.875, story.back_wei / ETH)
+    assert row.net_in_eth == (1_875 * MILLI - story.back_wei) / ETH
+    assert row.in_usd == pytest.approx(1.875 * 3500, rel=0.01)
+    assert (row.buys, row.sells, row.buyers, row.sellers, row.funders) == (4, 1, 4, 1, 3)
+    assert row.opened_at.timestamp() < story.newest_s - DAY_S
+    assert row.check is not None
+    assert (row.check.code, row.check.level) == ("ok", "ok")
+    assert 100 <= row.check.age_s < 100 + WAIT_S
+    assert abs(after.now_s() - row.check.age_s - row.check.checked_at.timestamp()) < 2
+    dollars = answer.tokens[2]
+    assert (dollars.in_usd, dollars.buyers) == (300.0, 3)
+    assert dollars.in_eth == pytest.approx(300 / 3500, rel=0.01)
+    assert "One token was left out because a check found that they cannot be sold." in answer.text
+    kept = await evidence.latest(rows, Address(trap))
+    assert kept is not None
+    assert kept.verdict_code == "cannot_sell"
+    assert await evidence.latest(rows, Address(alone)) is None
+    # A proof ages; a trap stays one.
+    answer = await told(later(moved, PROVEN_FOR_S + WAIT_S + 1))
+    assert by_address(answer).keys() == {story.launched}
+    assert (answer.unproven, answer.traps) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "level", "listed", "said"),
+    [
+        ("cannot_sell", "danger", False, "a check found that they cannot be sold"),
+        ("unproven", "unknown", True, "could not be found out"),
+        ("heavy_fees", "danger", True, "loses half or more"),
+        ("ok", "ok", True, "MOVE"),
+    ],
+)
+async def test_what_a_check_said_of_a_launch_is_shown(
+    moved: Context, rows: asyncpg.Connection, story: Story, code: str, level: str, listed: bool, said: str
+) -> None:
+    await jobs.enqueue(rows, "token", story.launched)
+    await work(moved)
+    now = datetime.fromtimestamp(moved.now_s(), UTC) - timedelta(seconds=50)
+    kept = evidence.KeptEvidence(now, 1, "p", code, level, b"")
+    await evidence.keep(rows, Address(story.launched), kept)
+    answer = await told(moved)
+    assert said in answer.text
+    found = by_address(answer).get(story.launched)
+    assert (found is not None) == listed
+    if found is not None:
+        assert found.check is not None
+        assert (found.check.code, found.check.level, found.check.age_s // 10) == (code, level, 5)
+
+
+async def test_where_nothing_moved_it_says_so(moved: Context, rows: asyncpg.Connection) -> None:
+    await rows.execute("UPDATE facts.cursor SET at_s = at_s + 601")
+    answer = await told(moved)
+    assert (answer.tokens, answer.unproven, answer.traps) == ([], 0, 0)
+    assert "there was no token to list" in answer.text
+
+
+# --- what is checked for it ------------------------------------------------------------------------
+
+
+async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itself(
+    moved: Context, rows: asyncpg.Connection
+) -> None:
+    assert len(await boarded(moved, rows)) == 3
+    row = await rows.fetchrow("SELECT key, run_at, tries, last_error FROM jobs.job WHERE kind = 'boards'")
+    assert (row["key"], row["tries"], row["last_error"]) == ("moving", 0, None)
+    assert abs(row["run_at"].timestamp() - moved.now_s() - EVERY_S) < WAIT_S
+    # Those that wait are not wished for again.
+    ids = await rows.fetch("SELECT id, run_at FROM jobs.job WHERE kind = 'recheck' ORDER BY id")
+    held = replace(moved, now_s=lambda: ids[0]["run_at"].timestamp() - 1)
+    await boarded(held, rows)
+    assert await rows.fetch("SELECT id, run_at FROM jobs.job WHERE kind = 'recheck' ORDER BY id") == ids
+    await work(moved, 2)
+    assert await boarded(moved, rows) == []
+    assert await rows.fetchval("SELECT count(*) FROM facts.evidence") == 3
+    oldest = await rows.fetchval("SELECT min(checked_at) FROM facts.evidence")
+    early, late = (
+        replace(moved, now_s=lambda s=s: oldest.timestamp() + s)  # type: ignore[misc]
+        for s in (CHECKED_EVERY_S - 1, CHECKED_EVERY_S + WAIT_S)
+    )
+    assert await boarded(early, rows) == []
+    assert len(await boarded(late, rows)) == 3
+
+
+async def test_a_check_that_fails_is_not_wished_for_again_while_its_job_is_there(
+    moved: Context, rows: asyncpg.Connection, built: Built
+) -> None:
+    """It runs again by itself, ever more seldom; given up it rests ten minutes, too."""
+    plain, now = built.tokens["plain"], datetime.fromtimestamp(moved.now_s(), UTC)
+    await jobs.enqueue(rows, "recheck", plain)
+    (job,) = await jobs.claim(rows, ["recheck"], 1, 60, now)
+    await jobs.postpone(rows, job, now + timedelta(hours=1), "it did not work")
+    await boarded(moved, rows)
+    assert await retried_at(rows, plain) == now + timedelta(hours=1)
+    await rows.execute("UPDATE jobs.job SET run_at = $1 WHERE key = $2", now, plain)
+    (job,) = [one for one in await jobs.claim(rows, ["recheck"], 9, 60, now) if one.key == plain]
+    await jobs.give_up(rows, job, now, "it did not work")
+    await rows.execute("DELETE FROM jobs.job WHERE key <> $1", plain)
+    await boarded(later(moved, CHECKED_EVERY_S - 30), rows)
+    assert await rows.fetchval("SELECT failed_at FROM jobs.job WHERE key = $1", plain) == now
+    await boarded(later(moved, CHECKED_EVERY_S + 1), rows)
+    assert await rows.fetchval("SELECT failed_at FROM jobs.job WHERE key = $1", plain) is None
+
+
+async def retried_at(connection: asyncpg.Connection, key: str) -> datetime:
+    found: datetime = await connection.fetchval("SELECT run_at FROM jobs.job WHERE key = $1", key)
+    return found
+
+
+async def test_where_enough_wait_no_more_are_wished_for(moved: Context, rows: asyncpg.Connection) -> None:
+    others = [f"0x{n:040x}" for n in range(MOST_WAITING - 1)]
+    far = datetime.fromtimestamp(moved.now_s(), UTC) + timedelta(hours=1)
+    # What failed and is run again later waits for nobody.
+    await jobs.enqueue_many(rows, "recheck", [f"0x{n:040x}" for n in range(100, 110)], run_at=far)
+    now = datetime.fromtimestamp(moved.now_s(), UTC) - timedelta(seconds=1)
+    await jobs.enqueue_many(rows, "recheck", others, run_at=now)
+    (kind,) = (kind for name, kind in KINDS.items() if name == "boards")
+    await jobs.enqueue(rows, "boards", "moving")
+    before = len(await waiting(rows))
+    await run_alone(moved, kind_name="boards")
+    assert len(await waiting(rows)) == before + 1
+    await jobs.enqueue(rows, "boards", "moving")
+    await run_alone(moved, kind_name="boards")
+    assert len(await waiting(rows)) == before + 1
+    assert kind.at_once == 1
+
+
+async def run_alone(ctx: Context, kind_name: str) -> None:
+    async with asyncio.timeout(WAIT_S):
+        only = {kind_name: KINDS[kind_name]}
+        await asyncio.gather(*await Worker(ctx, only, lambda: 0.5).take())
+
+
+async def test_without_a_node_or_an_index_nothing_is_wished_for(
+    moved: Context, rows: asyncpg.Connection, built: Built
+) -> None:
+    async with context_for(node_of(moved).url, built, moved.pool) as unheard:
+        await jobs.enqueue(rows, "boards", "moving")
+        await run_alone(unheard, "boards")
+    assert await waiting(rows) == []
+    assert await rows.fetchval("SELECT tries + count(*) OVER () FROM jobs.job") == 1
+    await rows.execute("DELETE FROM facts.cursor")
+    assert await boarded(moved, rows) == []
+    assert await rows.fetchval("SELECT last_error FROM jobs.job WHERE kind = 'boards'") is None
+
+
+# --- vitals ----------------------------------------------------------------------------------------
+
+
+async def vital(ctx: Context) -> ChainVitals:
+    return (await chain_vitals(ctx, Nothing())).answer
+
+
+async def test_every_vital_is_known(moved: Context, rpc: SyncRpc, story: Story) -> None:
+    found = await vital(moved)
+    head = rpc.call("eth_getBlockByNumber", "latest", False)
+    averaged_s = story.newest_s - block_of(rpc, hex(story.newest - 1000))[1]
+    assert (found.chain_id, found.block, found.block_time.timestamp()) == (4663, story.newest, story.newest_s)
+    assert found.block_time_ms == averaged_s
+    assert found.gas_price_wei == str(int(head["baseFeePerGas"], 16))
+    assert found.gas_price_gwei == int(head["baseFeePerGas"], 16) / 10**9
+    assert found.eth_usd == pytest.approx(3500, rel=0.01)
+    assert (found.launches_last_hour, found.graduations_last_day) == (1, 1)
+    assert found.trades_per_minute == TRADES / 10
+    assert (found.blocks_behind, found.seconds_behind) == (0, 0)
+    assert (found.followed_from.block, found.followed_from.time.timestamp()) == (0, GENESIS_S)
+    assert "One token was launched in the last hour." in found.text
+    assert "1.7 trades a minute" in found.text
+    assert "not behind the chain" in found.text
+    assert "followed only since" not in found.text
+
+
+async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story: Story) -> None:
+    for seconds in (5, 9, 14):
+        rpc.call("evm_setNextBlockTimestamp", story.newest_s + seconds)
+        rpc.call("evm_mine")
+    await moved.heads.refresh()
+    found = await vital(moved)
+    assert (found.blocks_behind, found.seconds_behind) == (3, 14)
+    assert "The service is 3 blocks behind the chain, which are 14 s." in found.text
+
+
+async def test_of_a_node_that_does_not_answer_nothing_is_made_up(moved: Context, built: Built) -> None:
+    async with context_for(node_of(moved).url, built, moved.pool) as unheard:
+        found = await vital(unheard)
+    lost = (
+        found.gas_price_wei,
+        found.gas_price_gwei,
+        found.eth_usd,
+        found.blocks_behind,
+        found.seconds_behind,
+    )
+    assert lost == (None,) * 5
+    assert (found.launches_last_hour, found.trades_per_minute) == (1, TRADES / 10)
+    assert "The chain's node does not answer just now" in found.text
+
+
+async def test_a_young_index_is_not_taken_for_a_quiet_chain(
+    rpc: SyncRpc, built: Built, story: Story, url: str
+) -> None:
+    """It began with the last trade but one, and has not read yet what launched before."""
+    first = story.newest - 1
+    await follow(rpc.url, built, url, first, at(story.newest))
+    async with connected(url) as connection:
+        await connection.execute("UPDATE facts.cursor SET older_number = 0")
+    async with (
+        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+        context_for(rpc.url, built, pool) as ctx,
+    ):
+        found, moving = await vital(ctx), await told(ctx)
+    assert found.followed_from.block == first
+    assert found.followed_from.time.timestamp() == block_of(rpc, hex(first))[1]
+    assert found.trades_per_minute is None
+    said = f"followed only since {found.followed_from.time:%Y-%m-%d %H:%M:%S}"
+    assert f"{said}: there may have been more trades, launches and graduations before that." in found.text
+    assert moving.tokens == []
+    assert "followed only since" in moving.text

@@ -1,0 +1,254 @@
+"""What moves, and the chain's vitals, are at any moment what a slow and obvious count of the facts says."""
+
+import random
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain.moving import WINDOW_S, Checked, Flow, strangers
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.store import chain, evidence, moving, vitals
+from roundtrip.store.chain import Cursor
+from roundtrip.store.words import as_address
+from support.tables import appended, begun, own_database
+from support.told_blocks import Chain, MadeUp
+from unit.venues.logs import NETWORK
+
+VERDICTS = (("ok", "ok"), ("cannot_sell", "danger"), ("unproven", "unknown"), ("heavy_fees", "danger"))
+SPANS_S = (1, 30, WINDOW_S, 50_000)
+few = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(scope="session")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "moving_properties") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+# --- the obvious count -----------------------------------------------------------------------------
+
+
+class Raw(NamedTuple):
+    """Whole tables, as they are."""
+
+    address: dict[int, Address]
+    pool: dict[int, Any]
+    trade: list[Any]
+    launch: list[Any]
+    step: list[Any]
+    origin: dict[int, Any]
+    block: list[Any]
+    evidence: list[Any]
+
+
+async def raw(connection: asyncpg.Connection) -> Raw:
+    async def rows(table: str) -> list[Any]:
+        return [dict(row) for row in await connection.fetch(f"SELECT * FROM facts.{table}")]  # noqa: S608
+
+    return Raw(
+        {row["id"]: as_address(row["address"]) for row in await rows("address")},
+        {row["id"]: row for row in await rows("pool")},
+        await rows("trade"),
+        await rows("launch"),
+        await rows("launch_step"),
+        {row["wallet_id"]: row for row in await rows("origin")},
+        await rows("block"),
+        await rows("evidence"),
+    )
+
+
+def told_trades(facts: Raw, window: tuple[int, int]) -> dict[int, list[Any]]:
+    """By token the trades in the window whose worth in eth is known."""
+    found: dict[int, list[Any]] = {}
+    for trade in facts.trade:
+        pool = facts.pool[trade["pool_id"]]
+        wei = trade["eth_wei"]
+        if wei is None and facts.address[pool["quote_id"]] in (ZERO_ADDRESS, NETWORK.weth):
+            wei = trade["quote_raw"]
+        if window[0] < trade["at_s"] <= window[1] and wei is not None:
+            found.setdefault(pool["token_id"], []).append({**trade, "wei": int(wei), "pool": pool})
+    return found
+
+
+def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dict[int, Flow]:
+    found = {}
+    for token_id, trades in told_trades(facts, window).items():
+        buys = [trade for trade in trades if trade["buys"]]
+        sells = [trade for trade in trades if not trade["buys"]]
+        in_wei, out_wei = (sum(trade["wei"] for trade in some) for some in (buys, sells))
+        buyers = {trade["trader_id"] for trade in buys}
+        if in_wei <= out_wei or len(buyers) < least_buyers:
+            continue
+        kinds = {trade["pool"]["kind"] for trade in buys}
+        by_kind = {k: sum(t["wei"] for t in buys if t["pool"]["kind"] == k) for k in kinds}
+        dollars = [trade["micro_usd"] for trade in buys]
+        launched = [
+            one["at_s"] for one in facts.launch if one["token_id"] == token_id and one["generation"] == 2
+        ]
+        checks = [one for one in facts.evidence if as_address(one["token"]) == facts.address[token_id]]
+        newest = max(checks, key=lambda one: one["id"], default=None)
+        found[token_id] = Flow(
+            token_id,
+            facts.address[token_id],
+            launched[0] if launched else None,
+            min(trade["pool"]["at_s"] for trade in trades),
+            min(kinds, key=lambda kind: (-by_kind[kind], kind)),
+            in_wei,
+            out_wei,
+            None if None in dollars else sum(dollars),
+            len(buys),
+            len(sells),
+            tuple(sorted(buyers)),
+            len({trade["trader_id"] for trade in sells}),
+            None
+            if newest is None
+            else Checked(newest["verdict_code"], newest["verdict_level"], newest["checked_at"].timestamp()),
+        )
+    return found
+
+
+def obvious_strangers(facts: Raw, buyers: tuple[int, ...]) -> int:
+    """Buyers are put together with their funders until nothing more can be."""
+    groups: list[set[int]] = [{buyer, facts.origin[buyer]["funder_id"] or buyer} for buyer in buyers]
+    for _ in groups:
+        merged: list[set[int]] = []
+        for group in groups:
+            touched = [one for one in merged if one & group]
+            merged = [one for one in merged if not one & group] + [group.union(*touched)]
+        groups = merged
+    return len(groups)
+
+
+def in_order(flow: Flow) -> Flow:
+    return replace(flow, buyers=tuple(sorted(flow.buyers)))
+
+
+async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
+    """Every answer of now is the obvious one. Counts into ``seen`` how much there was to tell."""
+    stands = await chain.cursor(connection)
+    assert stands is not None
+    facts, now_s = await raw(connection), stands.block.timestamp_s
+    for span_s in SPANS_S:
+        window = now_s - span_s, now_s
+        for least in (1, 2, 3):
+            expected = obvious_flows(facts, window, least)
+            found = await moving.flows(connection, window, NETWORK, least)
+            assert {flow.token_id: in_order(flow) for flow in found} == expected
+            assert len(found) == len(expected)
+            seen["flows"] += len(found)
+            for name in ("in_micro_usd", "launched_s", "checked"):
+                seen[name] += sum(getattr(flow, name) is not None for flow in found)
+            seen["out"] += sum(flow.out_wei > 0 for flow in found)
+        for flow in obvious_flows(facts, window, 1).values():
+            funders = await moving.funders_of(connection, flow.buyers)
+            count = strangers(flow.buyers, funders)
+            assert count == obvious_strangers(facts, flow.buyers)
+            seen["shared"] += count < len(flow.buyers)
+    await vitals_agree(connection, stands, facts, seen)
+
+
+async def vitals_agree(
+    connection: asyncpg.Connection, stands: Cursor, facts: Raw, seen: dict[str, int]
+) -> None:
+    now_s = stands.block.timestamp_s
+    for span_s in SPANS_S:
+        inside = [[row for row in some if now_s - span_s < row["at_s"] <= now_s] for some in facts[2:5]]
+        pooled = [step for step in inside[2] if step["step"] == "pooled"]
+        span = now_s - span_s, now_s
+        assert await vitals.trades(connection, *span) == len(inside[0])
+        assert await vitals.launches(connection, *span) == len(inside[1])
+        assert await vitals.graduations(connection, *span) == len(pooled)
+        seen["launches"] += len(inside[1])
+        seen["graduations"] += len(pooled)
+    blocks = sorted((row["number"], row["at_s"]) for row in facts.block)
+    newest = [block for block in blocks if block[0] >= stands.block.number - vitals.AVERAGED_BLOCKS]
+    apart = (newest[-1][0] - newest[0][0], newest[-1][1] - newest[0][1]) if newest else (0, 0)
+    assert await vitals.pace(connection, stands) == vitals.Pace(*apart)
+    from_s = blocks[0][1] if blocks else now_s
+    assert await vitals.followed_from_s(connection, stands) == from_s
+
+
+# --- at random moments -----------------------------------------------------------------------------
+
+
+async def adds_some(connection: asyncpg.Connection, chance: random.Random) -> None:
+    """What made-up chains lack: some tokens are checked, some of them again; some wallets have one funder,
+    some curves became a pool."""
+    await connection.execute(
+        "UPDATE facts.origin SET funder_id = (SELECT min(id) + $1 FROM facts.address), funded_number = 1,"
+        " funded_s = 1 WHERE wallet_id % 2 = $1",
+        chance.randrange(2),
+    )
+    await connection.execute(
+        "UPDATE facts.launch_step SET step = 'pooled' WHERE log_index % 2 = $1", chance.randrange(2)
+    )
+    for row in await connection.fetch("SELECT address FROM facts.address ORDER BY id"):
+        for _ in range(chance.choice((0, 0, 1, 2))):
+            at = datetime.fromtimestamp(chance.randrange(10**9), UTC)
+            code, level = chance.choice(VERDICTS)
+            kept = evidence.KeptEvidence(at, 1, "p", code, level, b"")
+            await evidence.keep(connection, as_address(row["address"]), kept)
+
+
+@few
+@given(
+    seed=st.integers(0, 2**20),
+    steps=st.lists(st.integers(1, 25), min_size=1, max_size=4),
+    back=st.integers(0, 25),
+)
+async def test_boards_are_what_an_obvious_count_says(
+    index: asyncpg.Connection, seed: int, steps: list[int], back: int
+) -> None:
+    """Between batches, after a fork was gone back over, and when the chain went on from there."""
+    seen = dict.fromkeys(KINDS_SEEN, 0)
+    await plays(index, seed, steps, back, seen)
+
+
+async def plays(
+    index: asyncpg.Connection, seed: int, steps: list[int], back: int, seen: dict[str, int]
+) -> None:
+    makes, found, chance = MadeUp(seed), Chain(), random.Random(seed)
+    writer = await begun(index, found.parent)
+    await agrees(index, seen)
+    for blocks in steps:
+        start = len(found.blocks)
+        makes.grow(found, blocks)
+        await appended(index, writer, found.blocks[start:])
+        await adds_some(index, chance)
+        await agrees(index, seen)
+    at = found.blocks[-1].ref
+    forked = found.fork(max(found.parent.number, at.number - back), "fork")
+    to = forked.blocks[-1].ref if forked.blocks else found.parent
+    if to != at:
+        await writer.rewind(index, at, to)
+        await agrees(index, seen)
+    start = len(forked.blocks)
+    makes.grow(forked, 8)
+    await appended(index, writer, forked.blocks[start:])
+    await agrees(index, seen)
+
+
+KINDS_SEEN = (
+    "flows", "in_micro_usd", "launched_s", "checked", "out", "shared", "launches", "graduations",
+)  # fmt: skip
+
+
+async def test_made_up_chains_have_something_to_count(index: asyncpg.Connection) -> None:
+    """What the property above is worth."""
+    seen = dict.fromkeys(KINDS_SEEN, 0)
+    for seed in range(6):
+        await plays(index, seed, [20, 30, 40], 10, seen)
+    assert [kind for kind, count in seen.items() if count < 5] == []

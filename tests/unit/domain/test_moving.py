@@ -1,0 +1,163 @@
+"""Which tokens the board of what moves shows, holds back, and has checked."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundtrip.domain.moving import (
+    CHECKED_EVERY_S,
+    CROWD,
+    MOST_OF_A_SORT,
+    PROVEN_FOR_S,
+    ROWS,
+    SELLS,
+    Checked,
+    Flow,
+    board,
+    considered,
+    crowded,
+    standing,
+    strangers,
+    to_check,
+)
+from roundtrip.domain.types import Address
+from roundtrip.domain.verdict import CODES
+
+NOW_S = 1_000_000.0
+
+
+def flow(number: int, net_wei: int = 100, checked: Checked | None = None, launchpad: bool = False) -> Flow:
+    """A token that so much stayed in."""
+    venue, launched_s = ("launchpad_curve", 5) if launchpad else ("amm_v3", None)
+    address = Address(f"0x{number:040x}")
+    buyers = tuple(range(CROWD))
+    return Flow(number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, buyers, 1, checked)  # type: ignore[arg-type]
+
+
+def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> Checked:
+    return Checked(code, level, NOW_S - age_s)
+
+
+def told(*flows: Flow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
+    found = board(flows, funders or {}, NOW_S)
+    return [row.token_id for row in found.rows], found.unproven, found.traps
+
+
+def test_codes_that_a_sell_went_through_for_are_codes() -> None:
+    assert set(CODES) > SELLS
+    assert SELLS.isdisjoint(
+        {"cannot_sell", "cannot_buy", "unproven", "no_pool", "empty_pool", "not_a_token", "no_contract"}
+    )
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_pools_token_is_shown_by_a_proven_sell_only(code: str) -> None:
+    expected = "shown" if code in SELLS else "trap" if code == "cannot_sell" else "unproven"
+    assert standing(flow(1, checked=checked(code)), NOW_S) == expected
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_launchpads_token_is_shown_unless_it_cannot_be_sold(code: str) -> None:
+    assert standing(flow(1, launchpad=True), NOW_S) == "shown"
+    expected = "trap" if code == "cannot_sell" else "shown"
+    assert standing(flow(1, checked=checked(code), launchpad=True), NOW_S) == expected
+
+
+def test_a_proof_counts_an_hour_and_a_trap_stays_one() -> None:
+    for age_s, code, expected in (
+        (PROVEN_FOR_S, "ok", "shown"),
+        (PROVEN_FOR_S + 1, "ok", "unproven"),
+        (-5, "ok", "shown"),
+        (10**6, "cannot_sell", "trap"),
+    ):
+        assert standing(flow(1, checked=checked(code, age_s)), NOW_S) == expected
+    assert standing(flow(1), NOW_S) == "unproven"
+
+
+def test_the_launchpads_token_in_a_strangers_pool_needs_a_proof() -> None:
+    moved = replace(flow(1, launchpad=True), venue="amm_v4")
+    assert not moved.is_launchpads()
+    assert standing(moved, NOW_S) == "unproven"
+    assert standing(replace(moved, checked=checked()), NOW_S) == "shown"
+
+
+def test_most_money_comes_first_and_what_is_held_back_is_counted() -> None:
+    flows = [
+        flow(1, 10, checked()),
+        flow(2, 30, launchpad=True),
+        flow(3, 20),
+        flow(4, 40, checked("cannot_sell", level="danger")),
+        flow(5, 30, checked()),
+        flow(6, 25, checked("unproven", level="unknown")),
+    ]
+    assert told(*flows) == ([2, 5, 1], 2, 1)
+
+
+def test_one_actor_is_no_crowd() -> None:
+    assert told(flow(1, launchpad=True), flow(2), funders={1: 0}) == ([], 0, 0)
+    assert told(flow(1, launchpad=True), flow(2), funders={1: 9}) == ([1], 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("wallets", "funders", "expected"),
+    [
+        ([], {}, 0),
+        ([1, 2, 3], {}, 3),
+        ([1, 2, 3], {1: 9, 2: 9, 3: 9}, 1),
+        ([1, 2, 3], {1: 9, 2: 8, 3: 7}, 3),
+        # Each paid for the next, or each other; the funder bought, too.
+        ([1, 2, 3], {2: 1, 3: 2}, 1),
+        ([1, 2, 3], {1: 2, 2: 1}, 2),
+        ([1, 2, 9], {1: 9, 2: 9}, 1),
+        ([1, 2, 3, 4], {1: 9, 2: 9, 3: 8, 9: 8}, 3),
+        ([1], {1: 1}, 1),
+    ],
+)
+def test_wallets_that_one_paid_for_count_once(
+    wallets: list[int], funders: dict[int, int], expected: int
+) -> None:
+    assert strangers(wallets, funders) == expected
+
+
+def test_a_long_line_of_wallets_takes_no_time() -> None:
+    count = 20_000
+    assert strangers(range(count), {n: n + 1 for n in range(count)}) == 1
+    assert strangers(range(count), {n + 1: n for n in range(count)}) == 1
+
+
+def test_the_board_ends_and_with_it_what_it_counts() -> None:
+    shown = [flow(n, 1000 - n, launchpad=True) for n in range(1, ROWS + 2)]
+    before, after = flow(100, 990), flow(101, 1)
+    assert told(*shown, before, after) == (list(range(1, ROWS + 1)), 1, 0)
+
+
+def test_a_flood_of_one_sort_pushes_out_no_other() -> None:
+    flood = [flow(n, 10**6) for n in range(1, 500)]
+    flood += [flow(n, 10**6, checked("cannot_sell")) for n in range(500, 1000)]
+    flood += [flow(n, 10**6, launchpad=True) for n in range(1000, 1500)]
+    proven = flow(2000, 5, checked())
+    found = considered([*flood, proven], NOW_S)
+    assert proven in found
+    assert len(found) == 3 * MOST_OF_A_SORT + 1
+
+
+def test_what_is_shown_by_its_check_or_held_back_is_checked_every_ten_minutes() -> None:
+    lately, late = CHECKED_EVERY_S - 1, CHECKED_EVERY_S
+    flows = [
+        flow(1, 10),
+        flow(2, 20, checked(age_s=lately)),
+        flow(3, 30, checked(age_s=late)),
+        flow(4, 40, checked("cannot_sell", late)),
+        flow(5, 50, checked("cannot_sell", lately)),
+        flow(6, 60, launchpad=True),
+        flow(7, 70, checked("cannot_sell", late), launchpad=True),
+        flow(8, 80, checked("unproven", late), launchpad=True),
+        flow(9, 15, checked("unproven", late)),
+    ]
+    # Known traps last, however much money they have.
+    assert [one.token_id for one in to_check(flows, NOW_S)] == [3, 9, 1, 7, 4]
+
+
+def test_nobody_alone_has_his_token_checked() -> None:
+    flows = [flow(2), replace(flow(1), buyers=(5, 6, 7)), flow(3)]
+    assert crowded(flows, {5: 6}) == [flows[0], flows[2]]

@@ -1,0 +1,28 @@
+"""Rates of the chain: never one that was not counted."""
+
+import pytest
+
+from roundtrip.domain.vitals import block_time_ms, covered_s, per_minute
+
+
+@pytest.mark.parametrize(
+    ("blocks", "seconds", "expected"),
+    [(1000, 100, 100), (1000, 0, 0), (3, 10, 3333), (1, 12, 12_000), (0, 0, None)],
+)
+def test_a_blocks_time_is_an_average(blocks: int, seconds: int, expected: int | None) -> None:
+    assert block_time_ms(blocks, seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("from_s", "expected"), [(0, 600), (1400, 600), (1401, 599), (1990, 10), (2000, 0), (2001, 0)]
+)
+def test_a_window_is_covered_as_far_as_the_index_goes_back(from_s: int, expected: int) -> None:
+    assert covered_s(600, 2000, from_s) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "expected"),
+    [(0, 600, 0.0), (1, 600, 0.1), (1234, 600, 123.4), (10, 60, 10.0), (10, 59, None), (0, 0, None)],
+)
+def test_a_rate_by_the_minute_needs_a_minute(count: int, seconds: int, expected: float | None) -> None:
+    assert per_minute(count, seconds) == expected
