@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
-from roundtrip.store import inside
+from roundtrip.store import curves, inside
 from roundtrip.sync.rebuild import rebuild
+from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.tables import all_rows, appended, begun, own_database
 from support.told_blocks import (
@@ -54,7 +55,8 @@ async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def told(connection: asyncpg.Connection, table: str) -> list[Row]:
-    return await all_rows(connection, table, "1")
+    rows: list[Row] = await all_rows(connection, table, "1")
+    return rows
 
 
 async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
@@ -103,7 +105,9 @@ async def expected_inside(connection: asyncpg.Connection) -> list[Row]:
             "eth_wei": None,
         }  # fmt: skip
 
-    found, unsold, places = [], defaultdict(int), defaultdict(set)
+    found: list[Row] = []
+    unsold: dict[tuple[bytes, int, int], int] = defaultdict(int)
+    places: dict[bytes, set[str]] = defaultdict(set)
     for trade in await told(connection, "trade"):
         pool = pools[trade["pool_id"]]
         trade["token_id"] = pool["token_id"]
@@ -141,8 +145,30 @@ async def expected_inside(connection: asyncpg.Connection) -> list[Row]:
     return sorted(found, key=lambda row: (row["block_number"], row["log_index"]))
 
 
+async def expected_fullest(connection: asyncpg.Connection, after_s: int) -> list[tuple[int, int]]:
+    """Every curve looked at alone."""
+    launches = {row["token_id"]: row for row in await told(connection, "launch")}
+    gone = {row["token_id"] for row in await told(connection, "launch_step")}
+    token_of = {row["id"]: row["token_id"] for row in await told(connection, "pool")}
+    found = [
+        (
+            row["raised_raw"] / launches[token_of[row["pool_id"]]]["threshold_raw"],
+            row["last_s"],
+            -row["pool_id"],
+        )
+        for row in await told(connection, "curve")
+        if row["last_s"] > after_s and token_of[row["pool_id"]] not in gone
+    ]
+    return [(-pool_id, last_s) for _, last_s, pool_id in sorted(found, reverse=True)]
+
+
 async def agree(connection: asyncpg.Connection) -> None:
     assert await all_rows(connection, "curve", "pool_id") == await expected_curves(connection)
+    for after_s in (0, await connection.fetchval("SELECT at_s - 9000 FROM facts.cursor")):
+        shown = await curves.fullest(connection, after_s, 99)
+        expected = await expected_fullest(connection, after_s)
+        assert [(one.pool_id, one.last_s) for one in shown] == expected
+        assert await curves.fullest(connection, after_s, 2) == shown[:2]
     assert await all_rows(connection, "inside", "block_number, log_index") == await expected_inside(
         connection
     )
@@ -197,7 +223,7 @@ def begins() -> Chain:
     return chain
 
 
-async def after(connection: asyncpg.Connection, *own: Any, sender: Address = DEV) -> list[tuple[Any, ...]]:
+async def after(connection: asyncpg.Connection, *own: Log, sender: Address = DEV) -> list[tuple[Any, ...]]:
     """Who did what with how much, after a transaction with these logs."""
     chain = begins()
     chain.block(sent(*own, sender=sender))
@@ -211,7 +237,7 @@ async def after(connection: asyncpg.Connection, *own: Any, sender: Address = DEV
             int(row["token_raw"]),
             row["eth_wei"],
         )
-        for row in await all_rows(connection, "inside", "log_index")
+        for row in sorted(await told(connection, "inside"), key=lambda row: row["log_index"])
     ]
 
 

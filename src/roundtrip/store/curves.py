@@ -1,15 +1,15 @@
 """What lies in the curves of launches: folded as blocks come, and taken back with them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import asyncpg
 
 from roundtrip.domain.events import Buyback, Pool, Trade
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.types import Address, BlockRef
 
 from .chain import Ids
-from .words import as_bytes
+from .words import as_address, as_bytes
 
 
 @dataclass(slots=True)
@@ -104,3 +104,83 @@ async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
         to.number,
     )
     await connection.execute(_TAKE_BACK, to.timestamp_s, to.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A launch on its curve. Ids are interned addresses; times are seconds since 1970. ``last_s``: of its
+    newest trade, or of its launch."""
+
+    pool_id: int
+    curve: Address
+    token_id: int
+    deployer_id: int
+    quote_id: int
+    raised_raw: int
+    threshold_raw: int
+    launched_s: int
+    last_s: int
+
+
+_FULLEST = """
+SELECT curve.pool_id, pool.at, launch.token_id, launch.deployer_id, launch.quote_id,
+    curve.raised_raw::text AS raised_raw, coalesce(launch.threshold_raw, 0)::text AS threshold_raw,
+    launch.at_s, curve.last_s
+FROM facts.curve AS curve
+JOIN facts.pool AS pool ON pool.id = curve.pool_id
+JOIN facts.launch AS launch ON launch.token_id = pool.token_id
+WHERE curve.last_s > $1
+    AND NOT EXISTS (SELECT FROM facts.launch_step AS step WHERE step.token_id = launch.token_id)
+ORDER BY curve.raised_raw / greatest(launch.threshold_raw, 1) DESC, curve.last_s DESC, curve.pool_id
+LIMIT $2
+"""
+
+
+async def fullest(connection: asyncpg.Connection, after_s: int, most: int) -> list[Filling]:
+    """The open curves that were launched or traded since, the fullest first, then the one traded last."""
+    return [
+        Filling(
+            row["pool_id"],
+            as_address(row["at"]),
+            row["token_id"],
+            row["deployer_id"],
+            row["quote_id"],
+            int(row["raised_raw"]),
+            int(row["threshold_raw"]),
+            row["at_s"],
+            row["last_s"],
+        )
+        for row in await connection.fetch(_FULLEST, after_s, most)
+    ]
+
+
+_BUYS = """
+WITH recent AS MATERIALIZED (
+    SELECT pool_id, trader_id FROM facts.trade WHERE at_s > $2 AND buys
+)
+SELECT pool_id, count(*) AS buys, count(DISTINCT trader_id) AS buyers FROM recent
+WHERE pool_id = ANY($1::int[]) GROUP BY pool_id
+"""
+"""By time first: of one pool there may be any number of trades."""
+
+
+async def buys_since(
+    connection: asyncpg.Connection, pool_ids: Collection[int], after_s: int
+) -> dict[int, tuple[int, int]]:
+    """How often it was bought there since, and by how many wallets; nothing of where nobody bought."""
+    rows = await connection.fetch(_BUYS, list(pool_ids), after_s)
+    return {row["pool_id"]: (row["buys"], row["buyers"]) for row in rows}
+
+
+async def sold_half(
+    connection: asyncpg.Connection, pairs: Collection[tuple[int, int]]
+) -> set[tuple[int, int]]:
+    """Which of these wallets sold half or more of what they had bought of that token."""
+    rows = await connection.fetch(
+        "SELECT wallet_id, token_id FROM facts.position JOIN unnest($1::int[], $2::int[])"
+        " AS given (wallet, token) ON wallet_id = given.wallet AND token_id = given.token"
+        " WHERE sold_raw > 0 AND 2 * sold_raw >= bought_raw",
+        [wallet for wallet, _ in pairs],
+        [token for _, token in pairs],
+    )
+    return {(row["wallet_id"], row["token_id"]) for row in rows}

@@ -2,6 +2,6 @@
 
 from .base import Bad, Good
 
-GOOD: Good = {}
+GOOD: Good = {"graduating_soon": {"all": lambda built: {}}}
 
-BAD: Bad = {}
+BAD: Bad = {"graduating_soon": [({"x": 1}, "bad_input")]}
