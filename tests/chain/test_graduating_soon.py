@@ -1,7 +1,6 @@
 """What lies in curves is what their contracts say, to the wei, and the fullest of them are told of."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,8 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.launchpad import Launch, Launched
+from roundtrip.devnet.launchpad import Launched
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.check import check
@@ -19,16 +17,11 @@ from roundtrip.services.context import Context
 from roundtrip.services.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
 from roundtrip.services.index_answer import Nothing
 from roundtrip.store.migrate import migrate
-from support.indexing import at, connected, database, follow
-from support.nodes import node_of
+from support.ground import LAUNCHER, Ground, view
+from support.indexing import connected, database
 from support.wallet import calldata
 
 ZERO = "0x" + "0" * 40
-LAUNCHER, BUYER, SECOND = 5, 6, 7
-
-
-def view(rpc: SyncRpc, to: str, signature: str, *values: object) -> int:
-    return int(rpc.call("eth_call", {"to": to, "data": calldata(signature, *values)}, "latest"), 16)
 
 
 def head(rpc: SyncRpc) -> dict[str, Any]:
@@ -53,11 +46,13 @@ async def empty(database_url: str) -> AsyncIterator[str]:
         yield url
 
 
-async def asked(ctx: Context, url: str | None = None) -> GraduatingSoon:
-    if url is None:
-        return (await graduating_soon(ctx, Nothing())).answer
-    async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
-        return (await graduating_soon(replace(ctx, pool=pool), Nothing())).answer
+async def asked(ctx: Context) -> GraduatingSoon:
+    return (await graduating_soon(ctx, Nothing())).answer
+
+
+async def told(ground: Ground) -> GraduatingSoon:
+    async with ground.followed() as ctx:
+        return await asked(ctx)
 
 
 async def test_every_open_curve_holds_what_the_index_says(indexed: Context, rpc: SyncRpc) -> None:
@@ -114,33 +109,8 @@ async def test_every_field_of_a_sample_is_as_its_story(indexed: Context, rpc: Sy
     assert (eth.buys, eth.buyers) == (3, 3)
 
 
-class Ground:
-    """Sends what a test wants on the real local chain, and follows it."""
-
-    def __init__(self, ctx: Context, rpc: SyncRpc, built: Built, url: str) -> None:
-        self.ctx, self.rpc, self.built, self.url = ctx, rpc, built, url
-        self.me, self.buyer, self.second = (
-            Deployer(rpc, built.accounts[number]) for number in (LAUNCHER, BUYER, SECOND)
-        )
-
-    def launch(self, salt: int, **more: Any) -> Launched:
-        made = launchpad.launch(self.me, self.built.contracts, Launch("Fresh", "FRSH", salt=salt, **more))
-        # Past the tax on buying early.
-        self.rpc.call("evm_increaseTime", 10)
-        return made
-
-    async def told(self) -> GraduatingSoon:
-        number = int(head(self.rpc)["number"], 16)
-        await follow(node_of(self.ctx).url, self.built, self.url, 0, at(number))
-        return await asked(self.ctx, self.url)
-
-    def pass_s(self, seconds: int) -> None:
-        self.rpc.call("evm_increaseTime", seconds)
-        self.rpc.call("evm_mine")
-
-
 def only(answer: GraduatingSoon, launched: Launched) -> CurveFilling:
-    (found,) = [one for one in answer.curves if one.token.address == launched.token.lower()]
+    (found,) = [one for one in answer.curves if one.token.address == launched.token]
     return found
 
 
@@ -158,13 +128,13 @@ async def test_fees_that_are_swept_and_buy_back_are_counted_to_the_wei(
         ground.buyer.receipt(ground.buyer.send(made.curve, calldata("sweepFees()")))
         launchpad.curve_buy(ground.second, made, 3 * 10**17 + 1)
         ground.second.settle()
-    answer = await ground.told()
+    answer = await told(ground)
     async with connected(empty) as connection:
         found = await open_curves(connection)
         assert await connection.fetchval("SELECT count(*) FROM facts.buyback") == 1
     for made in curves:
         real = view(rpc, made.curve, "realQuoteReserve()")
-        assert found[made.curve.lower()] == int(only(answer, made).raised_raw) == real
+        assert found[made.curve] == int(only(answer, made).raised_raw) == real
     assert found == {curve: view(rpc, curve, "realQuoteReserve()") for curve in found}
 
 
@@ -182,7 +152,7 @@ async def test_buys_age_and_trades_are_of_their_windows(
     sold = view(rpc, dumped.token, "balanceOf(address)", ground.me.account) * 6 // 10
     launchpad.curve_sell(ground.me, dumped, sold)
     ground.me.settle()
-    answer = await ground.told()
+    answer = await told(ground)
     one = only(answer, dumped)
     assert (one.buys, one.buyers) == (3, 2)
     assert one.age_s >= 700
@@ -190,13 +160,13 @@ async def test_buys_age_and_trades_are_of_their_windows(
     assert one.deployer.sold
     assert (one.deployer.launches, one.deployer.graduated, one.deployer.sold_own) == (14, 4, 1)
     ground.pass_s(601)
-    later = only(await ground.told(), dumped)
+    later = only(await told(ground), dumped)
     assert (later.buys, later.buyers) == (0, 0)
     ground.pass_s(86_400)
-    empty_answer = await ground.told()
+    empty_answer = await told(ground)
     assert empty_answer.curves == []
     assert empty_answer.text == "No launch on a curve was launched or traded within the last day."
     fresh = ground.launch(9)
-    (one,) = (await ground.told()).curves
-    assert (one.token.address, one.curve, one.quote) == (fresh.token.lower(), fresh.curve.lower(), "eth")
+    (one,) = (await told(ground)).curves
+    assert (one.token.address, one.curve, one.quote) == (fresh.token, fresh.curve, "eth")
     assert (one.fill_bps, one.raised, one.age_s, one.last_trade_at) == (0, "0", 0, None)

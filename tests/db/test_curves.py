@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.store import curves, inside
+from roundtrip.sync.ledger import told_by
+from roundtrip.sync.operations import account_at, operations
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.venues.base import Log
+from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.tables import all_rows, appended, begun, own_database
 from support.told_blocks import (
@@ -22,8 +25,10 @@ from support.told_blocks import (
     MadeUp,
     bought,
     bought_back,
+    executing,
     launched,
     moved,
+    operated,
     sent,
     sold,
     v3_at,
@@ -77,8 +82,20 @@ async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
     return sorted(found.values(), key=lambda row: row["pool_id"])
 
 
-async def expected_inside(connection: asyncpg.Connection) -> list[Row]:
+def doers(chain: Chain) -> dict[tuple[int, int], Address]:
+    """Whose transaction or operation each log was, by block and log."""
+    found = {}
+    for block in told_by(chain.blocks, Decoder(NETWORK)):
+        ran = operations(block.told)
+        for tx_index, log_index, _ in block.told:
+            sender = Address(block.transactions[tx_index].sender)
+            found[block.ref.number, log_index] = account_at(ran, log_index) or sender
+    return found
+
+
+async def expected_inside(connection: asyncpg.Connection, chain: Chain) -> list[Row]:
     """Each sell and each transfer looked at alone."""
+    by = doers(chain)
     rows = await told(connection, "address")
     by_id = {row["id"]: Address("0x" + row["address"].hex()) for row in rows}
     launches = {row["token_id"]: row for row in await told(connection, "launch")}
@@ -86,13 +103,14 @@ async def expected_inside(connection: asyncpg.Connection) -> list[Row]:
     pools = {row["id"]: row for row in await told(connection, "pool")}
     opened = {"0x" + row["at"].hex(): row["block_number"] for row in pools.values()}
 
-    def is_insider(row: Row, wallet_id: int) -> bool:
+    def is_insider(row: Row, wallet_id: int, own: bool = True) -> bool:
         launch = launches.get(row["token_id"])
         if launch is None or launch["block_number"] > row["block_number"]:
             return False
         funded = funders.get(wallet_id)
         by_deployer = (
-            funded is not None
+            own
+            and funded is not None
             and funded["funder_id"] == launch["deployer_id"]
             and funded["funded_number"] <= row["block_number"]
         )
@@ -140,7 +158,8 @@ async def expected_inside(connection: asyncpg.Connection) -> list[Row]:
             unsold[key] -= sold_raw
             left_raw = row["amount_raw"] - sold_raw
             is_place = opened.get(taker, 2**31) <= row["block_number"]
-            if not is_direct and left_raw and not is_place and is_insider(row, row["from_id"]):
+            own = by[row["block_number"], row["log_index"]] == giver
+            if not is_direct and left_raw and not is_place and is_insider(row, row["from_id"], own):
                 found.append(deed(row, "moved", row["from_id"], row["to_id"], left_raw))
     return sorted(found, key=lambda row: (row["block_number"], row["log_index"]))
 
@@ -162,7 +181,7 @@ async def expected_fullest(connection: asyncpg.Connection, after_s: int) -> list
     return [(-pool_id, last_s) for _, last_s, pool_id in sorted(found, reverse=True)]
 
 
-async def agree(connection: asyncpg.Connection) -> None:
+async def agree(connection: asyncpg.Connection, chain: Chain) -> None:
     assert await all_rows(connection, "curve", "pool_id") == await expected_curves(connection)
     for after_s in (0, await connection.fetchval("SELECT at_s - 9000 FROM facts.cursor")):
         shown = await curves.fullest(connection, after_s, 99)
@@ -170,7 +189,7 @@ async def agree(connection: asyncpg.Connection) -> None:
         assert [(one.pool_id, one.last_s) for one in shown] == expected
         assert await curves.fullest(connection, after_s, 2) == shown[:2]
     assert await all_rows(connection, "inside", "block_number, log_index") == await expected_inside(
-        connection
+        connection, chain
     )
 
 
@@ -192,15 +211,15 @@ async def test_at_any_moment_they_are_what_a_slow_sum_says(
         start = len(chain.blocks)
         makes.grow(chain, on)
         await appended(index, writer, chain.blocks[start:], sizes)
-        await agree(index)
+        await agree(index, chain)
         at = chain.blocks[-1].ref
         chain = chain.fork(max(chain.parent.number, at.number - back), f"fork {turn}")
         to = chain.blocks[-1].ref if chain.blocks else chain.parent
         if to != at:
             await writer.rewind(index, at, to)
-            await agree(index)
+            await agree(index, chain)
     assert [made async for made in rebuild(index, NETWORK)]
-    await agree(index)
+    await agree(index, chain)
 
 
 async def test_made_up_chains_have_insiders_of_every_sort(index: asyncpg.Connection) -> None:
@@ -295,13 +314,26 @@ async def test_who_is_funded_later_was_no_insider(index: asyncpg.Connection, siz
     chain.block(sent(sender=DEV, to=PAYEE, value_wei=5))
     chain.block(sent(moved(HIGH, PAYEE, ALICE, 600), sender=PAYEE))
     chain.block(
-        sent(sender=DEV, to=address(0xFA57), value_wei=5), sent(moved(HIGH, address(0xFA57), BOB, 700))
+        sent(sender=DEV, to=address(0xFA57), value_wei=5),
+        sent(moved(HIGH, address(0xFA57), BOB, 700), sender=address(0xFA57)),
     )
     await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
     assert [row["token_raw"] for row in await told(index, "inside")] == [600, 700]
 
 
 PAYEE = address(0x9A7EE)
+
+
+async def test_of_whom_the_deployer_paid_only_what_it_does_itself_counts(index: asyncpg.Connection) -> None:
+    """Who buys on a curve first is the first to send it eth, and has the curve give out tokens."""
+    gives = moved(HIGH, BOB, ALICE, 500)
+    assert await after(index, gives, sender=ALICE) == await after(index, gives, sender=DEV) == []
+    assert await after(index, gives, sender=BOB) == [("moved", BOB, ALICE, 500, None)]
+    # Whoever fetches it from the deployer.
+    fetched = moved(HIGH, DEV, ALICE, 500)
+    assert await after(index, fetched, sender=ALICE) == [("moved", DEV, ALICE, 500, None)]
+    run = executing(), gives, operated(BOB)
+    assert await after(index, *run, sender=ALICE) == [("moved", BOB, ALICE, 500, None)]
 
 
 async def test_old_deeds_are_not_written_and_go_some_day(index: asyncpg.Connection) -> None:

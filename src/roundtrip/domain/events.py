@@ -229,15 +229,16 @@ class LiquidityChange(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A launchpad's token moved."""
+    """A launchpad's token moved. ``by``: whose transaction or operation that was."""
 
     spot: Spot
     moved: Transferred
+    by: Address
 
 
 class Deed(NamedTuple):
     """Somebody sold, moved or burned a launchpad's token. ``other``: whom it went to; None: it was sold.
-    ``eth_wei``: what it brought, where that is known."""
+    ``eth_wei``: what it brought, where that is known. ``own``: the wallet did it itself."""
 
     what: Literal["sold", "moved", "burned"]
     spot: Spot
@@ -246,6 +247,7 @@ class Deed(NamedTuple):
     other: Address | None
     token_raw: int
     eth_wei: int | None
+    own: bool
 
 
 class Price(NamedTuple):

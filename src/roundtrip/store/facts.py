@@ -175,7 +175,7 @@ async def put_transfers(connection: asyncpg.Connection, transfers: Sequence[Tran
     known = ids.addresses
 
     def line(row: Transfer) -> str:
-        spot, (token, sender, recipient, amount_raw) = row
+        spot, (token, sender, recipient, amount_raw), _ = row
         return (
             f"{_at(spot)}\t{known[token]}\t{known[sender]}\t{known[recipient]}\t{amount_raw}\t"
             f"{_hex(spot.tx_hash)}\n"

@@ -15,19 +15,21 @@ INSERT INTO facts.inside
 SELECT given.block, given.log, given.at_s, given.what, given.token, given.wallet, given.other,
     given.token_raw::numeric, given.eth_wei::numeric, given.tx
 FROM unnest($1::int[], $2::int[], $3::int[], $4::text[], $5::int[], $6::int[], $7::int[], $8::text[],
-    $9::text[], $10::bytea[])
-    AS given (block, log, at_s, what, token, wallet, other, token_raw, eth_wei, tx)
+    $9::text[], $10::bytea[], $11::boolean[])
+    AS given (block, log, at_s, what, token, wallet, other, token_raw, eth_wei, tx, own)
 JOIN facts.launch AS launch ON launch.token_id = given.token AND launch.block_number <= given.block
 LEFT JOIN facts.origin AS origin ON origin.wallet_id = given.wallet AND origin.funded_number <= given.block
 WHERE given.what = 'burned' OR (
-    (launch.deployer_id = given.wallet OR launch.deployer_id = origin.funder_id)
+    (launch.deployer_id = given.wallet OR (given.own AND launch.deployer_id = origin.funder_id))
     AND NOT EXISTS (
         SELECT FROM facts.address AS other JOIN facts.pool AS pool ON pool.at = other.address
         WHERE other.id = given.other AND pool.block_number <= given.block
     )
 )
 """
-"""By what was known up to each one's block: it does not matter with which others it is written."""
+"""By what was known up to each one's block: it does not matter with which others it is written. A contract is
+the first to be sent eth by somebody, too, a curve by its first buyer: of whom the deployer paid only what
+they do themselves counts."""
 
 
 async def put(connection: asyncpg.Connection, deeds: Sequence[Deed], ids: Ids) -> None:
@@ -48,6 +50,7 @@ async def put(connection: asyncpg.Connection, deeds: Sequence[Deed], ids: Ids) -
         [str(deed.token_raw) for deed in deeds],
         [None if deed.eth_wei is None else str(deed.eth_wei) for deed in deeds],
         [as_bytes(deed.spot.tx_hash) for deed in deeds],
+        [deed.own for deed in deeds],
     )
 
 

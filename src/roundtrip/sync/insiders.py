@@ -47,15 +47,15 @@ def done_by(
         sold[_Way(trade.spot.tx_hash, trade.token, trade.trader)] += trade.token_raw
         places[trade.spot.tx_hash].add(trade.at)
         deeds.append(
-            Deed("sold", trade.spot, trade.token, trade.trader, None, trade.token_raw, trade.eth_wei)
+            Deed("sold", trade.spot, trade.token, trade.trader, None, trade.token_raw, trade.eth_wei, True)
         )
     moves = []
     for transfer in transfers:
-        spot, (token, sender, recipient, amount_raw) = transfer
+        spot, (token, sender, recipient, amount_raw), by = transfer
         if spot.at_s < from_s or sender == ZERO_ADDRESS or amount_raw == 0:
             continue
         if recipient in BURN_ADDRESSES:
-            deeds.append(Deed("burned", spot, token, sender, recipient, amount_raw, None))
+            deeds.append(Deed("burned", spot, token, sender, recipient, amount_raw, None, by == sender))
         elif recipient in machinery.addresses or recipient in places.get(spot.tx_hash, ()):
             way = _Way(spot.tx_hash, token, sender)
             if way in sold:
@@ -67,10 +67,11 @@ def done_by(
 
 def _kept(moves: Iterable[Transfer], sold: dict[_Way, int]) -> Iterable[Deed]:
     """The moves, less what of them was sold."""
-    for spot, (token, sender, recipient, amount_raw) in moves:
+    for spot, (token, sender, recipient, amount_raw), by in moves:
         way = _Way(spot.tx_hash, token, sender)
         passed_raw = min(sold.get(way, 0), amount_raw)
         if passed_raw:
             sold[way] -= passed_raw
         if amount_raw > passed_raw:
-            yield Deed("moved", spot, token, sender, recipient, amount_raw - passed_raw, None)
+            left_raw = amount_raw - passed_raw
+            yield Deed("moved", spot, token, sender, recipient, left_raw, None, by == sender)

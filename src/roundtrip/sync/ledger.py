@@ -265,7 +265,7 @@ class Ledger:
             return
         self._meet(event.recipient)
         if spot.at_s >= self._transfers_from_s:
-            self._batch.transfers.append(Transfer(spot, event))
+            self._batch.transfers.append(Transfer(spot, event, self._doer(told)))
 
     # --- trades ------------------------------------------------------------------------------------
 
@@ -384,13 +384,21 @@ class Ledger:
     def _sender(self, told: Told) -> Address:
         return Address(self._block.transactions[told.tx_index].sender)
 
-    def _trader(self, told: Told) -> Address:
-        """Whose operation it was, where an entry point stands between; whom the launch router bought for on
-        a curve; else who sent the transaction. Whom anything else pays is no sign of who trades: anybody may
-        have a famous wallet paid."""
+    def _account(self, told: Told) -> Address | None:
+        """Whose operation it was, where an entry point stands between."""
         if self._operations is None:
             self._operations = operations(self._block.told)
-        account = account_at(self._operations, told.log_index)
+        return account_at(self._operations, told.log_index)
+
+    def _doer(self, told: Told) -> Address:
+        """Whose operation it was, else who sent the transaction."""
+        return self._account(told) or self._sender(told)
+
+    def _trader(self, told: Told) -> Address:
+        """Whose operation it was; whom the launch router bought for on a curve; else who sent the
+        transaction. Whom anything else pays is no sign of who trades: anybody may have a famous wallet
+        paid."""
+        account = self._account(told)
         if account is not None:
             return account
         event, router = told.event, self._contracts.launchpad_router

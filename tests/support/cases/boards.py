@@ -2,6 +2,12 @@
 
 from .base import Bad, Good
 
-GOOD: Good = {"graduating_soon": {"all": lambda built: {}}}
+GOOD: Good = {
+    "graduating_soon": {"all": lambda built: {}},
+    "signals": {"all": lambda built: {}},
+}
 
-BAD: Bad = {"graduating_soon": [({"x": 1}, "bad_input")]}
+BAD: Bad = {
+    "graduating_soon": [({"x": 1}, "bad_input")],
+    "signals": [({"x": 1}, "bad_input")],
+}

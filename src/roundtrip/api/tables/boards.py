@@ -3,6 +3,7 @@
 from roundtrip.api.operation import Operation
 from roundtrip.services.graduating_soon import GraduatingSoon, graduating_soon
 from roundtrip.services.index_answer import Nothing
+from roundtrip.services.signals import Signals, signals
 
 BOARDS: tuple[Operation, ...] = (
     Operation(
@@ -18,6 +19,22 @@ BOARDS: tuple[Operation, ...] = (
         params=Nothing,
         answer=GraduatingSoon,
         handler=graduating_soon,
+        shared_by=lambda params: "",
+    ),
+    Operation(
+        name="signals",
+        title="Signals",
+        description=(
+            "Odd things within the last hour on launchpad launches, at most 50, the newest first: those "
+            "behind a launch selling or moving its token, liquidity leaving a pool, a serial launcher at it "
+            "again, a large burn. "
+            "Each is summed a wallet and token and has its largest transaction as evidence. "
+            "Shares are in hundredths of a percent, eth is a number of eth; silence is no sign of safety. "
+            "Read from the index, shared for 15 seconds. Fails with rate_limited or busy."
+        ),
+        params=Nothing,
+        answer=Signals,
+        handler=signals,
         shared_by=lambda params: "",
     ),
 )
