@@ -67,9 +67,17 @@ async def told(connection: asyncpg.Connection, table: str) -> list[Row]:
 async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
     """Each curve's trades and buybacks, one after another."""
     found = {}
+    launches = {row["token_id"]: row for row in await told(connection, "launch")}
     for pool in await told(connection, "pool"):
         if pool["kind"] == "launchpad_curve":
-            found[pool["id"]] = {"pool_id": pool["id"], "raised_raw": 0, "last_s": pool["at_s"]}
+            launch = launches[pool["token_id"]]
+            found[pool["id"]] = {
+                "token_id": pool["token_id"],
+                "pool_id": pool["id"],
+                "threshold_raw": launch["threshold_raw"],
+                "raised_raw": 0,
+                "last_s": launch["at_s"],
+            }
     for trade in sorted(await told(connection, "trade"), key=lambda row: row["block_number"]):
         assert (trade["kept_raw"] is None) is (trade["pool_id"] not in found)
         if trade["kept_raw"] is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.events import Buyback, Pool, Trade
+from roundtrip.domain.events import Buyback, Launch, Trade
 from roundtrip.domain.types import Address, BlockRef
 
 from .chain import Ids
@@ -14,11 +14,13 @@ from .words import as_address, as_bytes
 
 @dataclass(slots=True)
 class _Sum:
-    """What some blocks did to one curve. ``last_s`` 0: nobody traded. ``is_new``: they launched it."""
+    """What some blocks did to one curve. ``last_s`` 0: nobody traded. ``token_id``, ``threshold_raw``: of one
+    that they launched."""
 
     added_raw: int = 0
     last_s: int = 0
-    is_new: bool = False
+    token_id: int | None = None
+    threshold_raw: int = 0
 
 
 async def put_buybacks(connection: asyncpg.Connection, buybacks: Sequence[Buyback], ids: Ids) -> None:
@@ -39,28 +41,33 @@ async def put_buybacks(connection: asyncpg.Connection, buybacks: Sequence[Buybac
 
 _FOLD = """
 WITH given AS (
-    SELECT pool_id, added::numeric AS added, last_s, is_new
-    FROM unnest($1::int[], $2::text[], $3::int[], $4::boolean[]) AS one (pool_id, added, last_s, is_new)
+    SELECT pool_id, added::numeric AS added, last_s, token_id, threshold::numeric AS threshold
+    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::text[])
+        AS one (pool_id, added, last_s, token_id, threshold)
 ), begun AS (
-    INSERT INTO facts.curve (pool_id, raised_raw, last_s)
-    SELECT pool_id, added, last_s FROM given WHERE is_new
+    INSERT INTO facts.curve (pool_id, token_id, threshold_raw, raised_raw, last_s)
+    SELECT pool_id, token_id, threshold, added, last_s FROM given WHERE token_id IS NOT NULL
 )
 UPDATE facts.curve AS curve
 SET raised_raw = curve.raised_raw + given.added, last_s = greatest(curve.last_s, given.last_s)
-FROM given WHERE curve.pool_id = given.pool_id AND NOT given.is_new
+FROM given WHERE curve.pool_id = given.pool_id AND given.token_id IS NULL
 """
 
 
 async def fold(
     connection: asyncpg.Connection,
-    opened: Sequence[Pool],
+    launches: Sequence[Launch],
     trades: Sequence[Trade],
     buybacks: Sequence[Buyback],
     ids: Ids,
 ) -> None:
-    """Adds what some blocks brought. ``opened``: the curves that begin with them. A curve that has no row is
-    left without: how it began is not known."""
-    sums = {pool.at: _Sum(last_s=pool.spot.at_s, is_new=True) for pool in opened}
+    """Adds what some blocks brought, launches of which curves begin among it. A curve that has no row is left
+    without: how it began is not known."""
+    sums = {
+        told.at: _Sum(0, spot.at_s, ids.addresses[told.token], told.threshold_raw or 0)
+        for spot, told, _ in launches
+        if told.generation != 1
+    }
     for trade in trades:
         if trade.kept_raw is not None:
             found = sums.setdefault(trade.at, _Sum())
@@ -75,7 +82,8 @@ async def fold(
             [ids.pools[at] for at in sums],
             [str(one.added_raw) for one in sums.values()],
             [one.last_s for one in sums.values()],
-            [one.is_new for one in sums.values()],
+            [one.token_id for one in sums.values()],
+            [str(one.threshold_raw) for one in sums.values()],
         )
 
 
@@ -123,16 +131,17 @@ class Filling:
 
 
 _FULLEST = """
-SELECT curve.pool_id, pool.at, launch.token_id, launch.deployer_id, launch.quote_id,
-    curve.raised_raw::text AS raised_raw, coalesce(launch.threshold_raw, 0)::text AS threshold_raw,
-    launch.at_s, curve.last_s
-FROM facts.curve AS curve
-JOIN facts.pool AS pool ON pool.id = curve.pool_id
-JOIN facts.launch AS launch ON launch.token_id = pool.token_id
-WHERE curve.last_s > $1
-    AND NOT EXISTS (SELECT FROM facts.launch_step AS step WHERE step.token_id = launch.token_id)
-ORDER BY curve.raised_raw / greatest(launch.threshold_raw, 1) DESC, curve.last_s DESC, curve.pool_id
-LIMIT $2
+WITH fullest AS MATERIALIZED (
+    SELECT curve.*, curve.raised_raw / greatest(curve.threshold_raw, 1) AS fill FROM facts.curve AS curve
+    WHERE curve.last_s > $1
+        AND NOT EXISTS (SELECT FROM facts.launch_step AS step WHERE step.token_id = curve.token_id)
+    ORDER BY fill DESC, curve.last_s DESC, curve.pool_id LIMIT $2
+)
+SELECT fullest.pool_id, launch.at, launch.token_id, launch.deployer_id, launch.quote_id,
+    fullest.raised_raw::text AS raised_raw, fullest.threshold_raw::text AS threshold_raw,
+    launch.at_s, fullest.last_s
+FROM fullest JOIN facts.launch AS launch ON launch.token_id = fullest.token_id
+ORDER BY fill DESC, fullest.last_s DESC, fullest.pool_id
 """
 
 

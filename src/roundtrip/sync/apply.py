@@ -18,7 +18,6 @@ from roundtrip.store.positions import (
     put_positions,
     reset_positions,
 )
-from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
@@ -80,9 +79,8 @@ class Writer:
                 ledger = Ledger(known, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
                 batch = ledger.fold(told)
                 await self._put(connection, batch)
-                # Of what is older not every trade of a curve is known.
-                opened = [pool for pool in batch.pools if pool.kind == launchpad_curve.KIND]
-                await curves.fold(connection, opened, batch.trades, batch.buybacks, self._ids)
+                # Not of what is older: of its curves not every trade is known.
+                await curves.fold(connection, batch.launches, batch.trades, batch.buybacks, self._ids)
                 if last.timestamp_s >= recent_s:
                     deeds = done_by(batch.trades, batch.transfers, self._machinery, recent_s)
                     await inside.put(connection, deeds, self._ids)

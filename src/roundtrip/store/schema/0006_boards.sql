@@ -4,10 +4,13 @@ ALTER TABLE facts.trade ADD COLUMN kept_raw numeric;
 -- What lies in a launch's curve, as it tells itself: buys less what was kept, less sells with what was kept, with
 -- what it bought back of what was kept. last_s: of its newest trade, or of its launch. Curves whose launch is older
 -- than the index's first block have no row: not all of their trades are known.
+-- token_id and threshold_raw stand here, too, so that thousands of curves are put in order without a look elsewhere.
 CREATE TABLE facts.curve (
-    pool_id    int     PRIMARY KEY,
-    raised_raw numeric NOT NULL,
-    last_s     int     NOT NULL
+    pool_id       int     PRIMARY KEY,
+    token_id      int     NOT NULL,
+    threshold_raw numeric NOT NULL,
+    raised_raw    numeric NOT NULL,
+    last_s        int     NOT NULL
 );
 CREATE INDEX curve_by_last ON facts.curve (last_s);
 
