@@ -8,7 +8,7 @@ from .words import as_text
 
 MOST_DEEDS = 2_000
 MOST_LEFT = 100
-MOST_LAUNCHERS = 100
+MOST_LAUNCHERS = 50
 """So many of each are looked at, the newest."""
 MOST_CHANGES = 2_000
 """Of a pool with more changes of liquidity it is not told what share one of them was."""
@@ -42,28 +42,32 @@ class DeedSum:
 
 
 _DEEDS = """
-WITH per_tx AS (
-    SELECT what, token_id, wallet_id, tx_hash, sum(token_raw) AS token_raw, sum(eth_wei) AS eth_wei,
-        bool_or(eth_wei IS NULL) AS unpriced, max(block_number) AS block_number,
-        max(log_index) AS log_index, max(at_s) AS at_s,
-        (array_agg(other_id ORDER BY token_raw DESC, log_index))[1] AS other_id
-    FROM facts.inside WHERE at_s > $1 GROUP BY what, token_id, wallet_id, tx_hash
-), summed AS (
-    SELECT DISTINCT ON (what, token_id, wallet_id) what, token_id, wallet_id, other_id, tx_hash,
-        block_number, log_index, at_s, sum(token_raw) OVER whole AS token_raw,
-        CASE WHEN NOT bool_or(unpriced) OVER whole THEN sum(eth_wei) OVER whole END AS eth_wei
-    FROM per_tx WINDOW whole AS (PARTITION BY what, token_id, wallet_id)
-    ORDER BY what, token_id, wallet_id, per_tx.token_raw DESC, block_number, log_index
+WITH summed AS (
+    SELECT what, token_id, wallet_id, sum(token_raw) AS token_raw,
+        CASE WHEN NOT bool_or(eth_wei IS NULL) THEN sum(eth_wei) END AS eth_wei
+    FROM facts.inside WHERE at_s > $1 GROUP BY what, token_id, wallet_id
+), much AS MATERIALIZED (
+    SELECT summed.*, token.supply_raw
+    FROM summed
+    JOIN facts.address AS address ON address.id = summed.token_id
+    LEFT JOIN facts.token AS token ON token.token = address.address
+    WHERE coalesce(token.supply_raw, 0) = 0 OR summed.token_raw * 10000 >= $2 * token.supply_raw
+        OR summed.eth_wei >= $3::text::numeric
+), per_tx AS (
+    SELECT what, token_id, wallet_id, one.tx_hash, sum(one.token_raw) AS token_raw,
+        max(one.block_number) AS block_number, max(one.log_index) AS log_index, max(one.at_s) AS at_s,
+        (array_agg(one.other_id ORDER BY one.token_raw DESC, one.log_index))[1] AS other_id
+    FROM facts.inside AS one JOIN much USING (what, token_id, wallet_id) WHERE one.at_s > $1
+    GROUP BY what, token_id, wallet_id, one.tx_hash
+), largest AS (
+    SELECT DISTINCT ON (what, token_id, wallet_id) * FROM per_tx
+    ORDER BY what, token_id, wallet_id, token_raw DESC, block_number, log_index
 )
-SELECT summed.what, summed.token_id, summed.wallet_id, summed.other_id, summed.tx_hash,
-    summed.block_number, summed.log_index, summed.at_s, summed.token_raw::text AS token_raw,
-    summed.eth_wei::text AS eth_wei, token.supply_raw::text AS supply_raw
-FROM summed
-JOIN facts.address AS address ON address.id = summed.token_id
-LEFT JOIN facts.token AS token ON token.token = address.address
-WHERE coalesce(token.supply_raw, 0) = 0 OR summed.token_raw * 10000 >= $2 * token.supply_raw
-    OR summed.eth_wei >= $3::text::numeric
-ORDER BY summed.block_number DESC, summed.log_index DESC LIMIT $4
+SELECT what, token_id, wallet_id, largest.other_id, largest.tx_hash, largest.block_number,
+    largest.log_index, largest.at_s, much.token_raw::text AS token_raw, much.eth_wei::text AS eth_wei,
+    much.supply_raw::text AS supply_raw
+FROM much JOIN largest USING (what, token_id, wallet_id)
+ORDER BY largest.block_number DESC, largest.log_index DESC LIMIT $4
 """
 
 
