@@ -205,19 +205,8 @@ class Ledger:
         assert isinstance(event, PoolOpened)
         token, quote, is_money = sides(event.currency0, event.currency1, self._known.quotes, self._contracts)
         since = spot.block_number if is_money else None
-        self._open(
-            Pool(
-                event.at,
-                event.kind,
-                token,
-                quote,
-                since,
-                event.fee_pips,
-                event.tick_spacing,
-                event.hook,
-                spot,
-            )
-        )
+        key = event.fee_pips, event.tick_spacing, event.hook
+        self._open(Pool(event.at, event.kind, token, quote, since, *key, spot))
 
     def _open(self, pool: Pool) -> None:
         if self._known.pools.get(pool.at) is None:
