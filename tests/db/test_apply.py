@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.store import chain, facts, jobs, partitions, rewind
+from roundtrip.store import chain, curves, facts, inside, jobs, partitions, rewind
 from roundtrip.sync import apply
 from roundtrip.sync.apply import CursorMoved, Writer
 from support.tables import all_rows, appended, begun, own_database, tables
@@ -17,6 +17,7 @@ from support.told_blocks import (
     WETH,
     Chain,
     bought,
+    bought_back,
     launched,
     moved,
     sent,
@@ -59,7 +60,10 @@ def story() -> Chain:
     found.block(
         sent(launched(HIGH, CURVE, DEV), CHEAP), sent(v3_swap(deep, 5, -7, 1 << 80), to=BOB, value_wei=5)
     )
-    found.block(sent(v3_minted(v3_at(LOW, WETH), DEV, 9, 1, 2), moved(HIGH, CURVE, ALICE, 500)), sent(DEAR))
+    found.block(
+        sent(v3_minted(v3_at(LOW, WETH), DEV, 9, 1, 2), moved(HIGH, CURVE, ALICE, 500)),
+        sent(DEAR, bought_back(CURVE, 3), moved(HIGH, DEV, BOB, 5)),
+    )
     found.block(sent(launched(LOW, address(0x10C), DEV, NVDA), v4_swap(TURNED, -7, 5)), sent(CHEAP))
     return found
 
@@ -93,7 +97,8 @@ STEPS = (
     (facts, "intern"), (facts, "put_pools"), (facts, "turn_pools"), (facts, "put_launches"),
     (partitions, "ensure"), (facts, "put_trades"), (facts, "put_liquidity"), (facts, "put_transfers"),
     (facts, "put_prices"), (facts, "put_origins"), (apply, "positions"), (apply, "put_positions"),
-    (apply, "put_closings"), (jobs, "enqueue_many"), (chain, "keep_blocks"), (facts, "announce"),
+    (apply, "put_closings"), (curves, "put_buybacks"), (curves, "fold"), (inside, "put"),
+    (jobs, "enqueue_many"), (chain, "keep_blocks"), (facts, "announce"),
 )  # fmt: skip
 
 

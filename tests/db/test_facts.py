@@ -140,13 +140,14 @@ async def test_a_trade_reads_back(
     stored_wei: Decimal | None,
     buys: bool,
 ) -> None:
-    trade = Trade(SPOT, PLACE, TOKEN, quote, WALLET, buys, MOST, MOST, eth_wei, micro_usd)
+    kept_raw = MOST if buys else None
+    trade = Trade(SPOT, PLACE, TOKEN, quote, WALLET, buys, MOST, MOST, eth_wei, micro_usd, kept_raw)
     await facts.put_trades(connection, [trade], NETWORK, ids)
     assert await only(connection, "trade") == {
         "micro_usd": micro_usd, "at_s": AT_S, "block_number": 2**31 - 1, "log_index": 2**31 - 1,
         "pool_id": ids.pools[PLACE], "trader_id": ids.addresses[WALLET], "buys": buys,
         "token_raw": Decimal(MOST), "quote_raw": Decimal(MOST), "eth_wei": stored_wei,
-        "tx_hash": as_bytes(HASH),
+        "tx_hash": as_bytes(HASH), "kept_raw": kept_raw,
     }  # fmt: skip
 
 
@@ -164,7 +165,8 @@ async def test_liquidity_reads_back(
 
 
 async def test_a_transfer_reads_back(connection: asyncpg.Connection, ids: Ids) -> None:
-    await facts.put_transfers(connection, [Transfer(SPOT, Transferred(TOKEN, WALLET, OTHER, MOST))], ids)
+    moved = Transfer(SPOT, Transferred(TOKEN, WALLET, OTHER, MOST), WALLET)
+    await facts.put_transfers(connection, [moved], ids)
     row = await only(connection, "transfer")
     assert (row["token_id"], row["from_id"], row["to_id"]) == tuple(
         ids.addresses[one] for one in (TOKEN, WALLET, OTHER)

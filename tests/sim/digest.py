@@ -28,6 +28,10 @@ DIGESTED = {
     "origin": "true",
     "position": "true",
     "closing": "true",
+    "curve": "true",
+    "buyback": "true",
+    # As with transfers: written of recent blocks only, and cleared away some time later.
+    "inside": "at_s >= (SELECT at_s FROM facts.cursor) - 7 * 86400",
 }
 """The tables, and which of their rows."""
 
@@ -37,6 +41,9 @@ LEFT_OUT = {
     "address": "the ids themselves; every address that a fact names stands in that fact's row",
     "older_origin": "found by a job in an archive, whenever it comes to it",
     "token": "read by a job, whenever it comes to it",
+    "fair_token": "found by a job, whenever it comes to it",
+    "winner": "counted by a job, now and then",
+    "winners_counted": "by when that was",
     "position_base": "where folding begins; what comes of it stands in position",
 }
 """The other tables of the schema, and why."""

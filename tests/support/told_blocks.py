@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.spans import BlockRead, Entry, Tx
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from unit.venues import logs
@@ -24,6 +24,7 @@ ENTRY_POINT = min(ENTRY_POINTS)
 FACTORY = NETWORK.launchpad_factory or ZERO_ADDRESS
 HOOK = NETWORK.launchpad_hook or ZERO_ADDRESS
 ROUTER = NETWORK.launchpad_router or ZERO_ADDRESS
+DEAD = max(BURN_ADDRESSES)
 SENDER, CONTRACT, PAID = address(0xA11CE), address(0x2070), address(0x4EC)
 MANAGER, WETH, USDG = NETWORK.v4_pool_manager, NETWORK.weth, NETWORK.usdg
 
@@ -163,6 +164,10 @@ def sold(curve: Address, seller: Address, recipient: Address, quote_raw: int, to
     return logs.CURVE_SELL.log(curve, seller, recipient, token_raw, quote_raw, quote_raw // 100, 0)
 
 
+def bought_back(curve: Address, quote_raw: int, token_raw: int = 7) -> Log:
+    return logs.BUYBACK.log(curve, quote_raw, token_raw)
+
+
 def swept(token: Address) -> Log:
     return logs.SWEPT.log(FACTORY, token, 42 * 10**17, 10**26)
 
@@ -249,7 +254,8 @@ class MadeUp:
         if roll < 0.92:
             return (self._curve_trade(token),)
         if roll < 0.97:
-            return (moved(token, self._wallet(), self._wallet(), self._amount()),)
+            taker = self._random.choice([*self._wallets, DEAD, self._curve(token), NETWORK.universal_router])
+            return (moved(token, self._wallet(), taker, self._amount()),)
         return (self._random.choice((swept, rescued))(token),)
 
     def _opening(self) -> Sequence[Log]:
@@ -301,6 +307,8 @@ class MadeUp:
         return tell(v3_at(one, other, fee), self._wallet(), self._amount(), self._amount(), self._amount())
 
     def _curve_trade(self, token: Address) -> Log:
+        if self._random.random() < 0.1:
+            return bought_back(self._curve(token), self._amount())
         tell = self._random.choice((bought, bought, sold))
         wallet = self._random.choice((self._wallet(), ROUTER))
         # Now and then all that anybody has.

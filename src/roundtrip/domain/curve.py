@@ -53,7 +53,12 @@ def sell(curve: Curve, quote_raw: int, token_raw: int, tokens_in_raw: int) -> in
 
 def fill_bps(curve: Curve, threshold_raw: int) -> int:
     """How full the curve is: real quote against what it takes to graduate, at most all of it."""
-    return min(BPS, curve.real_quote_raw * BPS // threshold_raw) if threshold_raw > 0 else BPS
+    return raised_bps(curve.real_quote_raw, threshold_raw)
+
+
+def raised_bps(raised_raw: int, threshold_raw: int) -> int:
+    """The same of a curve of which only that is known."""
+    return min(BPS, raised_raw * BPS // threshold_raw) if threshold_raw > 0 else BPS
 
 
 def round_trip_loss_bps(curve: Curve, bought: Bought) -> int | None:

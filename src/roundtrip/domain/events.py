@@ -81,6 +81,13 @@ class CurveTraded(NamedTuple):
     tax_raw: int
 
 
+class CurveBoughtBack(NamedTuple):
+    """A launchpad's curve ``at`` bought its token with fees that it had kept: so much more lies in it."""
+
+    at: str
+    quote_raw: int
+
+
 class Launched(NamedTuple):
     """A launchpad's token. ``at``: its curve, or of the first generation (1) its v3 pool. ``threshold_raw``:
     what the curve raises before it graduates; None where the log does not tell."""
@@ -131,8 +138,8 @@ class Operated(NamedTuple):
 
 
 Event = (
-    PoolOpened | Priced | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | Launched | LaunchMoved
-    | Transferred | Executing | Operated
+    PoolOpened | Priced | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | CurveBoughtBack | Launched
+    | LaunchMoved | Transferred | Executing | Operated
 )  # fmt: skip
 
 
@@ -181,7 +188,8 @@ class LaunchStep(NamedTuple):
 
 class Trade(NamedTuple):
     """Somebody bought or sold ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar):
-    what the quote was worth in that block; None where that is not known."""
+    what the quote was worth in that block; None where that is not known. ``kept_raw``: of ``quote_raw`` of a
+    buy on a curve, or beside that of a sell, what the launchpad kept; None anywhere else."""
 
     spot: Spot
     at: str
@@ -193,6 +201,15 @@ class Trade(NamedTuple):
     quote_raw: int
     eth_wei: int | None
     micro_usd: int | None
+    kept_raw: int | None = None
+
+
+class Buyback(NamedTuple):
+    """A curve bought its token with what it had kept."""
+
+    spot: Spot
+    at: str
+    quote_raw: int
 
 
 class LiquidityChange(NamedTuple):
@@ -212,10 +229,25 @@ class LiquidityChange(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A launchpad's token moved."""
+    """A launchpad's token moved. ``by``: whose transaction or operation that was."""
 
     spot: Spot
     moved: Transferred
+    by: Address
+
+
+class Deed(NamedTuple):
+    """Somebody sold, moved or burned a launchpad's token. ``other``: whom it went to; None: it was sold.
+    ``eth_wei``: what it brought, where that is known. ``own``: the wallet did it itself."""
+
+    what: Literal["sold", "moved", "burned"]
+    spot: Spot
+    token: Address
+    wallet: Address
+    other: Address | None
+    token_raw: int
+    eth_wei: int | None
+    own: bool
 
 
 class Price(NamedTuple):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.services.context import Context
-from roundtrip.store import chain, jobs, partitions
+from roundtrip.store import chain, inside, jobs, partitions
 from roundtrip.store.jobs import Job
 from roundtrip.store.partitions import DAY_S, Daily
 from roundtrip.sync.retire import retire_trades
@@ -14,6 +14,8 @@ from roundtrip.sync.retire import retire_trades
 from .worker import Effect
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
+INSIDE_KEPT_DAYS = 8
+"""As long as they are written."""
 TRADES_KEPT_DAYS = 90
 """Before a day of them goes, positions are folded up to there."""
 FAILED_KEPT = timedelta(days=7)
@@ -43,6 +45,7 @@ async def _drop_some(connection: asyncpg.Connection, ctx: Context) -> bool:
         return False
     # One block that claims to be of a far year must not make everything old.
     now_s = min(known.block.timestamp_s, int(ctx.now_s()))
+    await inside.forget(connection, now_s - INSIDE_KEPT_DAYS * DAY_S)
     for table, kept in KEPT_DAYS.items():
         if await partitions.drop_before(connection, table, partitions.day_of(now_s - kept * DAY_S)):
             return True

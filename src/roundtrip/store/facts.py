@@ -133,12 +133,12 @@ async def put_trades(
     eth = (ZERO_ADDRESS, contracts.weth)
 
     def line(row: Trade) -> str:
-        spot, at, _, quote, trader, buys, token_raw, quote_raw, eth_wei, micro_usd = row
+        spot, at, _, quote, trader, buys, token_raw, quote_raw, eth_wei, micro_usd, kept_raw = row
         wei = "\\N" if eth_wei is None or quote in eth else eth_wei
         usd = "\\N" if micro_usd is None else micro_usd
         return (
             f"{usd}\t{_at(spot)}\t{pools[at]}\t{wallets[trader]}\t{'t' if buys else 'f'}\t{token_raw}\t"
-            f"{quote_raw}\t{wei}\t{_hex(spot.tx_hash)}\n"
+            f"{quote_raw}\t{wei}\t{_number(kept_raw)}\t{_hex(spot.tx_hash)}\n"
         )
 
     await _copy(connection, "trade", _TRADE, trades, line)
@@ -146,7 +146,7 @@ async def put_trades(
 
 _TRADE = (
     "micro_usd", "at_s", "block_number", "log_index", "pool_id", "trader_id", "buys", "token_raw",
-    "quote_raw", "eth_wei", "tx_hash",
+    "quote_raw", "eth_wei", "kept_raw", "tx_hash",
 )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ async def put_transfers(connection: asyncpg.Connection, transfers: Sequence[Tran
     known = ids.addresses
 
     def line(row: Transfer) -> str:
-        spot, (token, sender, recipient, amount_raw) = row
+        spot, (token, sender, recipient, amount_raw), _ = row
         return (
             f"{_at(spot)}\t{known[token]}\t{known[sender]}\t{known[recipient]}\t{amount_raw}\t"
             f"{_hex(spot.tx_hash)}\n"

@@ -28,6 +28,7 @@ FORGOTTEN = (
     "facts.position_base",
     "facts.closing",
     "facts.curve",
+    "facts.buyback",
     "facts.inside",
     "facts.fair_token",
     "facts.winner",

@@ -4,13 +4,19 @@ import asyncpg
 
 from roundtrip.domain.types import BlockRef
 
+from . import curves
+
 _BY_TIME = ("trade", "liquidity", "transfer")
 """In partitions by time: blocks of a fork are no older than the block that both sides have."""
-_BY_BLOCK = ("closing", "price", "launch_step", "launch", "launch_quote", "block")
+_BY_BLOCK = (
+    "buyback", "inside", "fair_token", "closing", "price", "launch_step", "launch", "launch_quote", "block",
+)  # fmt: skip
 
 
 async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
     """Every fact above block ``to``. Positions are the caller's."""
+    # By the trades that are taken away next.
+    await curves.take_away(connection, to)
     for table in _BY_TIME:
         await connection.execute(
             f"DELETE FROM facts.{table} WHERE at_s >= $1 AND block_number > $2",  # noqa: S608
@@ -20,6 +26,12 @@ async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
     for table in _BY_BLOCK:
         column = "number" if table == "block" else "block_number"
         await connection.execute(f"DELETE FROM facts.{table} WHERE {column} > $1", to.number)  # noqa: S608
+    await connection.execute(
+        "DELETE FROM facts.winner WHERE span IN"
+        " (SELECT span FROM facts.winners_counted WHERE block_number > $1)",
+        to.number,
+    )
+    await connection.execute("DELETE FROM facts.winners_counted WHERE block_number > $1", to.number)
     await connection.execute("DELETE FROM facts.pool WHERE block_number > $1", to.number)
     await _turn_back(connection, to.number)
     await connection.execute("DELETE FROM facts.origin WHERE first_number > $1", to.number)

@@ -7,7 +7,7 @@ import asyncpg
 from roundtrip.chain.spans import BlockRead
 from roundtrip.domain.profit import Fill, Position, fold
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.store import chain, facts, partitions, rewind
+from roundtrip.store import chain, curves, facts, inside, partitions, rewind
 from roundtrip.store.positions import (
     Closed,
     Held,
@@ -22,6 +22,7 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
 from .folding import fold_onto
+from .insiders import Machinery, done_by
 from .known import Known, money
 from .ledger import Batch, BlockTold, Ledger, Wanted, told_by, wanted
 from .wishes import Wishes
@@ -48,6 +49,7 @@ class Writer:
         self._contracts = contracts
         self._eth_usd_pool = eth_usd_pool
         self._decoder = Decoder(contracts)
+        self._machinery = Machinery.of(contracts)
         self._known: Known | None = None
         self._ids = chain.Ids()
         self._positions: dict[Held, Position] = {}
@@ -77,7 +79,11 @@ class Writer:
                 ledger = Ledger(known, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
                 batch = ledger.fold(told)
                 await self._put(connection, batch)
+                # Not of what is older: of its curves not every trade is known.
+                await curves.fold(connection, batch.launches, batch.trades, batch.buybacks, self._ids)
                 if last.timestamp_s >= recent_s:
+                    deeds = done_by(batch.trades, batch.transfers, self._machinery, recent_s)
+                    await inside.put(connection, deeds, self._ids)
                     await self._wishes.of(connection, batch)
                 await chain.keep_blocks(connection, batch.blocks)
                 await facts.announce(connection, last.number)
@@ -176,6 +182,7 @@ class Writer:
         await facts.put_launches(connection, batch.launches, batch.steps, ids)
         await self._make_days(connection, batch)
         await facts.put_trades(connection, batch.trades, contracts, ids)
+        await curves.put_buybacks(connection, batch.buybacks, ids)
         await facts.put_liquidity(connection, batch.liquidity, ids)
         await facts.put_transfers(connection, batch.transfers, ids)
         await facts.put_prices(connection, batch.prices.values(), ids)
@@ -185,6 +192,7 @@ class Writer:
     async def _number_places(self, connection: asyncpg.Connection, batch: Batch) -> None:
         """The numbers of pools that are known by their place alone: forgotten ones are read again."""
         spoken = {row.at for row in batch.trades} | {row.at for row in batch.liquidity}
+        spoken |= {row.at for row in batch.buybacks}
         spoken |= {row.at for row in batch.turned} | {row.at for row in batch.prices.values()}
         missing = spoken - self._ids.pools.keys()
         if missing:

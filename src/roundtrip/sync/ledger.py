@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from roundtrip.chain.spans import BlockRead, Tx
 from roundtrip.domain.events import (
+    Buyback,
+    CurveBoughtBack,
     CurveTraded,
     Event,
     Funded,
@@ -68,6 +70,7 @@ class Batch:
     new_quotes: list[tuple[Address, int]] = field(default_factory=list)
     turned: list[Pool] = field(default_factory=list)
     trades: list[Trade] = field(default_factory=list)
+    buybacks: list[Buyback] = field(default_factory=list)
     liquidity: list[LiquidityChange] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
     prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
@@ -112,7 +115,7 @@ def wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
         for _, _, event in block.told:
             if isinstance(event, Transferred | LaunchMoved):
                 tokens.add(event.token)
-            elif isinstance(event, Swapped | CurveTraded | LiquidityMoved | Priced):
+            elif isinstance(event, Swapped | CurveTraded | CurveBoughtBack | LiquidityMoved | Priced):
                 pools.add(event.at)
             elif isinstance(event, Launched):
                 quotes.add(event.quote)
@@ -150,6 +153,7 @@ class Ledger:
             HookFeeTaken: self._hook_fee_taken,
             LiquidityMoved: self._liquidity_moved,
             CurveTraded: self._curve_traded,
+            CurveBoughtBack: self._curve_bought_back,
             Launched: self._launched,
             LaunchMoved: self._launch_moved,
             Transferred: self._transferred,
@@ -201,19 +205,8 @@ class Ledger:
         assert isinstance(event, PoolOpened)
         token, quote, is_money = sides(event.currency0, event.currency1, self._known.quotes, self._contracts)
         since = spot.block_number if is_money else None
-        self._open(
-            Pool(
-                event.at,
-                event.kind,
-                token,
-                quote,
-                since,
-                event.fee_pips,
-                event.tick_spacing,
-                event.hook,
-                spot,
-            )
-        )
+        key = event.fee_pips, event.tick_spacing, event.hook
+        self._open(Pool(event.at, event.kind, token, quote, since, *key, spot))
 
     def _open(self, pool: Pool) -> None:
         if self._known.pools.get(pool.at) is None:
@@ -261,7 +254,7 @@ class Ledger:
             return
         self._meet(event.recipient)
         if spot.at_s >= self._transfers_from_s:
-            self._batch.transfers.append(Transfer(spot, event))
+            self._batch.transfers.append(Transfer(spot, event, self._doer(told)))
 
     # --- trades ------------------------------------------------------------------------------------
 
@@ -271,8 +264,16 @@ class Ledger:
         pool = self._known.pools.get(event.at)
         if pool is None or pool.kind != launchpad_curve.KIND:
             return
+        kept_raw = event.fee_raw + event.tax_raw
         trader = self._trader(told)
-        self._trade(told, spot, pool, trader, event.buys, event.token_raw, event.quote_raw)
+        self._trade(told, spot, pool, trader, event.buys, event.token_raw, event.quote_raw, kept_raw)
+
+    def _curve_bought_back(self, told: Told, spot: Spot) -> None:
+        event = told.event
+        assert isinstance(event, CurveBoughtBack)
+        pool = self._known.pools.get(event.at)
+        if pool is not None and pool.kind == launchpad_curve.KIND:
+            self._batch.buybacks.append(Buyback(spot, pool.at, event.quote_raw))
 
     def _priced(self, told: Told, spot: Spot) -> None:
         event = told.event
@@ -328,16 +329,25 @@ class Ledger:
             )
 
     def _trade(
-        self, told: Told, spot: Spot, pool: Pool, trader: Address, buys: bool, token_raw: int, quote_raw: int
+        self,
+        told: Told,
+        spot: Spot,
+        pool: Pool,
+        trader: Address,
+        buys: bool,
+        token_raw: int,
+        quote_raw: int,
+        kept_raw: int | None = None,
     ) -> None:
         eth_wei, micro_usd = self._prices.worth(pool.quote, quote_raw)
         self._meet(trader)
         self._last[told.tx_index, pool.at] = len(self._batch.trades)
         self._batch.trades.append(
             Trade(
-                spot, pool.at, pool.token, pool.quote, trader, buys, token_raw, quote_raw, eth_wei, micro_usd
+                spot, pool.at, pool.token, pool.quote, trader, buys, token_raw, quote_raw, eth_wei,
+                micro_usd, kept_raw,
             )
-        )
+        )  # fmt: skip
 
     def _liquidity_moved(self, told: Told, spot: Spot) -> None:
         event = told.event
@@ -363,13 +373,21 @@ class Ledger:
     def _sender(self, told: Told) -> Address:
         return Address(self._block.transactions[told.tx_index].sender)
 
-    def _trader(self, told: Told) -> Address:
-        """Whose operation it was, where an entry point stands between; whom the launch router bought for on
-        a curve; else who sent the transaction. Whom anything else pays is no sign of who trades: anybody may
-        have a famous wallet paid."""
+    def _account(self, told: Told) -> Address | None:
+        """Whose operation it was, where an entry point stands between."""
         if self._operations is None:
             self._operations = operations(self._block.told)
-        account = account_at(self._operations, told.log_index)
+        return account_at(self._operations, told.log_index)
+
+    def _doer(self, told: Told) -> Address:
+        """Whose operation it was, else who sent the transaction."""
+        return self._account(told) or self._sender(told)
+
+    def _trader(self, told: Told) -> Address:
+        """Whose operation it was; whom the launch router bought for on a curve; else who sent the
+        transaction. Whom anything else pays is no sign of who trades: anybody may have a famous wallet
+        paid."""
+        account = self._account(told)
         if account is not None:
             return account
         event, router = told.event, self._contracts.launchpad_router

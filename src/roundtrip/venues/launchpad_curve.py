@@ -5,7 +5,7 @@ A curve has no router and no deadline; a buy near its end is cut to what is left
 
 from math import isqrt
 
-from roundtrip.domain.events import CurveTraded, Launched
+from roundtrip.domain.events import CurveBoughtBack, CurveTraded, Launched
 from roundtrip.domain.evidence import Curve, PoolFacts, Venue, VenueKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
@@ -33,6 +33,8 @@ CURVE_BUY = "0xec36bf571f136799e8dc0b0b8bea4b04d8bd3d43de838aab0d5fc21d4cbfc455"
 """CurveBuy(address,address,uint256,uint256,uint256,uint256)."""
 CURVE_SELL = "0x8113d738abdcb6b38357e9d53a54a7157861a09031b453651f0fe7fe151f59df"
 """CurveSell(address,address,uint256,uint256,uint256,uint256)."""
+BUYBACK_LOCKED = "0x5feba9b0d52c92ada4b9c571c2bee52390c54f2947208ab250221e6ee32f12ff"
+"""BuybackLocked(uint256,uint256)."""
 
 _VIEWS = (
     GET_RESERVES, REAL_QUOTE_RESERVE, RESERVED_TOKENS, FEE_BPS, CREATOR_TAX_BPS, READY_TO_GRADUATE, GRADUATED,
@@ -74,6 +76,7 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
         Decoding(factory, TOKEN_LAUNCHED, launched),
         Decoding(None, CURVE_BUY, bought),
         Decoding(None, CURVE_SELL, sold),
+        Decoding(None, BUYBACK_LOCKED, bought_back),
     )
 
 
@@ -110,6 +113,14 @@ def _traded(log: Log, buys: bool) -> CurveTraded | None:
     fee, tax = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
     quote, token = (paid, got) if buys else (got, paid)
     return CurveTraded(at, buys, wallet, recipient, quote, token, fee, tax)
+
+
+def bought_back(log: Log) -> CurveBoughtBack | None:
+    """BuybackLocked(quoteSpent, tokensLocked): paid out of fees that were kept aside before."""
+    quote, tokens = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
+    if len(log.topics) != 1 or quote is None or tokens is None:
+        return None
+    return CurveBoughtBack(log.address, quote)
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:

@@ -2,12 +2,8 @@
 
 from .base import Bad, Good
 
-GOOD: Good = {
-    "moving_now": {"all": lambda built: {}},
-    "chain_vitals": {"all": lambda built: {}},
-}
+_NAMES = ("moving_now", "graduating_soon", "signals", "chain_vitals")
 
-BAD: Bad = {
-    "moving_now": [({"x": 1}, "bad_input"), ({"address": "0x" + "1" * 40}, "bad_input")],
-    "chain_vitals": [({"x": 1}, "bad_input")],
-}
+GOOD: Good = {name: {"all": lambda built: {}} for name in _NAMES}
+
+BAD: Bad = {name: [({"x": 1}, "bad_input"), ({"address": "0x" + "1" * 40}, "bad_input")] for name in _NAMES}

@@ -98,6 +98,7 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
     "ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)": (amm_v4, "MODIFY_LIQUIDITY"),
     "CurveBuy(address,address,uint256,uint256,uint256,uint256)": (launchpad_curve, "CURVE_BUY"),
     "CurveSell(address,address,uint256,uint256,uint256,uint256)": (launchpad_curve, "CURVE_SELL"),
+    "BuybackLocked(uint256,uint256)": (launchpad_curve, "BUYBACK_LOCKED"),
     "LaunchSwept(address,uint256,uint256)": (launchpad, "LAUNCH_SWEPT"),
     "PoolGraduated(address,uint256,uint256,uint256)": (launchpad, "POOL_GRADUATED"),
     "LaunchForceSwept(address)": (launchpad, "LAUNCH_FORCE_SWEPT"),

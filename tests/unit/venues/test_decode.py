@@ -9,6 +9,7 @@ import pytest
 
 from roundtrip import venues
 from roundtrip.domain.events import (
+    CurveBoughtBack,
     CurveTraded,
     Event,
     Executing,
@@ -147,6 +148,11 @@ CASES = (
         CurveTraded(CURVE, False, BUYER, RECIPIENT, 349169948500871381, 20552501950319369479600566, 17, 19),
     ),
     Case(
+        "a curve that bought back",
+        logs.BUYBACK.log(CURVE, 2**256 - 1, 11),
+        CurveBoughtBack(CURVE, 2**256 - 1),
+    ),
+    Case(
         "a curve emptied",
         logs.SWEPT.log(FACTORY, TOKEN, 41600000000000000002, 285714285714285714285714285),
         LaunchMoved(TOKEN, "swept", 41600000000000000002, 285714285714285714285714285),
@@ -236,7 +242,7 @@ def test_pools_and_curves_and_tokens_may_be_anybodys_and_nothing_else_may() -> N
     open_to_all = {row.topic for row in ROWS if row.emitter is None}
     shapes = (
         logs.V3_INITIALIZE, logs.V3_SWAP, logs.V3_MINT, logs.V3_BURN, logs.CURVE_BUY, logs.CURVE_SELL,
-        logs.TRANSFER,
+        logs.BUYBACK, logs.TRANSFER,
     )  # fmt: skip
     assert open_to_all == {shape.topic for shape in shapes}
     by_topic: dict[str, set[Address | None]] = {}
@@ -263,7 +269,7 @@ def test_a_network_without_launchpads_reads_none_of_their_logs() -> None:
     )
     shapes = (
         logs.LAUNCHED, logs.V1_LAUNCHED, logs.CURVE_BUY, logs.CURVE_SELL, logs.SWEPT, logs.GRADUATED,
-        logs.FORCE_SWEPT, logs.HOOK_FEE,
+        logs.FORCE_SWEPT, logs.HOOK_FEE, logs.BUYBACK,
     )  # fmt: skip
     read = Decoder(bare)
     assert Decoder(CONTRACTS).topics - read.topics == {shape.topic for shape in shapes}

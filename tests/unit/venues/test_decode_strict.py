@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.events import (
+    CurveBoughtBack,
     CurveTraded,
     Event,
     Executing,
@@ -55,6 +56,7 @@ EXPECTED: dict[Shape, tuple[Address, Callable[..., Event | None]]] = {
     logs.LAUNCHED: (FACTORY, lambda t, c, d, q, _, most: Launched(t, d, q, c, 2, most)),
     logs.CURVE_BUY: (STRANGER, lambda b, r, q, t, f, x: CurveTraded(STRANGER, True, b, r, q, t, f, x)),
     logs.CURVE_SELL: (STRANGER, lambda b, r, t, q, f, x: CurveTraded(STRANGER, False, b, r, q, t, f, x)),
+    logs.BUYBACK: (STRANGER, lambda q, _: CurveBoughtBack(STRANGER, q)),
     logs.SWEPT: (FACTORY, lambda t, q, n: LaunchMoved(t, "swept", q, n)),
     logs.GRADUATED: (FACTORY, lambda t, _, n, q: LaunchMoved(t, "pooled", q, n)),
     logs.FORCE_SWEPT: (FACTORY, lambda t: LaunchMoved(t, "rescued", None, None)),

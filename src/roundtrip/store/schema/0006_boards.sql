@@ -1,14 +1,29 @@
 -- What the launchpad kept of a trade on a curve, fee and tax, in the quote; NULL anywhere else.
 ALTER TABLE facts.trade ADD COLUMN kept_raw numeric;
 
--- What lies in a launch's curve by its trades: buys less what was kept, less sells with what was kept. last_s: of
--- its newest trade.
+-- What lies in a launch's curve, as it tells itself: buys less what was kept, less sells with what was kept, with
+-- what it bought back of what was kept. last_s: of its newest trade, or of its launch. Curves whose launch is older
+-- than the index's first block have no row: not all of their trades are known.
+-- token_id and threshold_raw stand here, too, so that thousands of curves are put in order without a look elsewhere.
 CREATE TABLE facts.curve (
-    pool_id    int     PRIMARY KEY,
-    raised_raw numeric NOT NULL,
-    last_s     int     NOT NULL
+    pool_id       int     PRIMARY KEY,
+    token_id      int     NOT NULL,
+    threshold_raw numeric NOT NULL,
+    raised_raw    numeric NOT NULL,
+    last_s        int     NOT NULL
 );
 CREATE INDEX curve_by_last ON facts.curve (last_s);
+
+-- A curve bought its token with what it had kept.
+CREATE TABLE facts.buyback (
+    block_number int     NOT NULL,
+    log_index    int     NOT NULL,
+    at_s         int     NOT NULL,
+    pool_id      int     NOT NULL,
+    quote_raw    numeric NOT NULL,
+    tx_hash      bytea   NOT NULL,
+    PRIMARY KEY (block_number, log_index)
+);
 
 -- What those behind a launch, its deployer and whom the deployer first sent eth, did with its token in the last days,
 -- and what anybody burned of it. what: sold, moved, burned. other_id: whom it was moved to.

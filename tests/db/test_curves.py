@@ -1,0 +1,391 @@
+"""What lies in curves, and what insiders did: against an obvious sum over what is kept, also after forks."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
+from roundtrip.store import curves, inside
+from roundtrip.sync.ledger import told_by
+from roundtrip.sync.operations import account_at, operations
+from roundtrip.sync.rebuild import rebuild
+from roundtrip.venues.base import Log
+from roundtrip.venues.decode import Decoder
+from roundtrip.venues.entry_point import ENTRY_POINTS
+from support.tables import all_rows, appended, begun, own_database
+from support.told_blocks import (
+    DEAD,
+    WETH,
+    Chain,
+    MadeUp,
+    bought,
+    bought_back,
+    executing,
+    launched,
+    moved,
+    operated,
+    sent,
+    sold,
+    v3_at,
+    v3_opened,
+    v3_swap,
+)
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
+from unit.venues.logs import NETWORK
+from unit.venues.network import address
+
+Row = dict[str, Any]
+MACHINERY = NETWORK.known() | ENTRY_POINTS
+ROUTER = address(0x2007E2)
+"""A stranger's: no part of the network's machinery."""
+few = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(scope="session")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "curve_properties") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+async def told(connection: asyncpg.Connection, table: str) -> list[Row]:
+    rows: list[Row] = await all_rows(connection, table, "1")
+    return rows
+
+
+async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
+    """Each curve's trades and buybacks, one after another."""
+    found = {}
+    launches = {row["token_id"]: row for row in await told(connection, "launch")}
+    for pool in await told(connection, "pool"):
+        if pool["kind"] == "launchpad_curve":
+            launch = launches[pool["token_id"]]
+            found[pool["id"]] = {
+                "token_id": pool["token_id"],
+                "pool_id": pool["id"],
+                "threshold_raw": launch["threshold_raw"],
+                "raised_raw": 0,
+                "last_s": launch["at_s"],
+            }
+    for trade in sorted(await told(connection, "trade"), key=lambda row: row["block_number"]):
+        assert (trade["kept_raw"] is None) is (trade["pool_id"] not in found)
+        if trade["kept_raw"] is None:
+            continue
+        row, quote = found[trade["pool_id"]], trade["quote_raw"]
+        row["raised_raw"] += quote - trade["kept_raw"] if trade["buys"] else -(quote + trade["kept_raw"])
+        row["last_s"] = trade["at_s"]
+    for buyback in await told(connection, "buyback"):
+        found[buyback["pool_id"]]["raised_raw"] += buyback["quote_raw"]
+    return sorted(found.values(), key=lambda row: row["pool_id"])
+
+
+def doers(chain: Chain) -> dict[tuple[int, int], Address]:
+    """Whose transaction or operation each log was, by block and log."""
+    found = {}
+    for block in told_by(chain.blocks, Decoder(NETWORK)):
+        ran = operations(block.told)
+        for tx_index, log_index, _ in block.told:
+            sender = Address(block.transactions[tx_index].sender)
+            found[block.ref.number, log_index] = account_at(ran, log_index) or sender
+    return found
+
+
+async def expected_inside(connection: asyncpg.Connection, chain: Chain) -> list[Row]:
+    """Each sell and each transfer looked at alone."""
+    by = doers(chain)
+    rows = await told(connection, "address")
+    by_id = {row["id"]: Address("0x" + row["address"].hex()) for row in rows}
+    launches = {row["token_id"]: row for row in await told(connection, "launch")}
+    funders = {row["wallet_id"]: row for row in await told(connection, "origin") if row["funder_id"]}
+    pools = {row["id"]: row for row in await told(connection, "pool")}
+    opened = {"0x" + row["at"].hex(): row["block_number"] for row in pools.values()}
+
+    def is_insider(row: Row, wallet_id: int, own: bool = True) -> bool:
+        launch = launches.get(row["token_id"])
+        if launch is None or launch["block_number"] > row["block_number"]:
+            return False
+        funded = funders.get(wallet_id)
+        by_deployer = (
+            own
+            and funded is not None
+            and funded["funder_id"] == launch["deployer_id"]
+            and funded["funded_number"] <= row["block_number"]
+        )
+        return launch["deployer_id"] == wallet_id or by_deployer
+
+    def deed(row: Row, what: str, wallet_id: int, other_id: int | None, token_raw: int) -> Row:
+        same = {name: row[name] for name in ("block_number", "log_index", "at_s", "token_id", "tx_hash")}
+        return same | {
+            "what": what, "wallet_id": wallet_id, "other_id": other_id, "token_raw": token_raw,
+            "eth_wei": None,
+        }  # fmt: skip
+
+    found: list[Row] = []
+    unsold: dict[tuple[bytes, int, int], int] = defaultdict(int)
+    places: dict[bytes, set[str]] = defaultdict(set)
+    for trade in await told(connection, "trade"):
+        pool = pools[trade["pool_id"]]
+        trade["token_id"] = pool["token_id"]
+        if trade["buys"]:
+            continue
+        unsold[trade["tx_hash"], pool["token_id"], trade["trader_id"]] += trade["token_raw"]
+        places[trade["tx_hash"]].add("0x" + pool["at"].hex())
+        if is_insider(trade, trade["trader_id"]):
+            eth = by_id[pool["quote_id"]] in (ZERO_ADDRESS, WETH)
+            wei = trade["quote_raw"] if eth else trade["eth_wei"]
+            found.append(deed(trade, "sold", trade["trader_id"], None, trade["token_raw"]) | {"eth_wei": wei})
+    transfers = sorted(
+        await told(connection, "transfer"), key=lambda row: (row["block_number"], row["log_index"])
+    )
+    for is_direct in (True, False):
+        for row in transfers:
+            giver, taker = by_id[row["from_id"]], by_id[row["to_id"]]
+            if giver == ZERO_ADDRESS:
+                continue
+            if taker in BURN_ADDRESSES:
+                if is_direct and row["token_id"] in launches:
+                    found.append(deed(row, "burned", row["from_id"], row["to_id"], row["amount_raw"]))
+                continue
+            if is_direct is not (taker in MACHINERY or taker in places[row["tx_hash"]]):
+                continue
+            if not is_direct and (giver == taker or giver in MACHINERY):
+                continue
+            key = row["tx_hash"], row["token_id"], row["from_id"]
+            sold_raw = min(unsold[key], row["amount_raw"])
+            unsold[key] -= sold_raw
+            left_raw = row["amount_raw"] - sold_raw
+            is_place = opened.get(taker, 2**31) <= row["block_number"]
+            own = by[row["block_number"], row["log_index"]] == giver
+            if not is_direct and left_raw and not is_place and is_insider(row, row["from_id"], own):
+                found.append(deed(row, "moved", row["from_id"], row["to_id"], left_raw))
+    return sorted(found, key=lambda row: (row["block_number"], row["log_index"]))
+
+
+async def expected_fullest(connection: asyncpg.Connection, after_s: int) -> list[tuple[int, int]]:
+    """Every curve looked at alone."""
+    launches = {row["token_id"]: row for row in await told(connection, "launch")}
+    gone = {row["token_id"] for row in await told(connection, "launch_step")}
+    token_of = {row["id"]: row["token_id"] for row in await told(connection, "pool")}
+    found = [
+        (
+            row["raised_raw"] / launches[token_of[row["pool_id"]]]["threshold_raw"],
+            row["last_s"],
+            -row["pool_id"],
+        )
+        for row in await told(connection, "curve")
+        if row["last_s"] > after_s and token_of[row["pool_id"]] not in gone
+    ]
+    return [(-pool_id, last_s) for _, last_s, pool_id in sorted(found, reverse=True)]
+
+
+async def agree(connection: asyncpg.Connection, chain: Chain) -> None:
+    assert await all_rows(connection, "curve", "pool_id") == await expected_curves(connection)
+    for after_s in (0, await connection.fetchval("SELECT at_s - 9000 FROM facts.cursor")):
+        shown = await curves.fullest(connection, after_s, 99)
+        expected = await expected_fullest(connection, after_s)
+        assert [(one.pool_id, one.last_s) for one in shown] == expected
+        assert await curves.fullest(connection, after_s, 2) == shown[:2]
+    assert await all_rows(connection, "inside", "block_number, log_index") == await expected_inside(
+        connection, chain
+    )
+
+
+@few
+@given(
+    seed=st.integers(0, 2**20),
+    steps=st.lists(st.tuples(st.integers(1, 40), st.integers(0, 30)), min_size=1, max_size=3),
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+)
+async def test_at_any_moment_they_are_what_a_slow_sum_says(
+    index: asyncpg.Connection, seed: int, steps: list[tuple[int, int]], sizes: list[int]
+) -> None:
+    """So many blocks on, so many back, a few times over."""
+    makes, chain = MadeUp(seed), Chain()
+    makes.grow(chain, 30)
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks, sizes)
+    for turn, (on, back) in enumerate(steps):
+        start = len(chain.blocks)
+        makes.grow(chain, on)
+        await appended(index, writer, chain.blocks[start:], sizes)
+        await agree(index, chain)
+        at = chain.blocks[-1].ref
+        chain = chain.fork(max(chain.parent.number, at.number - back), f"fork {turn}")
+        to = chain.blocks[-1].ref if chain.blocks else chain.parent
+        if to != at:
+            await writer.rewind(index, at, to)
+            await agree(index, chain)
+    assert [made async for made in rebuild(index, NETWORK)]
+    await agree(index, chain)
+
+
+async def test_made_up_chains_have_insiders_of_every_sort(index: asyncpg.Connection) -> None:
+    found: dict[str, int] = defaultdict(int)
+    for seed in range(12):
+        chain = Chain()
+        MadeUp(seed).grow(chain, 70)
+        await appended(index, await begun(index, chain.parent), chain.blocks)
+        for row in await told(index, "inside"):
+            found[row["what"]] += 1
+    assert found.keys() == {"sold", "moved", "burned"}
+    assert min(found.values()) >= 5
+
+
+def begins() -> Chain:
+    """A launch by DEV, who then sends BOB his first eth; CAROL has hers from somebody else."""
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), v3_opened(HIGH, WETH), sender=DEV))
+    chain.block(sent(sender=DEV, to=BOB, value_wei=5), sent(sender=ALICE, to=CAROL, value_wei=5))
+    return chain
+
+
+async def after(connection: asyncpg.Connection, *own: Log, sender: Address = DEV) -> list[tuple[Any, ...]]:
+    """Who did what with how much, after a transaction with these logs."""
+    chain = begins()
+    chain.block(sent(*own, sender=sender))
+    await appended(connection, await begun(connection, chain.parent), chain.blocks)
+    names = {row["id"]: "0x" + row["address"].hex() for row in await told(connection, "address")}
+    return [
+        (
+            row["what"],
+            names[row["wallet_id"]],
+            names.get(row["other_id"]),
+            int(row["token_raw"]),
+            row["eth_wei"],
+        )
+        for row in sorted(await told(connection, "inside"), key=lambda row: row["log_index"])
+    ]
+
+
+POOL = v3_at(HIGH, WETH)
+SELL = v3_swap(POOL, -9, 500) if WETH < HIGH else v3_swap(POOL, 500, -9)
+
+
+@pytest.mark.parametrize("wallet", [DEV, BOB])
+async def test_a_sell_is_one_deed_whatever_the_tokens_passed_by(
+    index: asyncpg.Connection, wallet: Address
+) -> None:
+    sold_it = [("sold", wallet, None, 500, 9)]
+    direct = moved(HIGH, wallet, POOL, 500), SELL
+    assert await after(index, *direct, sender=wallet) == sold_it
+    through = moved(HIGH, wallet, ROUTER, 500), moved(HIGH, ROUTER, POOL, 500), SELL
+    assert await after(index, *through, sender=wallet) == sold_it
+    on_the_curve = moved(HIGH, wallet, CURVE, 500), sold(CURVE, wallet, wallet, 9, 500)
+    assert await after(index, *on_the_curve, sender=wallet) == sold_it
+
+
+async def test_a_small_sell_hides_no_move(index: asyncpg.Connection) -> None:
+    kept = moved(HIGH, DEV, ALICE, 10_000), moved(HIGH, DEV, POOL, 500), SELL
+    assert await after(index, *kept) == [("moved", DEV, ALICE, 10_000, None), ("sold", DEV, None, 500, 9)]
+    through = moved(HIGH, DEV, ROUTER, 10_000), moved(HIGH, ROUTER, POOL, 500), SELL
+    assert await after(index, *through) == [("moved", DEV, ROUTER, 9_500, None), ("sold", DEV, None, 500, 9)]
+
+
+async def test_nobody_else_is_an_insider(index: asyncpg.Connection) -> None:
+    for wallet in (ALICE, CAROL):
+        assert await after(index, moved(HIGH, wallet, POOL, 500), SELL, sender=wallet) == []
+        assert await after(index, moved(HIGH, wallet, DEV, 500), sender=wallet) == []
+    assert await after(index, moved(HIGH, ALICE, DEAD, 500), sender=ALICE) == [
+        ("burned", ALICE, DEAD, 500, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    "taker", [NETWORK.universal_router, NETWORK.v4_pool_manager, CURVE, POOL, HIGH, DEV, min(ENTRY_POINTS)]
+)
+async def test_what_machinery_gets_is_moved_to_nobody(index: asyncpg.Connection, taker: Address) -> None:
+    assert await after(index, moved(HIGH, DEV, taker, 500)) == []
+
+
+@pytest.mark.parametrize("taker", [DEAD, ZERO_ADDRESS])
+async def test_a_burn_is_a_burn_and_no_move(index: asyncpg.Connection, taker: Address) -> None:
+    assert await after(index, moved(HIGH, DEV, taker, 500)) == [("burned", DEV, taker, 500, None)]
+    assert await after(index, moved(HIGH, ZERO_ADDRESS, taker, 500)) == []
+
+
+@pytest.mark.parametrize("sizes", [[1], [9]])
+async def test_who_is_funded_later_was_no_insider(index: asyncpg.Connection, sizes: list[int]) -> None:
+    """In one batch as in several."""
+    chain = begins()
+    chain.block(sent(moved(HIGH, PAYEE, ALICE, 500), sender=PAYEE))
+    chain.block(sent(sender=DEV, to=PAYEE, value_wei=5))
+    chain.block(sent(moved(HIGH, PAYEE, ALICE, 600), sender=PAYEE))
+    chain.block(
+        sent(sender=DEV, to=address(0xFA57), value_wei=5),
+        sent(moved(HIGH, address(0xFA57), BOB, 700), sender=address(0xFA57)),
+    )
+    await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
+    assert [row["token_raw"] for row in await told(index, "inside")] == [600, 700]
+
+
+PAYEE = address(0x9A7EE)
+
+
+async def test_of_whom_the_deployer_paid_only_what_it_does_itself_counts(index: asyncpg.Connection) -> None:
+    """Who buys on a curve first is the first to send it eth, and has the curve give out tokens."""
+    gives = moved(HIGH, BOB, ALICE, 500)
+    assert await after(index, gives, sender=ALICE) == await after(index, gives, sender=DEV) == []
+    assert await after(index, gives, sender=BOB) == [("moved", BOB, ALICE, 500, None)]
+    # Whoever fetches it from the deployer.
+    fetched = moved(HIGH, DEV, ALICE, 500)
+    assert await after(index, fetched, sender=ALICE) == [("moved", DEV, ALICE, 500, None)]
+    run = executing(), gives, operated(BOB)
+    assert await after(index, *run, sender=ALICE) == [("moved", BOB, ALICE, 500, None)]
+
+
+async def test_old_deeds_are_not_written_and_go_some_day(index: asyncpg.Connection) -> None:
+    chain = begins()
+    chain.block(sent(moved(HIGH, DEV, ALICE, 500), moved(HIGH, ALICE, DEAD, 7)))
+    day_s = 86_400
+    newest_s = chain.blocks[-1].ref.timestamp_s + 9 * day_s
+    writer = await begun(index, chain.parent)
+    await writer.append(index, chain.blocks, newest_s)
+    assert await told(index, "inside") == []
+    writer = await begun(index, chain.parent)
+    await writer.append(index, chain.blocks, newest_s - 2 * day_s)
+    assert len(await told(index, "inside")) == 2
+    await inside.forget(index, chain.blocks[-1].ref.timestamp_s)
+    assert len(await told(index, "inside")) == 2
+    await inside.forget(index, chain.blocks[-1].ref.timestamp_s + 1)
+    assert await told(index, "inside") == []
+
+
+async def test_a_curve_from_before_the_first_block_is_not_made_up(index: asyncpg.Connection) -> None:
+    """Its launch is known, and how its trading began is not."""
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV)))
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks)
+    await index.execute("DELETE FROM facts.curve")
+    chain.block(sent(bought(CURVE, ALICE, ALICE, 700, 500), bought_back(CURVE, 3)))
+    await appended(index, writer, chain.blocks[1:])
+    assert await told(index, "curve") == []
+    assert [row["kept_raw"] for row in await told(index, "trade")] == [7]
+    await writer.rewind(index, chain.blocks[1].ref, chain.blocks[0].ref)
+    assert await told(index, "curve") == await told(index, "buyback") == []
+
+
+async def test_a_rewind_takes_counts_that_knew_of_more(index: asyncpg.Connection) -> None:
+    chain = begins()
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks)
+    first, last = (block.ref.number for block in chain.blocks)
+    for span, number in (("24h", first), ("7d", last)):
+        await index.execute("INSERT INTO facts.winners_counted VALUES ($1, $2, 0)", span, number)
+        await index.execute("INSERT INTO facts.winner VALUES ($1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)", span)
+        await index.execute("INSERT INTO facts.fair_token VALUES ($1, $1)", number)
+    await writer.rewind(index, chain.blocks[1].ref, chain.blocks[0].ref)
+    assert [row["span"] for row in await told(index, "winner")] == ["24h"]
+    assert [row["span"] for row in await told(index, "winners_counted")] == ["24h"]
+    assert [row["token_id"] for row in await told(index, "fair_token")] == [first]

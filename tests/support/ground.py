@@ -1,0 +1,61 @@
+"""What happens on the real local chain because a test wants it, and the index of that."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+
+from roundtrip.devnet import launchpad
+from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.launchpad import Launch, Launched
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.services.context import Context
+from support.indexing import at, follow
+from support.nodes import node_of
+from support.wallet import calldata
+
+LAUNCHER, BUYER, SECOND = 5, 6, 7
+"""Which of the node's accounts."""
+
+
+def view(rpc: SyncRpc, to: str, signature: str, *values: object) -> int:
+    """The first word that a view answers."""
+    return int(rpc.call("eth_call", {"to": to, "data": calldata(signature, *values)}, "latest"), 16)
+
+
+class Ground:
+    """Sends what a test wants on the real local chain, and follows it into the database at ``url``. ``me``
+    launches; it and the two others are the node's own accounts."""
+
+    def __init__(self, ctx: Context, rpc: SyncRpc, built: Built, url: str) -> None:
+        self.ctx, self.rpc, self.built, self.url = ctx, rpc, built, url
+        self.me, self.buyer, self.second = (
+            Deployer(rpc, built.accounts[number]) for number in (LAUNCHER, BUYER, SECOND)
+        )
+
+    def launch(self, salt: int, **more: Any) -> Launched:
+        """By ``me``; its buys pay no tax of the first seconds."""
+        made = launchpad.launch(self.me, self.built.contracts, Launch("Fresh", "FRSH", salt=salt, **more))
+        # Past the tax on buying early.
+        self.rpc.call("evm_increaseTime", 10)
+        return Launched(made.token.lower(), made.curve.lower(), made.quote)
+
+    async def follow(self) -> None:
+        """The index catches up."""
+        number = int(self.rpc.call("eth_blockNumber"), 16)
+        await follow(node_of(self.ctx).url, self.built, self.url, 0, at(number))
+
+    @contextlib.asynccontextmanager
+    async def followed(self) -> AsyncIterator[Context]:
+        """The context over the index, which has caught up."""
+        await self.follow()
+        async with asyncpg.create_pool(self.url, min_size=1, max_size=2) as pool:
+            yield replace(self.ctx, pool=pool)
+
+    def pass_s(self, seconds: int) -> None:
+        """So much time passes on the chain."""
+        self.rpc.call("evm_increaseTime", seconds)
+        self.rpc.call("evm_mine")
