@@ -2,6 +2,10 @@
 
 from .base import Bad, Good
 
-GOOD: Good = {}
+GOOD: Good = {
+    "winners": {"all": lambda built: {}},
+}
 
-BAD: Bad = {}
+BAD: Bad = {
+    "winners": [({"x": 1}, "bad_input")],
+}
