@@ -80,7 +80,7 @@ WITH closed AS (
       AND (SELECT count(*) FROM (
               SELECT FROM facts.position AS position
               WHERE position.token_id = closed.token_id AND position.buys > 0 LIMIT $4::int
-          ) AS some) >= $4::int
+          ) AS few) >= $4::int
 ), buyer AS MATERIALIZED (
     SELECT unsure.*, position.wallet_id, own.funder_id, own.first_s
     FROM unsure
@@ -90,7 +90,7 @@ WITH closed AS (
     SELECT funder_id FROM (SELECT DISTINCT funder_id FROM buyer WHERE funder_id IS NOT NULL) AS funder
     WHERE (SELECT count(*) FROM (
               SELECT FROM facts.origin AS paid WHERE paid.funder_id = funder.funder_id LIMIT $5::int + 1
-          ) AS some) > $5::int
+          ) AS few) > $5::int
 )
 SELECT buyer.token_id FROM buyer LEFT JOIN exchange ON exchange.funder_id = buyer.funder_id
 WHERE (buyer.wallet_id = buyer.deployer_id OR buyer.funder_id = buyer.deployer_id
@@ -116,7 +116,7 @@ WITH fair AS MATERIALIZED (
     SELECT paid_by FROM (SELECT DISTINCT paid_by FROM fair WHERE paid_by IS NOT NULL) AS funder
     WHERE (SELECT count(*) FROM (
               SELECT FROM facts.origin AS paid WHERE paid.funder_id = funder.paid_by LIMIT $3::int + 1
-          ) AS some) > $3::int
+          ) AS few) > $3::int
 ), counted AS NOT MATERIALIZED (
     SELECT closing.*, closing.got_wei - closing.spent_wei AS profit_wei
     FROM facts.closing AS closing
