@@ -68,18 +68,19 @@ _BEGUN = """
     ))
 """
 _FOUND = f"""
-WITH closed AS (
-    SELECT DISTINCT token_id FROM facts.closing WHERE at_s > $1
+WITH closed AS MATERIALIZED (
+    SELECT token_id FROM facts.closing WHERE at_s > $1 EXCEPT SELECT token_id FROM facts.fair_token
+), old AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT closed.token_id, {_BEGUN} AS at_s, launch.deployer_id
+        FROM closed LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
+    ) AS begun WHERE at_s <= $2::int - $3::int
 ), unsure AS MATERIALIZED (
-    SELECT closed.token_id, {_BEGUN} AS at_s, launch.deployer_id, his.funder_id AS paid_by
-    FROM closed
-    LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
-    LEFT JOIN facts.origin AS his ON his.wallet_id = launch.deployer_id
-    WHERE NOT EXISTS (SELECT FROM facts.fair_token AS fair WHERE fair.token_id = closed.token_id)
-      AND {_BEGUN} <= $2::int - $3::int
-      AND (SELECT count(*) FROM (
-              SELECT FROM facts.position AS position
-              WHERE position.token_id = closed.token_id AND position.buys > 0 LIMIT $4::int
+    SELECT old.*, his.funder_id AS paid_by
+    FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
+    -- Out of an index alone: most tokens never have so many positions.
+    WHERE (SELECT count(*) FROM (
+              SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $4::int
           ) AS few) >= $4::int
 ), buyer AS MATERIALIZED (
     SELECT unsure.*, position.wallet_id, own.funder_id, own.first_s
@@ -109,7 +110,10 @@ HAVING count(DISTINCT CASE
 _RANKED = """
 WITH fair AS MATERIALIZED (
     SELECT fair.token_id, launch.deployer_id, his.funder_id AS paid_by
-    FROM (SELECT token_id FROM facts.fair_token UNION SELECT unnest($2::int[])) AS fair
+    FROM (
+        SELECT DISTINCT token_id FROM facts.closing WHERE at_s > $1
+        INTERSECT (SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($2::int[]))
+    ) AS fair
     LEFT JOIN facts.launch AS launch ON launch.token_id = fair.token_id
     LEFT JOIN facts.origin AS his ON his.wallet_id = launch.deployer_id
 ), exchange AS MATERIALIZED (
@@ -127,12 +131,13 @@ WITH fair AS MATERIALIZED (
       AND (closing.wallet_id = fair.deployer_id OR own.funder_id = fair.deployer_id
            OR closing.wallet_id = fair.paid_by
            OR (own.funder_id = fair.paid_by AND exchange.paid_by IS NULL)) IS NOT TRUE
+), ahead AS MATERIALIZED (
+    SELECT wallet_id, sum(profit_wei) AS profit_wei, sum(spent_wei) AS spent_wei, count(*) AS closed,
+        count(*) FILTER (WHERE profit_wei > 0) AS won
+    FROM counted GROUP BY wallet_id HAVING sum(profit_wei) > 0
+    ORDER BY sum(profit_wei) DESC, count(*) FETCH FIRST ($4::bigint) ROWS WITH TIES
 ), first AS MATERIALIZED (
-    SELECT summed.*, address.address FROM (
-        SELECT wallet_id, sum(profit_wei) AS profit_wei, sum(spent_wei) AS spent_wei, count(*) AS closed,
-            count(*) FILTER (WHERE profit_wei > 0) AS won
-        FROM counted GROUP BY wallet_id HAVING sum(profit_wei) > 0
-    ) AS summed JOIN facts.address AS address ON address.id = summed.wallet_id
+    SELECT ahead.*, address.address FROM ahead JOIN facts.address AS address ON address.id = ahead.wallet_id
     ORDER BY profit_wei DESC, closed, address.address LIMIT $4
 ), best AS (
     SELECT DISTINCT ON (wallet_id) wallet_id, token_id, spent_wei, got_wei, at_s
