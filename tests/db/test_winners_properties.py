@@ -38,7 +38,7 @@ async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
         await connection.close()
 
 
-async def recounted(connection: asyncpg.Connection, fairness: Fairness) -> Facts:
+async def recounted(connection: asyncpg.Connection, fairness: Fairness, looked_at: int = 3) -> Facts:
     """Counts every span and holds it against the slow way; gives what there was before."""
     stands = await chain.cursor(connection)
     assert stands is not None
@@ -46,7 +46,7 @@ async def recounted(connection: asyncpg.Connection, fairness: Fairness) -> Facts
     for span in SPANS:
         slow = await facts(connection, fairness)
         async with connection.transaction():
-            board = await winners.counted(connection, span, stands.block, fairness)
+            board = await winners.counted(connection, span, stands.block, fairness, looked_at=looked_at)
             assert await winners.keep(connection, board, stands.block)
         assert slow.told(board.rows) == plain(slow.winners(span))
         assert slow.names(board.found) == slow.fair(span) - slow.kept_fair
@@ -85,13 +85,18 @@ async def test_boards_are_what_a_slow_recount_says(
 
 
 @few
-@given(seed=st.integers(0, 2**20), fairness=FAIRNESSES, back=st.lists(st.integers(0, 300), max_size=2))
+@given(
+    seed=st.integers(0, 2**20),
+    fairness=FAIRNESSES,
+    back=st.lists(st.integers(0, 300), max_size=2),
+    looked_at=st.integers(0, 12),
+)
 async def test_boards_of_strewn_facts_are_what_a_slow_recount_says(
-    index: asyncpg.Connection, seed: int, fairness: Fairness, back: list[int]
+    index: asyncpg.Connection, seed: int, fairness: Fairness, back: list[int], looked_at: int
 ) -> None:
     """Whatever the tables may say, also after everything above a block was taken away."""
     newest = await strewn(index, random.Random(seed))
-    await recounted(index, fairness)
+    await recounted(index, fairness, looked_at)
     for blocks in back:
         newest = block(newest.number - blocks)
         await rewind.take_away(index, newest)
