@@ -111,8 +111,10 @@ async def facts(connection: asyncpg.Connection, fairness: Fairness) -> Facts:
 
 # --- strewn ----------------------------------------------------------------------------------------
 
-_NEWEST, _BLOCK_S, _START_S = 1000, 400, 1_760_000_000
+_NEWEST, _BLOCK_S, _START_S = 999, 400, 1_760_000_000
 """A thousand blocks of four days and a half."""
+_APART = 27
+"""Something happens in every 27th block only. A day is eight times as long: much is a day apart to the second."""
 _WALLETS, _TOKENS = range(1, 41), range(41, 51)
 
 
@@ -158,13 +160,13 @@ async def strewn(connection: asyncpg.Connection, dice: random.Random) -> BlockRe
     )
     await connection.executemany(
         "INSERT INTO facts.fair_token VALUES ($1, $2)",
-        [(token, dice.randrange(_NEWEST)) for token in dice.sample(_TOKENS, dice.randrange(3))],
+        [(token, dice.randrange(0, _NEWEST, _APART)) for token in dice.sample(_TOKENS, dice.randrange(3))],
     )
     return newest
 
 
 def _origin(dice: random.Random, wallet: int) -> tuple[int | None, ...]:
-    met, funder = block(dice.randrange(_NEWEST)), dice.choice((None, 1, 1, 2, *_WALLETS))
+    met, funder = block(dice.randrange(0, _NEWEST, _APART)), dice.choice((None, 1, 1, 2, *_WALLETS))
     if funder is None or funder == wallet:
         return (wallet, met.number, met.timestamp_s, None, None, None)
     return (wallet, met.number, met.timestamp_s, funder, met.number, met.timestamp_s)
@@ -173,13 +175,13 @@ def _origin(dice: random.Random, wallet: int) -> tuple[int | None, ...]:
 async def _strew_tokens(connection: asyncpg.Connection, dice: random.Random) -> None:
     for token in _TOKENS:
         if dice.random() < 0.6:
-            number = dice.randrange(_NEWEST)
+            number = dice.randrange(0, _NEWEST, _APART)
             await connection.execute(
                 "INSERT INTO facts.launch VALUES ($1, 2, $2, 1, 1, '', NULL, $3, 0, $4, '')",
                 token, dice.choice(_WALLETS), number, block(number).timestamp_s,
             )  # fmt: skip
         for _ in range(dice.choice((0, 1, 1, 2))):
-            number = dice.randrange(_NEWEST)
+            number = dice.randrange(0, _NEWEST, _APART)
             await connection.execute(
                 "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
                 " block_number, log_index, at_s) VALUES ($1, 'amm_v3', $2, 1, $3, 0, 0, $4, 0, $5)",
@@ -189,7 +191,7 @@ async def _strew_tokens(connection: asyncpg.Connection, dice: random.Random) -> 
 
 
 def _closing(dice: random.Random, log_index: int) -> tuple[int | Decimal, ...]:
-    at = block(dice.randrange(_NEWEST + 1))
+    at = block(dice.randrange(0, _NEWEST + 1, _APART))
     whose = dice.choice(_WALLETS), dice.choice(_TOKENS)
     spent, got = Decimal(dice.randrange(6)), Decimal(dice.randrange(9))
     scale = Decimal(dice.choice((1, 1, 10**30)))

@@ -21,12 +21,12 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
         "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
         # It wishes for itself: given up, nobody else would.
         "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, most_tries=_NEVER_GIVEN_UP, at_start="facts"),
-        # Three statements a run, each of which the database is given three minutes for.
+        # Three statements a run, each of which the database is given ten minutes for.
         "winners": Kind(
             winners,
             lease_s=60,
             at_once=1,
-            limit_s=600,
+            limit_s=1900,
             waits_s=(5.0, 30.0),
             most_tries=_NEVER_GIVEN_UP,
             at_start="facts",

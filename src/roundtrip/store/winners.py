@@ -11,13 +11,13 @@ from roundtrip.domain.winners import FAIRNESS, MOST_WINNERS, SPANS, Fairness
 
 from .words import as_address, as_bytes
 
-COUNTING_S = 180.0
-"""How long the database may take to count the longest span for the first time; the same again takes less,
-since which tokens are fair is kept."""
+COUNTING_S = 600.0
+"""How long the database may take for a statement, to count the longest span for the first time. The same again
+takes less, since which tokens are fair is kept."""
 KEEPING_S = 60.0
 """How long to wait for the cursor: as long as the sync writes a batch."""
-LOOKED_AT = 100
-"""Five times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
+LOOKED_AT = 60
+"""Three times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
 _WORK_MEM = "32MB"
 """For each sort and hash of a count; what does not fit goes to disk."""
 
