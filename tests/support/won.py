@@ -114,7 +114,7 @@ async def facts(connection: asyncpg.Connection, fairness: Fairness) -> Facts:
 _NEWEST, _BLOCK_S, _START_S = 999, 400, 1_760_000_000
 """A thousand blocks of four days and a half."""
 _APART = 27
-"""Something happens in every 27th block only. A day is eight times as long: much is a day apart to the second."""
+"""Things happen in every 27th block only. A day is eight times as long: much is a day apart to the second."""
 _WALLETS, _TOKENS = range(1, 41), range(41, 51)
 
 
@@ -166,7 +166,7 @@ async def strewn(connection: asyncpg.Connection, dice: random.Random) -> BlockRe
 
 
 def _origin(dice: random.Random, wallet: int) -> tuple[int | None, ...]:
-    met, funder = block(dice.randrange(0, _NEWEST, _APART)), dice.choice((None, 1, 1, 2, *_WALLETS))
+    met, funder = block(dice.randrange(0, _NEWEST, _APART)), dice.choice((*[None] * 25, 1, 1, 2, *_WALLETS))
     if funder is None or funder == wallet:
         return (wallet, met.number, met.timestamp_s, None, None, None)
     return (wallet, met.number, met.timestamp_s, funder, met.number, met.timestamp_s)

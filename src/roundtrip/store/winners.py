@@ -12,8 +12,8 @@ from roundtrip.domain.winners import FAIRNESS, MOST_WINNERS, SPANS, Fairness
 from .words import as_address, as_bytes
 
 COUNTING_S = 600.0
-"""How long the database may take for a statement, to count the longest span for the first time. The same again
-takes less, since which tokens are fair is kept."""
+"""How long the database may take for a statement, to count the longest span for the first time. The same
+again takes less, since which tokens are fair is kept."""
 KEEPING_S = 60.0
 """How long to wait for the cursor: as long as the sync writes a batch."""
 LOOKED_AT = 60
