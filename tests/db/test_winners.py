@@ -177,3 +177,15 @@ async def test_what_there_is_to_count_from_is_known(index: asyncpg.Connection) -
     assert (await winners.closings(index, "24h", at.timestamp_s - 2)).closings == 2
     assert (await winners.closings(index, "24h", at.timestamp_s + DAY_S)).closings == 0
     assert (await winners.closings(index, "all", at.timestamp_s + DAY_S)).young == 0
+
+
+@pytest.mark.parametrize(("late_s", "rows"), [(0, 2), (1, 0)])
+async def test_who_was_there_a_day_before_is_a_buyer_without_a_funder(
+    index: asyncpg.Connection, late_s: int, rows: int
+) -> None:
+    """To the second."""
+    await index.execute(
+        "UPDATE facts.origin SET funder_id = NULL, first_s = (SELECT min(at_s) FROM facts.launch) - $1",
+        DAY_S - late_s,
+    )
+    assert len((await count(index)).rows) == rows
