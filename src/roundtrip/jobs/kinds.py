@@ -9,6 +9,7 @@ from .origin import origin
 from .prune import prune
 from .recheck import recheck
 from .token import token
+from .winners import winners
 from .worker import Kind
 
 _DAY_S = 86_400.0
@@ -29,6 +30,16 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             waits_s=(EVERY_S,),
             most_tries=_NEVER_GIVEN_UP,
             at_start="moving",
+        ),
+        # Three statements a run, each of which the database is given ten minutes for.
+        "winners": Kind(
+            winners,
+            lease_s=60,
+            at_once=1,
+            limit_s=1900,
+            waits_s=(5.0, 30.0),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="facts",
         ),
     }
 )

@@ -2,7 +2,7 @@
 
 from .base import Bad, Good
 
-_NAMES = ("moving_now", "graduating_soon", "signals", "chain_vitals")
+_NAMES = ("moving_now", "graduating_soon", "winners", "signals", "chain_vitals")
 
 GOOD: Good = {name: {"all": lambda built: {}} for name in _NAMES}
 

@@ -6,6 +6,7 @@ from roundtrip.services.graduating_soon import GraduatingSoon, graduating_soon
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.moving_now import MovingNow, moving_now
 from roundtrip.services.signals import Signals, signals
+from roundtrip.services.winners import Winners, winners
 
 BOARDS: tuple[Operation, ...] = (
     Operation(
@@ -38,6 +39,23 @@ BOARDS: tuple[Operation, ...] = (
         params=Nothing,
         answer=GraduatingSoon,
         handler=graduating_soon,
+        shared_by=lambda params: "",
+    ),
+    Operation(
+        name="winners",
+        title="Who wins",
+        description=(
+            "The wallets that closed the most profit in the last 24 hours, at most 50, with how often they "
+            "won and their best trade. "
+            "Only tokens that a wallet sold out of count; tokens younger than a day or with fewer than 20 "
+            "buyers of separate funding, and wallets close to a token's deployer, are left out. "
+            "Amounts are in eth; ageS says how many seconds old the count is; answers are shared for 15 "
+            "seconds. "
+            "Fails with rate_limited or busy."
+        ),
+        params=Nothing,
+        answer=Winners,
+        handler=winners,
         shared_by=lambda params: "",
     ),
     Operation(

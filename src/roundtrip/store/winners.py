@@ -1,0 +1,308 @@
+"""Boards of winners: counted out of closings as ``domain/winners.py`` says, and kept whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import asyncpg
+
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.winners import FAIRNESS, MOST_WINNERS, SPANS, Fairness
+
+from .words import as_address, as_bytes
+
+COUNTING_S = 600.0
+"""How long the database may take for a statement, to count the longest span for the first time. The same
+again takes less, since which tokens are fair is kept."""
+KEEPING_S = 60.0
+"""How long to wait for the cursor: as long as the sync writes a batch."""
+LOOKED_AT = 60
+"""Three times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
+_WORK_MEM = "32MB"
+"""For each sort and hash of a count; what does not fit goes to disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One rank: the wallet, its closings of the span summed up, and the one with the most profit."""
+
+    wallet_id: int
+    wallet: Address
+    profit_wei: int
+    spent_wei: int
+    closed: int
+    won: int
+    best_token_id: int
+    best_spent_wei: int
+    best_got_wei: int
+    best_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The winners of a span up to a block, first rank first. ``found``: tokens that were seen to be fair by
+    it, and were not known to be."""
+
+    span: str
+    block_number: int
+    at_s: int
+    rows: tuple[Ranked, ...]
+    found: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Closings:
+    """What there is in a span of time, fair or not: closings, their tokens, and of these the young ones and
+    those known to be fair. ``first_s``: of the oldest block that is kept, near where the index begins."""
+
+    closings: int
+    tokens: int
+    young: int
+    fair: int
+    first_s: int | None
+
+
+# Of the outer token, whose launch is joined.
+_BEGUN = """
+    coalesce(launch.at_s, (
+        SELECT min(pool.at_s) FROM facts.pool AS pool
+        WHERE pool.token_id = closed.token_id AND pool.in_money_from IS NOT NULL
+    ))
+"""
+# $1 from_s, $2 at_s, $3 young_s, $4 least_buyers, $5 most_funded, $6 tokens found already, $7 how many buyers
+# to look at (NULL: all), $8 of tokens with so many positions at least
+_FOUND = f"""
+WITH closed AS MATERIALIZED (
+    SELECT token_id FROM facts.closing WHERE at_s > $1 EXCEPT (
+        SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($6::int[])
+    )
+), old AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT closed.token_id, {_BEGUN} AS at_s, launch.deployer_id
+        FROM closed LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
+    ) AS begun WHERE at_s <= $2::int - $3::int
+), unsure AS MATERIALIZED (
+    SELECT old.*, his.funder_id AS paid_by
+    FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
+    -- Out of an index alone: most tokens never have so many positions.
+    WHERE (SELECT count(*) FROM (
+              SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $8::int
+          ) AS few) >= $8::int
+), buyer AS MATERIALIZED (
+    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s
+    FROM unsure CROSS JOIN LATERAL (
+        SELECT position.wallet_id FROM facts.position AS position
+        WHERE position.token_id = unsure.token_id AND position.buys > 0 LIMIT $7::int
+    ) AS bought
+    LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
+), exchange AS MATERIALIZED (
+    SELECT funder_id FROM (SELECT DISTINCT funder_id FROM buyer WHERE funder_id IS NOT NULL) AS funder
+    WHERE (SELECT count(*) FROM (
+              SELECT FROM facts.origin AS paid WHERE paid.funder_id = funder.funder_id LIMIT $5::int + 1
+          ) AS few) > $5::int
+)
+SELECT buyer.token_id FROM buyer LEFT JOIN exchange ON exchange.funder_id = buyer.funder_id
+WHERE (buyer.wallet_id = buyer.deployer_id OR buyer.funder_id = buyer.deployer_id
+       OR buyer.wallet_id = buyer.paid_by
+       OR (buyer.funder_id = buyer.paid_by AND exchange.funder_id IS NULL)) IS NOT TRUE
+GROUP BY buyer.token_id
+-- 0 is nobody's number: all of those who may be one.
+HAVING count(DISTINCT CASE
+    WHEN buyer.first_s <= buyer.at_s - $3::int
+        AND (buyer.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN buyer.wallet_id
+    ELSE coalesce(buyer.funder_id, 0) END) >= $4::int
+"""  # noqa: S608
+
+# $1 from_s, $2 tokens found to be fair just now, $3 most_funded, $4 how many
+_RANKED = """
+WITH fair AS MATERIALIZED (
+    SELECT fair.token_id, launch.deployer_id, his.funder_id AS paid_by
+    FROM (
+        SELECT DISTINCT token_id FROM facts.closing WHERE at_s > $1
+        INTERSECT (SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($2::int[]))
+    ) AS fair
+    LEFT JOIN facts.launch AS launch ON launch.token_id = fair.token_id
+    LEFT JOIN facts.origin AS his ON his.wallet_id = launch.deployer_id
+), exchange AS MATERIALIZED (
+    SELECT paid_by FROM (SELECT DISTINCT paid_by FROM fair WHERE paid_by IS NOT NULL) AS funder
+    WHERE (SELECT count(*) FROM (
+              SELECT FROM facts.origin AS paid WHERE paid.funder_id = funder.paid_by LIMIT $3::int + 1
+          ) AS few) > $3::int
+), counted AS NOT MATERIALIZED (
+    SELECT closing.*, closing.got_wei - closing.spent_wei AS profit_wei
+    FROM facts.closing AS closing
+    JOIN fair ON fair.token_id = closing.token_id
+    LEFT JOIN exchange ON exchange.paid_by = fair.paid_by
+    LEFT JOIN facts.origin AS own ON own.wallet_id = closing.wallet_id
+    WHERE closing.at_s > $1
+      AND (closing.wallet_id = fair.deployer_id OR own.funder_id = fair.deployer_id
+           OR closing.wallet_id = fair.paid_by
+           OR (own.funder_id = fair.paid_by AND exchange.paid_by IS NULL)) IS NOT TRUE
+), ahead AS MATERIALIZED (
+    SELECT wallet_id, sum(profit_wei) AS profit_wei, sum(spent_wei) AS spent_wei, count(*) AS closed,
+        count(*) FILTER (WHERE profit_wei > 0) AS won
+    FROM counted GROUP BY wallet_id HAVING sum(profit_wei) > 0
+    ORDER BY sum(profit_wei) DESC, count(*) FETCH FIRST ($4::bigint) ROWS WITH TIES
+), first AS MATERIALIZED (
+    SELECT ahead.*, address.address FROM ahead JOIN facts.address AS address ON address.id = ahead.wallet_id
+    ORDER BY profit_wei DESC, closed, address.address LIMIT $4
+), best AS (
+    SELECT DISTINCT ON (wallet_id) wallet_id, token_id, spent_wei, got_wei, at_s
+    FROM counted WHERE wallet_id IN (SELECT wallet_id FROM first)
+    ORDER BY wallet_id, profit_wei DESC, block_number, log_index
+)
+SELECT first.wallet_id, first.address, first.profit_wei, first.spent_wei, first.closed, first.won,
+    best.token_id AS best_token_id, best.spent_wei AS best_spent_wei, best.got_wei AS best_got_wei,
+    best.at_s AS best_s
+FROM first JOIN best ON best.wallet_id = first.wallet_id
+ORDER BY first.profit_wei DESC, first.closed, first.address
+"""
+
+# $1 from_s, $2 at_s, $3 young_s
+_CLOSINGS = f"""
+WITH closed AS MATERIALIZED (
+    SELECT token_id, count(*) AS closings FROM facts.closing WHERE at_s > $1 AND at_s <= $2 GROUP BY token_id
+)
+SELECT coalesce(sum(closed.closings), 0)::bigint AS closings, count(*) AS tokens,
+    count(*) FILTER (WHERE {_BEGUN} > $2::int - $3::int) AS young, count(fair.token_id) AS fair,
+    (SELECT at_s FROM facts.block ORDER BY number LIMIT 1) AS first_s
+FROM closed
+LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
+LEFT JOIN facts.fair_token AS fair ON fair.token_id = closed.token_id
+"""  # noqa: S608
+
+
+async def counted(
+    connection: asyncpg.Connection,
+    span: str,
+    at: BlockRef,
+    fairness: Fairness = FAIRNESS,
+    timeout_s: float = COUNTING_S,
+    looked_at: int = LOOKED_AT,
+) -> Board:
+    """The board of a span up to ``at``, where the cursor stands. In a transaction that sees one state;
+    nothing is written and no row is locked. ``timeout_s``: of each of three statements.
+    ``looked_at``: so many buyers of a token first; the board does not depend on it."""
+    # The plan for a day is not the plan for a year, and their statements are the same.
+    await connection.execute(
+        f"SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '{_WORK_MEM}'"
+    )
+    seconds = SPANS[span]
+    from_s = -1 if seconds is None else at.timestamp_s - seconds
+    fair: list[int] = []
+    # Of a crowd a few tell that it is one; only where they do not all are looked at.
+    for most, least in ((looked_at, fairness.least_buyers), (None, looked_at + 1)):
+        rules = fairness.young_s, fairness.least_buyers, fairness.most_funded
+        found = await connection.fetch(
+            _FOUND, from_s, at.timestamp_s, *rules, fair, most, least, timeout=timeout_s
+        )
+        fair += [row["token_id"] for row in found]
+    rows = await connection.fetch(
+        _RANKED, from_s, fair, fairness.most_funded, MOST_WINNERS, timeout=timeout_s
+    )
+    return Board(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
+
+
+async def keep(connection: asyncpg.Connection, board: Board, at: BlockRef) -> bool:
+    """Puts a board that was counted at ``at`` in the place of the one before, in the caller's transaction,
+    which is to end at once: from here on the sync waits for it. False, and nothing is written: the block is
+    no longer known to be of the chain, so it is to be counted again."""
+    # A reorganisation takes away what was counted above it: not before this is there, nor unseen by it.
+    stands = await connection.fetchval("SELECT hash FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
+    if stands != as_bytes(at.hash) and not await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM facts.block WHERE number = $1 AND hash = $2)",
+        at.number,
+        as_bytes(at.hash),
+    ):
+        return False
+    await connection.execute("DELETE FROM facts.winner WHERE span = $1", board.span)
+    await connection.executemany(
+        "INSERT INTO facts.winner (span, rank, wallet_id, profit_wei, spent_wei, closed, won, best_token_id,"
+        " best_spent_wei, best_got_wei, best_s) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        [(board.span, rank, *_values(row)) for rank, row in enumerate(board.rows, 1)],
+    )
+    await connection.execute(
+        "INSERT INTO facts.winners_counted (span, block_number, at_s) VALUES ($1, $2, $3) ON CONFLICT (span)"
+        " DO UPDATE SET block_number = excluded.block_number, at_s = excluded.at_s",
+        board.span,
+        board.block_number,
+        board.at_s,
+    )
+    await connection.execute(
+        "INSERT INTO facts.fair_token (token_id, block_number) SELECT token_id, $2 FROM unnest($1::int[])"
+        " AS found (token_id) ON CONFLICT DO NOTHING",
+        board.found,
+        board.block_number,
+    )
+    return True
+
+
+async def kept(connection: asyncpg.Connection, span: str, most: int = MOST_WINNERS) -> Board | None:
+    """The first ``most`` ranks as they were last counted; None: they were not, or a reorganisation took them
+    away."""
+    stands = await connection.fetchrow(
+        "SELECT block_number, at_s FROM facts.winners_counted WHERE span = $1", span
+    )
+    if stands is None:
+        return None
+    rows = await connection.fetch(
+        "SELECT winner.*, address.address FROM facts.winner AS winner"
+        " JOIN facts.address AS address ON address.id = winner.wallet_id"
+        " WHERE winner.span = $1 AND winner.rank <= $2 ORDER BY winner.rank",
+        span,
+        most,
+    )
+    return Board(span, stands["block_number"], stands["at_s"], _ranks(rows))
+
+
+async def counted_to(connection: asyncpg.Connection) -> dict[str, int]:
+    """Up to which block each span was counted; one that was not is missing."""
+    rows = await connection.fetch("SELECT span, block_number FROM facts.winners_counted")
+    return {row["span"]: row["block_number"] for row in rows}
+
+
+async def closings(
+    connection: asyncpg.Connection, span: str, at_s: int, fairness: Fairness = FAIRNESS
+) -> Closings:
+    """What a board of a span up to ``at_s`` is counted from: why it may be empty."""
+    seconds = SPANS[span]
+    row = await connection.fetchrow(
+        _CLOSINGS,
+        -1 if seconds is None else at_s - seconds,
+        at_s,
+        fairness.young_s,
+    )
+    return Closings(row["closings"], row["tokens"], row["young"], row["fair"], row["first_s"])
+
+
+def _values(row: Ranked) -> tuple[int | Decimal, ...]:
+    """As the columns of facts.winner from wallet_id on."""
+    return (
+        row.wallet_id,
+        Decimal(row.profit_wei),
+        Decimal(row.spent_wei),
+        row.closed,
+        row.won,
+        row.best_token_id,
+        Decimal(row.best_spent_wei),
+        Decimal(row.best_got_wei),
+        row.best_s,
+    )
+
+
+def _ranks(rows: Sequence[asyncpg.Record]) -> tuple[Ranked, ...]:
+    return tuple(
+        Ranked(
+            wallet_id=row["wallet_id"],
+            wallet=as_address(row["address"]),
+            profit_wei=int(row["profit_wei"]),
+            spent_wei=int(row["spent_wei"]),
+            closed=row["closed"],
+            won=row["won"],
+            best_token_id=row["best_token_id"],
+            best_spent_wei=int(row["best_spent_wei"]),
+            best_got_wei=int(row["best_got_wei"]),
+            best_s=row["best_s"],
+        )
+        for row in rows
+    )

@@ -1,0 +1,192 @@
+"""Boards are kept beside a sync that goes on, and never of a chain that is gone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.types import BlockRef
+from roundtrip.store import chain, winners
+from roundtrip.store.winners import Board, Closings
+from support.tables import appended, begun, own_database
+from support.told_winners import DAY_S, Won
+
+WAIT_S = 20
+NOBODY = Board("24h", 107, 7, ())
+
+
+@pytest.fixture(scope="module")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "winners_kept") as found:
+        yield found
+
+
+@pytest.fixture
+async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """The index of a chain on which somebody wins."""
+    connection = await asyncpg.connect(url)
+    won = Won().chain
+    await appended(connection, await begun(connection, won.parent), won.blocks)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def sync(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A second connection, which waits for nobody."""
+    connection = await asyncpg.connect(url, server_settings={"lock_timeout": "100ms"})
+    yield connection
+    await connection.close()
+
+
+async def newest(connection: asyncpg.Connection) -> BlockRef:
+    stands = await chain.cursor(connection)
+    assert stands is not None
+    return stands.block
+
+
+async def count(connection: asyncpg.Connection, span: str = "24h") -> Board:
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        return await winners.counted(connection, span, await newest(connection))
+
+
+async def test_what_is_kept_reads_back(index: asyncpg.Connection) -> None:
+    at = await newest(index)
+    board = await count(index)
+    assert len(board.rows) == 2
+    assert len(board.found) == 1
+    assert await winners.kept(index, "24h") is None
+    assert await winners.counted_to(index) == {}
+    assert await winners.keep(index, board, at)
+    assert await winners.kept(index, "24h") == replace(board, found=())
+    assert await winners.kept(index, "24h", 1) == replace(board, found=(), rows=board.rows[:1])
+    assert await winners.kept(index, "7d") is None
+    assert await winners.counted_to(index) == {"24h": at.number}
+
+
+async def test_amounts_are_kept_to_the_wei(index: asyncpg.Connection) -> None:
+    row = replace(
+        (await count(index)).rows[0], profit_wei=2**255 - 1, spent_wei=2**256 - 1, best_got_wei=10**60
+    )
+    board = replace(NOBODY, rows=(row,))
+    assert await winners.keep(index, board, await newest(index))
+    assert await winners.kept(index, "24h") == board
+
+
+async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(
+    index: asyncpg.Connection,
+) -> None:
+    at = await newest(index)
+    for span in ("24h", "7d"):
+        assert await winners.keep(index, await count(index, span), at)
+    assert await winners.keep(index, NOBODY, at)
+    assert await winners.kept(index, "24h") == NOBODY
+    kept = await winners.kept(index, "7d")
+    assert kept is not None
+    assert len(kept.rows) == 2
+
+
+async def test_counting_keeps_no_sync_waiting(index: asyncpg.Connection, sync: asyncpg.Connection) -> None:
+    async with index.transaction(isolation="repeatable_read", readonly=True):
+        await winners.counted(index, "24h", await newest(index))
+        async with sync.transaction():
+            for table in (
+                "cursor",
+                "closing",
+                "position",
+                "origin",
+                "winner",
+                "fair_token",
+                "launch",
+                "pool",
+            ):
+                await sync.execute(f"LOCK TABLE facts.{table} IN SHARE ROW EXCLUSIVE MODE")
+            await sync.execute("UPDATE facts.cursor SET number = number")
+
+
+@pytest.mark.parametrize("told_otherwise", [True, False])
+async def test_a_board_of_blocks_that_are_gone_is_not_kept(
+    index: asyncpg.Connection, told_otherwise: bool
+) -> None:
+    """Also where others have their numbers by now."""
+    at, board = await newest(index), await count(index)
+    won = Won().chain
+    forked = won.fork(105, "another")
+    writer = await begun(index, won.parent)
+    await appended(index, writer, won.blocks)
+    await writer.rewind(index, won.blocks[-1].ref, forked.blocks[-1].ref)
+    if told_otherwise:
+        for _ in range(5):
+            forked.block()
+        await appended(index, writer, forked.blocks[-5:])
+    assert not await winners.keep(index, board, at)
+    assert await winners.kept(index, "24h") is None
+    assert await index.fetchval("SELECT count(*) FROM facts.fair_token") == 0
+
+
+async def test_a_board_of_a_block_before_the_newest_is_kept(index: asyncpg.Connection) -> None:
+    at, board = await newest(index), await count(index)
+    won = Won().chain
+    writer = await begun(index, won.parent)
+    won.block()
+    await appended(index, writer, won.blocks)
+    assert await winners.keep(index, board, at)
+    assert await winners.counted_to(index) == {"24h": at.number}
+
+
+async def test_a_fork_just_then_is_waited_for(index: asyncpg.Connection, sync: asyncpg.Connection) -> None:
+    """It takes away what it sees: a board written beside it would stay."""
+    at, board = await newest(index), await count(index)
+    await sync.execute("SET lock_timeout = 0")
+    going_back = sync.transaction()
+    await going_back.start()
+    await sync.execute("UPDATE facts.cursor SET number = 105, hash = $1", b"\x01" * 32)
+    await sync.execute("DELETE FROM facts.block WHERE number > 105")
+
+    async def keep() -> bool:
+        async with index.transaction():
+            return await winners.keep(index, board, at)
+
+    keeping = asyncio.create_task(keep())
+    async with asyncio.timeout(WAIT_S):
+        while not await sync.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):
+            assert not keeping.done()
+    await going_back.commit()
+    assert not await keeping
+
+
+async def test_a_fork_waits_until_a_board_is_kept_and_then_sees_it(
+    index: asyncpg.Connection, sync: asyncpg.Connection
+) -> None:
+    at, board = await newest(index), await count(index)
+    async with index.transaction():
+        assert await winners.keep(index, board, at)
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await sync.execute("UPDATE facts.cursor SET number = 105")
+
+
+async def test_what_there_is_to_count_from_is_known(index: asyncpg.Connection) -> None:
+    at = await newest(index)
+    first_s = Won().chain.blocks[0].ref.timestamp_s
+    found = await winners.closings(index, "24h", at.timestamp_s)
+    assert found == Closings(closings=7, tokens=2, young=1, fair=0, first_s=first_s)
+    assert await winners.keep(index, await count(index), at)
+    assert (await winners.closings(index, "24h", at.timestamp_s)).fair == 1
+    assert (await winners.closings(index, "24h", at.timestamp_s - 2)).closings == 2
+    assert (await winners.closings(index, "24h", at.timestamp_s + DAY_S)).closings == 0
+    assert (await winners.closings(index, "all", at.timestamp_s + DAY_S)).young == 0
+
+
+@pytest.mark.parametrize(("late_s", "rows"), [(0, 2), (1, 0)])
+async def test_who_was_there_a_day_before_is_a_buyer_without_a_funder(
+    index: asyncpg.Connection, late_s: int, rows: int
+) -> None:
+    """To the second."""
+    await index.execute(
+        "UPDATE facts.origin SET funder_id = NULL, first_s = (SELECT min(at_s) FROM facts.launch) - $1"
+        " WHERE funder_id <> (SELECT min(deployer_id) FROM facts.launch)",
+        DAY_S - late_s,
+    )
+    assert len((await count(index)).rows) == rows
