@@ -53,6 +53,6 @@ async def test_it_does_what_is_wished_for_and_ends_quietly(
             process.kill()
     assert (process.returncode, rest) == (0, "")
     kinds = await connection.fetch("SELECT kind FROM jobs.job WHERE last_error IS NULL ORDER BY kind")
-    assert [row["kind"] for row in kinds] == ["boards", "prune"]
+    assert [row["kind"] for row in kinds] == ["boards", "prune", "winners"]
     await connection.execute("TRUNCATE jobs.job, facts.token")
     await connection.close()

@@ -71,10 +71,17 @@ def test_young_wallets_that_nobody_is_known_to_have_funded_are_one() -> None:
     assert not is_fair(never_met)
 
 
-def test_an_exchange_makes_nobody_one() -> None:
-    origins = paid(EXCHANGE, *BUYERS)
+def test_old_customers_of_an_exchange_are_themselves() -> None:
+    origins = {one: Origin(BORN_S - DAY_S, EXCHANGE) for one in BUYERS}
     assert is_fair(known(origins, {EXCHANGE: 501}))
     assert not is_fair(known(origins, {EXCHANGE: 500}))
+
+
+def test_young_customers_of_an_exchange_are_one() -> None:
+    """Anybody can pay 501 wallets, and have twenty of them buy."""
+    assert not is_fair(known(paid(EXCHANGE, *BUYERS), {EXCHANGE: 501}))
+    assert is_fair(known(paid(EXCHANGE, BUYERS[0]), {EXCHANGE: 501}))
+    assert not is_fair(known(paid(EXCHANGE, *BUYERS[:2]), {EXCHANGE: 501}))
 
 
 def test_the_deployer_and_his_kin_are_no_buyers() -> None:
