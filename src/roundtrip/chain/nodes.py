@@ -34,6 +34,7 @@ from .endpoints import SIMULATES, Choice, Endpoint, EndpointState, Hedging, Mome
 from .node_errors import Concern, concern
 from .rpc import (
     MOST_ANSWER_BYTES,
+    NULL,
     Budget,
     Meter,
     Node,
@@ -350,7 +351,8 @@ class Nodes:
         abouts = {spoken for spoken, _ in told}
         if not believed and "limited" not in abouts:
             raise NodeFault("it does not tell of which chain it is")
-        if abouts == {"node"}:
+        if abouts == {"node"} and NULL not in answers:
+            # That it knows of no such transaction is no fault: anybody may ask for any.
             endpoint.failed("it answers none of its calls", now, self._chance(), runner.heavy())
         elif not abouts <= {"node", "limited"}:
             endpoint.answered(runner.took_s, runner.heavy())
