@@ -45,8 +45,7 @@ from .rpc import (
     quantity,
 )
 
-_TOO_LATE = "it took too long"
-_ODD = "its answer could not be read"
+_TOO_LATE, _ODD = "it took too long", "its answer could not be read"
 _PROBE_CALLS = 3
 log = structlog.get_logger(__name__)
 _LEAST_TIMEOUT_S = 0.001
@@ -333,7 +332,7 @@ class Nodes:
             asking.failed(NodeFault(_ODD))
 
     def _settle(self, asking: Asking, runner: Runner, answers: list[Answer], now: Moment) -> None:
-        """Raises NodeFault when the node is of another chain or says nothing usable."""
+        """Raises NodeFault when the node is of another chain or says nothing usable. A null is no fault."""
         endpoint = self.endpoints[runner.number]
         believed = self._believed(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
@@ -352,7 +351,6 @@ class Nodes:
         if not believed and "limited" not in abouts:
             raise NodeFault("it does not tell of which chain it is")
         if abouts == {"node"} and NULL not in answers:
-            # That it knows of no such transaction is no fault: anybody may ask for any.
             endpoint.failed("it answers none of its calls", now, self._chance(), runner.heavy())
         elif not abouts <= {"node", "limited"}:
             endpoint.answered(runner.took_s, runner.heavy())
