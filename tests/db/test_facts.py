@@ -111,6 +111,7 @@ async def test_a_launch_and_its_steps_read_back(
         "sender_id": ids.addresses[OTHER], "quote_id": ids.addresses[OTHER], "at": as_bytes(PLACE[:42]),
         "threshold_raw": None if threshold is None else Decimal(threshold), "block_number": 2**31 - 1,
         "log_index": 2**31 - 1, "at_s": AT_S, "tx_hash": as_bytes(HASH),
+        "symbol_key": None,
     }  # fmt: skip
     rescued, swept = await all_rows(connection, "launch_step", "log_index")
     assert (rescued["step"], rescued["quote_raw"], rescued["token_raw"]) == ("rescued", None, None)

@@ -34,6 +34,7 @@ from .endpoints import SIMULATES, Choice, Endpoint, EndpointState, Hedging, Mome
 from .node_errors import Concern, concern
 from .rpc import (
     MOST_ANSWER_BYTES,
+    NULL,
     Budget,
     Meter,
     Node,
@@ -44,8 +45,7 @@ from .rpc import (
     quantity,
 )
 
-_TOO_LATE = "it took too long"
-_ODD = "its answer could not be read"
+_TOO_LATE, _ODD = "it took too long", "its answer could not be read"
 _PROBE_CALLS = 3
 log = structlog.get_logger(__name__)
 _LEAST_TIMEOUT_S = 0.001
@@ -332,7 +332,7 @@ class Nodes:
             asking.failed(NodeFault(_ODD))
 
     def _settle(self, asking: Asking, runner: Runner, answers: list[Answer], now: Moment) -> None:
-        """Raises NodeFault when the node is of another chain or says nothing usable."""
+        """Raises NodeFault when the node is of another chain or says nothing usable. A null is no fault."""
         endpoint = self.endpoints[runner.number]
         believed = self._believed(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
@@ -350,7 +350,7 @@ class Nodes:
         abouts = {spoken for spoken, _ in told}
         if not believed and "limited" not in abouts:
             raise NodeFault("it does not tell of which chain it is")
-        if abouts == {"node"}:
+        if abouts == {"node"} and NULL not in answers:
             endpoint.failed("it answers none of its calls", now, self._chance(), runner.heavy())
         elif not abouts <= {"node", "limited"}:
             endpoint.answered(runner.took_s, runner.heavy())

@@ -239,6 +239,9 @@ class Node:
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 NO_ANSWER = RpcError(message="the node gave no answer to this call")
+NULL = RpcError(message="the node knows of no such transaction")
+"""What a null says of ``NULLABLE``; to anything else it is no answer."""
+NULLABLE = frozenset({"eth_getTransactionByHash", "eth_getTransactionReceipt"})
 _NO_BATCH = "it answered with something that is no batch of answers"
 
 
@@ -276,6 +279,8 @@ def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | Rp
             sorted_answers[answer.id] = answer.error
         elif bytes(answer.result) not in (b"", b"null"):
             sorted_answers[answer.id] = answer.result
+        elif answer.result and calls[answer.id].method in NULLABLE:
+            sorted_answers[answer.id] = NULL
     if all(answer is NO_ANSWER for answer in sorted_answers):
         raise NodeFault("it answered none of the calls")
     return sorted_answers

@@ -38,7 +38,7 @@ def view_calls(token: Address, pinned: BlockRef, gas_limit: int) -> list[RpcCall
 
 def read_views(answers: Sequence[msgspec.Raw | RpcError]) -> TokenViews:
     """What ``view_calls`` was answered. Raises NodeFault when the node, not the token, left one open."""
-    symbol, name, decimals, supply = map(_told, answers)
+    symbol, name, decimals, supply = map(told, answers)
     places = abi.uint_at(decimals, 0)
     return TokenViews(
         symbol=_text(symbol),
@@ -48,7 +48,7 @@ def read_views(answers: Sequence[msgspec.Raw | RpcError]) -> TokenViews:
     )
 
 
-def _told(answer: msgspec.Raw | RpcError) -> bytes:
+def told(answer: msgspec.Raw | RpcError) -> bytes:
     """Empty where the call failed on any node."""
     if not isinstance(answer, RpcError):
         return hex_bytes(answer)

@@ -48,6 +48,12 @@ def symbol(text: str) -> str | None:
     return clean(text, SYMBOL_LENGTH) or None
 
 
+def symbol_key(text: str) -> str | None:
+    """A symbol as it is looked for: cleaned, and without regard to capitals. None as of ``symbol``."""
+    shown = symbol(text)
+    return None if shown is None else shown.casefold()
+
+
 def name(text: str) -> str | None:
     """A name fit to show, or None when nothing visible is left."""
     return clean(text, NAME_LENGTH) or None

@@ -116,6 +116,16 @@ async def put_launches(
 
     await _copy(connection, "launch", _LAUNCH, launches, launch)
     await _copy(connection, "launch_step", _STEP, steps, step)
+    if launches:
+        # Read before it was launched, or before the chain was followed anew.
+        await connection.execute(
+            "UPDATE facts.launch AS launch SET symbol_key = token.symbol_key"
+            " FROM unnest($1::int[], $2::bytea[]) AS given (token_id, token)"
+            " JOIN facts.token AS token ON token.token = given.token"
+            " WHERE launch.token_id = given.token_id",
+            [known[row.launched.token] for row in launches],
+            [as_bytes(row.launched.token) for row in launches],
+        )
 
 
 _LAUNCH = (

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import asyncpg
 
+from roundtrip.domain import names
 from roundtrip.domain.types import Address
 
 from .words import as_address, as_bytes
@@ -45,6 +46,14 @@ def _label(row: asyncpg.Record) -> Label:
     )
 
 
+async def strangers_with(connection: asyncpg.Connection, symbol_key: str, most: int = 3) -> list[Address]:
+    """Some tokens that say this symbol of themselves, whoever made them."""
+    rows = await connection.fetch(
+        "SELECT token FROM facts.token WHERE symbol_key = $1 LIMIT $2", symbol_key, most
+    )
+    return [as_address(row["token"]) for row in rows]
+
+
 async def read_among(connection: asyncpg.Connection, given: Iterable[Address]) -> set[Address]:
     """Which of these somebody has read already."""
     rows = await connection.fetch(
@@ -62,16 +71,26 @@ async def keep(
     supply_raw: int | None,
     read_number: int,
 ) -> None:
-    """Writes what was read at block ``read_number``, over what was read before it. Texts without NUL."""
+    """Writes what was read at block ``read_number``, over what was read before it, and the symbol as it is
+    looked for. Texts without NUL."""
     await connection.execute(
-        "INSERT INTO facts.token AS token (token, symbol, name, decimals, supply_raw, read_number)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (token) DO UPDATE SET symbol = excluded.symbol,"
+        "INSERT INTO facts.token AS token (token, symbol, name, decimals, supply_raw, read_number,"
+        " symbol_key)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (token) DO UPDATE SET symbol = excluded.symbol,"
         " name = excluded.name, decimals = excluded.decimals, supply_raw = excluded.supply_raw,"
-        " read_number = excluded.read_number WHERE token.read_number <= excluded.read_number",
+        " read_number = excluded.read_number, symbol_key = excluded.symbol_key"
+        " WHERE token.read_number <= excluded.read_number",
         as_bytes(token),
         symbol,
         name,
         decimals,
         None if supply_raw is None else Decimal(supply_raw),
         read_number,
+        None if symbol is None else names.symbol_key(symbol),
+    )
+    await connection.execute(
+        "UPDATE facts.launch AS launch SET symbol_key = token.symbol_key"
+        " FROM facts.token AS token JOIN facts.address AS address ON address.address = token.token"
+        " WHERE token.token = $1 AND launch.token_id = address.id",
+        as_bytes(token),
     )

@@ -36,19 +36,3 @@ class Known:
 def money(contracts: Contracts) -> frozenset[Address]:
     """What is money on any network, before any launch."""
     return frozenset({ZERO_ADDRESS, contracts.weth, contracts.usdg})
-
-
-def sides(
-    low: Address, high: Address, quotes: set[Address], contracts: Contracts
-) -> tuple[Address, Address, bool]:
-    """Which of a pool's currencies is the token and which the quote, and whether that is money: eth before
-    weth before usdg before what launches were made against. Where neither is, in their own order."""
-    ranks = {ZERO_ADDRESS: 0, contracts.weth: 1, contracts.usdg: 2}
-    low_rank = ranks.get(low, 3 if low in quotes else 4)
-    high_rank = ranks.get(high, 3 if high in quotes else 4)
-    if low_rank == high_rank == 4:
-        return low, high, False
-    if {low_rank, high_rank} == {1, 2}:
-        # What weth is worth is told in usdg.
-        return contracts.weth, contracts.usdg, True
-    return (high, low, True) if low_rank <= high_rank else (low, high, True)

@@ -29,14 +29,15 @@ from roundtrip.domain.events import (
     Transfer,
     Transferred,
 )
+from roundtrip.domain.operations import Operation, account_at, operations
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
+from roundtrip.venues.sides import sides
 
-from .known import Known, money, sides
-from .operations import Operation, account_at, operations
+from .known import Known, money
 from .prices import Prices
 
 

@@ -27,6 +27,7 @@ UNWRAP_WETH9 = "0x49404b7c"
 SLOT0 = "0x3850c7bd"
 LIQUIDITY = "0x1a686502"
 GET_POOL = "0x1698ee82"
+TOKEN0, TOKEN1, FEE = "0x0dfe1681", "0xd21220a7", "0xddca3f43"
 QUOTE_EXACT_INPUT_SINGLE = "0xc6a5026a"
 """QuoterV2.quoteExactInputSingle((address,address,uint256,uint24,uint160)): first what comes out."""
 POOL_CREATED = "0x783cca1c0412dd0d695e784568c96da2e9c22ff989357a2e8b1d9b2b4e6b7118"
@@ -291,3 +292,20 @@ def plan_eth_to(contracts: Contracts, route: tuple[Hop, ...], amount_raw: int, m
     needed."""
     swap = exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)
     return Call(contracts.swap_router02, multicall([swap, REFUND_ETH]), most_wei)
+
+
+def key_calls(at: Address) -> tuple[Call, ...]:
+    """Asks what says it is a pool for its key."""
+    return tuple(Call(at, view) for view in (TOKEN0, TOKEN1, FEE))
+
+
+def read_key(
+    at: Address, answers: tuple[bytes | None, ...], contracts: Contracts
+) -> tuple[Address, Address] | None:
+    """The two currencies of the pool ``at``, from the answers to ``key_calls``; None where the pool of what
+    it told lies elsewhere."""
+    low, high = (abi.address_at(answer or b"", 0) for answer in answers[:2])
+    fee = abi.uint_at(answers[2] or b"", 0, 24)
+    if low is None or high is None or fee is None or low >= high:
+        return None
+    return (low, high) if pool_address(contracts.v3_factory, low, high, fee) == at else None

@@ -19,6 +19,8 @@ FEES_AND_SPACINGS = ((100, 1), (500, 10), (3000, 60), (10_000, 200))
 """The pairs that interfaces offer; a pool may be made with any other."""
 
 EXECUTE = "0x3593564c"
+POOL_KEYS = "0x86b6be7d"
+"""poolKeys(bytes25), of the position manager: of every pool that it ever added liquidity to."""
 GET_SLOT0 = "0xc815641c"
 GET_LIQUIDITY = "0xfa6793d5"
 QUOTE_EXACT_INPUT_SINGLE = "0xaa9d21cb"
@@ -62,6 +64,24 @@ def key_words(token: Address, venue: Venue) -> str:
 def pool_id(token: Address, venue: Venue) -> str:
     """keccak256 of the encoded pool key."""
     return "0x" + abi.keccak(bytes.fromhex(key_words(token, venue))).hex()
+
+
+def key_call(at: str, contracts: Contracts) -> Call:
+    """Asks for the key of the pool ``at``. The position manager knows pools by the first 25 bytes of their
+    ids."""
+    return Call(contracts.v4_position_manager, POOL_KEYS + at[2:52].ljust(64, "0"))
+
+
+def read_key(
+    at: str, answer: bytes | None, contracts: Contracts
+) -> tuple[Address, Address, VenueKind] | None:
+    """The two currencies of the pool ``at`` and its kind, from the answer to ``key_call``; None where its id
+    is not the one of that key."""
+    data = (answer or b"")[: 5 * abi.WORD]
+    low, high, hook = (abi.address_at(data, index) for index in (0, 1, 4))
+    if low is None or high is None or "0x" + abi.keccak(data).hex() != at:
+        return None
+    return low, high, "launchpad_pool" if hook == contracts.launchpad_hook else KIND
 
 
 def pool(

@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.rpc import (
+    NULL,
+    NULLABLE,
     READ_METHODS,
     Budget,
     Meter,
@@ -138,6 +140,14 @@ async def test_of_two_answers_to_one_call_neither_is_believed() -> None:
 
 async def test_a_result_of_null_is_no_answer() -> None:
     assert shown(await answers_to([ALL[0], answer(1, None)])) == ["a", NO_ANSWER, NO_ANSWER]
+
+
+@pytest.mark.parametrize("method", sorted(NULLABLE))
+async def test_a_null_of_a_transaction_says_that_there_is_none(method: str) -> None:
+    asked = RpcCall(method, ["0x"])
+    assert await node(Session([answer(0, None)])).batch([asked]) == [NULL]
+    with pytest.raises(NodeFault):
+        await node(Session([{"id": 0}])).batch([asked])
 
 
 async def test_an_error_of_one_call_stands_in_its_place() -> None:

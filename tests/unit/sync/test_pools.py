@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.sync.known import sides
 from roundtrip.venues.base import Contracts
+from roundtrip.venues.sides import sides
 from support.told_blocks import (
     USDG,
     WETH,

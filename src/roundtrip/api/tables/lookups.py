@@ -1,5 +1,40 @@
 """What is asked about anything: a transaction, a word."""
 
 from roundtrip.api.operation import Operation
+from roundtrip.services.explain import explain
+from roundtrip.services.explain_answer import ExplainParams, Explanation
+from roundtrip.services.look_up import find, shared_as
+from roundtrip.services.look_up_answer import Found, LookUpParams
 
-LOOKUPS: tuple[Operation, ...] = ()
+LOOKUPS: tuple[Operation, ...] = (
+    Operation(
+        name="explain_transaction",
+        title="Explain a transaction",
+        description=(
+            "A plain-words account of any transaction of the chain, also one that failed or is in no block "
+            "yet: who paid what, what they got, on which pool or curve; transfers, approvals, launches. "
+            "Amounts are decimal strings with their raw base units; the fee is in eth. "
+            "Token amounts are as their contracts tell; what could not be found out is said. "
+            "Fails with bad_input, not_found, rate_limited, upstream, busy or budget_spent."
+        ),
+        params=ExplainParams,
+        answer=Explanation,
+        handler=explain,
+        shared_by=lambda params: str(params.tx_hash()),
+    ),
+    Operation(
+        name="look_up",
+        title="Look up",
+        description=(
+            "Takes a symbol, an address, a transaction's hash or a v4 pool's id and works out what it is. "
+            "A symbol finds the token of the launchpad by that symbol that was launched last, with how many "
+            "others bear it and the oldest of them: identify a token by its address. "
+            "Kind nothing, and no error, where it is nothing that is known; wallets have no names yet. "
+            "Fails with bad_input, rate_limited, upstream, busy or budget_spent."
+        ),
+        params=LookUpParams,
+        answer=Found,
+        handler=find,
+        shared_by=shared_as,
+    ),
+)

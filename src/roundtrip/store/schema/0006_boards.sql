@@ -83,6 +83,9 @@ CREATE INDEX launch_step_by_time ON facts.launch_step (at_s);
 -- The symbol as it is looked for: cleaned, and without regard to capitals.
 ALTER TABLE facts.token ADD COLUMN symbol_key text;
 CREATE INDEX token_by_symbol ON facts.token (symbol_key);
+-- Of what was launched the same again: who bears a symbol is told by who was launched last, and ten thousand may.
+ALTER TABLE facts.launch ADD COLUMN symbol_key text;
+CREATE INDEX launch_by_symbol ON facts.launch (symbol_key, block_number, log_index) INCLUDE (token_id);
 
 -- What was followed before was not kept for this: the next sync begins anew. It takes the blocks again, and no
 -- check is lost.

@@ -6,8 +6,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
-from roundtrip.domain.events import Event, Executing, Operated
-from roundtrip.domain.types import Address
+from .events import Event, Executing, Operated
+from .types import Address
 
 
 class Operation(NamedTuple):

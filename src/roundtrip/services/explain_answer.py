@@ -1,0 +1,93 @@
+"""What is asked of one transaction, and what is answered."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from roundtrip.domain.account import Kind, StepKind
+from roundtrip.domain.evidence import VenueKind
+from roundtrip.domain.types import TxHash
+
+from .index_answer import IndexAnswer, TokenNamed
+from .money import Amount
+
+Status = Literal["success", "failed", "pending"]
+EthBy = Literal["balance", "events"]
+
+
+class ExplainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which transaction."""
+
+    hash: Annotated[str, msgspec.Meta(description="The transaction's hash.", pattern=r"^0x[0-9a-fA-F]{64}\Z")]
+
+    def tx_hash(self) -> TxHash:
+        """In lower case."""
+        return TxHash(self.hash.lower())
+
+
+class StepAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """One thing that happened in it."""
+
+    kind: StepKind
+    text: str
+    who: Annotated[str | None, msgspec.Meta(description="The wallet or contract that did it.")]
+    to: Annotated[str | None, msgspec.Meta(description="Whom it was done to: a recipient, a spender.")]
+    venue: Annotated[VenueKind | None, msgspec.Meta(description="The sort of pool or curve.")]
+    at: Annotated[
+        str | None, msgspec.Meta(description="The pool's or curve's address, a v4 pool's id, a new contract.")
+    ]
+    token: TokenNamed | None
+    paid: Amount | None
+    got: Amount | None
+
+
+class WalletMoves(msgspec.Struct, frozen=True, rename="camel"):
+    """What another wallet got and gave in it."""
+
+    wallet: str
+    paid: list[Amount]
+    got: list[Amount]
+
+
+class Explanation(IndexAnswer, frozen=True, rename="camel"):
+    """What a transaction did. Token amounts are as their contracts tell; those of trades are the pools'."""
+
+    hash: str
+    status: Status
+    kind: Annotated[Kind, msgspec.Meta(description="What it was, by the weightiest of its steps.")]
+    tx_block: Annotated[int | None, msgspec.Meta(description="The block it is in; null while in none.")]
+    tx_time: Annotated[datetime | None, msgspec.Meta(description="When that block was made.")]
+    sender: Annotated[str, msgspec.Meta(description="Who sent it.")] = msgspec.field(name="from")
+    to: Annotated[str | None, msgspec.Meta(description="Whom it was sent to; null: it made a contract.")]
+    whose: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Whose paid and got are told: the sender, or the account whose operation it carried; "
+            "null where it carried operations of several accounts, which are told in others."
+        ),
+    ]
+    paid: Annotated[list[Amount], msgspec.Meta(description="What left that wallet, the fee not in it.")]
+    got: Annotated[list[Amount], msgspec.Meta(description="What came to it.")]
+    eth_by: Annotated[
+        EthBy,
+        msgspec.Meta(
+            description="How the eth in paid and got is known. balance: measured over the whole block. "
+            "events: what went along and what the logs tell, and eth that contracts handed out is not in it."
+        ),
+    ]
+    fee_eth: Annotated[
+        float | None, msgspec.Meta(description="What the sender paid for it to be run, in eth.")
+    ]
+    others: Annotated[
+        list[WalletMoves],
+        msgspec.Meta(description="Wallets it bought for, or whose operations it carried; ten at most."),
+    ]
+    steps: Annotated[list[StepAnswer], msgspec.Meta(description="In order; 40 at most.")]
+    more_steps: Annotated[int, msgspec.Meta(description="How many steps there are beside those.")]
+    reverts: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Why it failed, in its contracts' words; null where it did not, or nobody knows."
+        ),
+    ]

@@ -1,0 +1,107 @@
+"""Logs that no history is made of, and that an account of one transaction has to know."""
+
+from collections.abc import Callable
+
+from roundtrip.domain.account import Allowed, AllowedAll, ItemMoved, OperationEnded, Said, Wrapped
+
+from . import abi
+from .base import Contracts, Log
+from .entry_point import ENTRY_POINTS, USER_OPERATION_EVENT
+from .erc20 import TRANSFER_TOPIC
+
+
+def _topic(signature: str) -> str:
+    return "0x" + abi.keccak(signature.encode()).hex()
+
+
+APPROVAL = _topic("Approval(address,address,uint256)")
+APPROVAL_FOR_ALL = _topic("ApprovalForAll(address,address,bool)")
+PERMIT2_APPROVAL = _topic("Approval(address,address,address,uint160,uint48)")
+PERMIT2_PERMIT = _topic("Permit(address,address,address,uint160,uint48,uint48)")
+DEPOSIT = _topic("Deposit(address,uint256)")
+WITHDRAWAL = _topic("Withdrawal(address,uint256)")
+TRANSFER_SINGLE = _topic("TransferSingle(address,address,address,uint256,uint256)")
+
+
+class Beside:
+    """Reads such logs of one network."""
+
+    def __init__(self, contracts: Contracts) -> None:
+        self._contracts = contracts
+        self._read: dict[str, Callable[[Log], Said | None]] = {
+            APPROVAL: _allowed,
+            APPROVAL_FOR_ALL: _allowed_all,
+            PERMIT2_APPROVAL: self._by_permit2,
+            PERMIT2_PERMIT: self._by_permit2,
+            DEPOSIT: self._wrapped,
+            WITHDRAWAL: self._wrapped,
+            TRANSFER_SINGLE: _single,
+            TRANSFER_TOPIC: _item,
+            USER_OPERATION_EVENT: _operation_ended,
+        }
+
+    def __call__(self, log: Log) -> Said | None:
+        """What the log says; None when it is nothing of these, or not what its topic says. Raises nothing."""
+        read = self._read.get(log.topics[0]) if log.topics else None
+        return None if read is None else read(log)
+
+    def _by_permit2(self, log: Log) -> Said | None:
+        """Approval and Permit (owner, token, spender indexed; amount, expiration, ...)."""
+        owner, token, spender = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
+        amount, until_s = abi.uint_at(log.data, 0, 160), abi.uint_at(log.data, 1, 48)
+        if log.address != self._contracts.permit2 or len(log.topics) != 4:
+            return None
+        if owner is None or token is None or spender is None or amount is None or until_s is None:
+            return None
+        return Allowed(token, owner, spender, amount, True, until_s)
+
+    def _wrapped(self, log: Log) -> Said | None:
+        """Deposit(dst indexed; wad) and Withdrawal(src indexed; wad) of weth itself."""
+        account, amount = abi.topic_address(log.topics, 1), abi.uint_at(log.data, 0)
+        if log.address != self._contracts.weth or len(log.topics) != 2 or account is None or amount is None:
+            return None
+        return Wrapped(account, amount, log.topics[0] == DEPOSIT)
+
+
+def _allowed(log: Log) -> Said | None:
+    """Approval(owner, spender indexed; value). With the third argument indexed it is of an ERC-721."""
+    owner, spender = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
+    amount = abi.uint_at(log.data, 0)
+    if len(log.topics) != 3 or owner is None or spender is None or amount is None:
+        return None
+    return Allowed(log.address, owner, spender, amount)
+
+
+def _allowed_all(log: Log) -> Said | None:
+    """ApprovalForAll(owner, operator indexed; approved)."""
+    owner, operator = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
+    allowed = abi.uint_at(log.data, 0, 1)
+    if len(log.topics) != 3 or owner is None or operator is None or allowed is None:
+        return None
+    return AllowedAll(log.address, owner, operator, allowed == 1)
+
+
+def _item(log: Log) -> Said | None:
+    """An ERC-721's Transfer(from, to, tokenId indexed)."""
+    sender, recipient = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
+    item = abi.topic_uint(log.topics, 3)
+    if len(log.topics) != 4 or sender is None or recipient is None or item is None:
+        return None
+    return ItemMoved(log.address, sender, recipient, item, 1)
+
+
+def _single(log: Log) -> Said | None:
+    """An ERC-1155's TransferSingle(operator, from, to indexed; id, value)."""
+    sender, recipient = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
+    item, count = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
+    if len(log.topics) != 4 or sender is None or recipient is None or item is None or count is None:
+        return None
+    return ItemMoved(log.address, sender, recipient, item, count)
+
+
+def _operation_ended(log: Log) -> Said | None:
+    """UserOperationEvent: see ``entry_point.operated``, which reads whose it was."""
+    account, succeeded = abi.topic_address(log.topics, 2), abi.uint_at(log.data, 1, 1)
+    if log.address not in ENTRY_POINTS or len(log.topics) != 4 or account is None or succeeded is None:
+        return None
+    return OperationEnded(account, succeeded == 1)

@@ -1,0 +1,243 @@
+"""What a word is, on the local chain with its index."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import aiohttp
+import pytest
+
+from roundtrip.chain.rpc import Node
+from roundtrip.chain.token_views import read_views, view_calls
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import CallerFault, NodeFault, ServiceFull
+from roundtrip.domain.types import Address
+from roundtrip.services.context import Context
+from roundtrip.services.look_up import find
+from roundtrip.services.look_up_answer import Found, LookUpParams
+from roundtrip.store import tokens
+from support.faulty_node import ANSWER_FAULTS, FaultyNode
+from support.wallet import Wallet
+
+ETH = 10**18
+NOBODY = "0x" + "ab" * 20
+
+
+async def found(ctx: Context, query: str) -> Found:
+    return (await find(ctx, LookUpParams(query))).answer
+
+
+@pytest.fixture
+async def read(indexed: Context, built: Built) -> AsyncIterator[Context]:
+    """The index with every token's words read; taken away again afterwards."""
+    block, limit = indexed.heads.current().block, indexed.policy.read_gas_limit
+    async with indexed.pool.acquire() as connection:
+        for text in built.tokens.values():
+            token = Address(text)
+            try:
+                views = read_views(await indexed.node.batch(view_calls(token, block, limit)))
+            except NodeFault:
+                continue
+            words = views.symbol, views.name, views.decimals, views.supply_raw
+            await tokens.keep(connection, token, *words, block.number)
+    yield indexed
+    async with indexed.pool.acquire() as connection:
+        await connection.execute("DELETE FROM facts.token")
+        await connection.execute("UPDATE facts.launch SET symbol_key = NULL")
+
+
+# --- addresses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("story", "stands"),
+    [
+        ("curve", "curve"),
+        ("swept", "graduating"),
+        ("graduated", "graduated"),
+        ("rescued", "rescued"),
+        ("first_fresh", "pool"),
+    ],
+)
+async def test_a_token_of_the_launchpad(indexed: Context, built: Built, story: str, stands: str) -> None:
+    answer = await found(indexed, built.tokens[story])
+    assert (answer.kind, answer.address) == ("token", built.tokens[story])
+    assert answer.launch is not None
+    assert answer.launch.deployer == built.accounts[5]
+    assert (answer.launch.stands, answer.launch.quote) == (stands, "weth" if stands == "pool" else "eth")
+    assert answer.launch.deployer_launches >= 13
+    assert answer.token is not None
+    assert f'"{answer.token.symbol}" ({built.tokens[story]}) is a token from the launchpad.' in answer.text
+    curve = await found(indexed, answer.launch.at)
+    assert (curve.kind, curve.address) == ("pool", answer.launch.at)
+    assert curve.pool is not None
+    assert curve.pool.kind == ("amm_v3" if stands == "pool" else "launchpad_curve")
+    assert curve.pool.token.address == built.tokens[story]
+    assert curve.pool.opened_at == answer.launch.launched_at
+
+
+async def test_capitals_and_what_is_invisible_are_nothing(indexed: Context, built: Built) -> None:
+    plain = built.tokens["plain"]
+    odd = "\u200b 0x" + plain[2:].upper() + "\u2069\n"
+    assert (await found(indexed, odd)).address == plain
+
+
+async def test_a_token_from_elsewhere(indexed: Context, built: Built) -> None:
+    answer = await found(indexed, built.tokens["plain"])
+    assert (answer.kind, answer.launch, answer.pool) == ("token", None, None)
+    assert answer.token is not None
+    assert answer.token.symbol == "PLAIN"
+    assert "not launched on the launchpad" in answer.text
+
+
+async def test_money_and_the_networks_own_contracts(indexed: Context, built: Built) -> None:
+    usdg = await found(indexed, built.contracts["usdg"])
+    assert (usdg.kind, usdg.text) == ("token", "It is usdg, money on this chain.")
+    router = await found(indexed, built.contracts["universalRouter"])
+    assert router.kind == "contract"
+    assert "the universal router" in router.text
+    odd = await found(indexed, built.tokens["not_a_token"])
+    assert (odd.kind, odd.token) == ("contract", None)
+
+
+async def test_wallets(indexed: Context, rpc: SyncRpc, built: Built) -> None:
+    deployer = await found(indexed, built.accounts[5])
+    assert deployer.kind == "wallet"
+    assert deployer.wallet is not None
+    assert deployer.wallet.launches >= 13
+    assert f"It launched {deployer.wallet.launches} tokens onto curves; " in deployer.text
+    buyer = await found(indexed, built.accounts[6])
+    assert buyer.wallet is not None
+    assert (buyer.wallet.has_traded, buyer.wallet.launches) == (True, 0)
+    assert buyer.wallet.first_seen is not None
+    nobody = await found(indexed, NOBODY)
+    assert nobody.wallet is not None
+    assert (nobody.kind, nobody.wallet.first_seen, nobody.wallet.has_traded) == ("wallet", None, False)
+    assert (
+        nobody.text
+        == f"{NOBODY} is a wallet: it has no code of its own. It has not traded, as far as is known."
+    )
+    rpc.call("anvil_setCode", NOBODY, "0xef0100" + "11" * 20)
+    await indexed.heads.refresh()
+    rpc.call("evm_mine")
+    await indexed.heads.refresh()
+    assert "lets a contract act for it" in (await found(indexed, NOBODY)).text
+
+
+# --- thirty-two bytes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+async def test_a_v4_pool_and_a_transaction(
+    indexed: Context, ctx: Context, rpc: SyncRpc, built: Built, has_index: bool
+) -> None:
+    """Also without an index: the position manager tells the key, and it is made again."""
+    asked = indexed if has_index else ctx
+    async with indexed.pool.acquire() as connection:
+        rows = await connection.fetch(
+            "SELECT pool.at, pool.kind, address.address FROM facts.pool AS pool"
+            " JOIN facts.address AS address ON address.id = pool.token_id WHERE length(at) = 32 LIMIT 5"
+        )
+    assert rows
+    for row in rows:
+        answer = await found(asked, "0x" + row["at"].hex())
+        assert (answer.kind, answer.address) == ("pool", None)
+        assert answer.pool is not None
+        assert (answer.pool.kind, answer.pool.token.address) == (row["kind"], "0x" + row["address"].hex())
+        assert (answer.pool.opened_at is None) is not has_index
+    wallet = Wallet(rpc, built.contracts, "looked up")
+    wallet.send(NOBODY, "0x", ETH)
+    tx_hash = rpc.call("eth_getBlockByNumber", "latest", False)["transactions"][-1]
+    sent = await found(asked, tx_hash)
+    assert sent.transaction is not None
+    assert (sent.kind, sent.transaction.hash, sent.transaction.kind) == ("transaction", tx_hash, "transfer")
+    assert sent.text == f"It is a transaction. {sent.transaction.text}"
+    none = await found(asked, "0x" + "77" * 32)
+    assert (none.kind, none.transaction, none.pool) == ("nothing", None, None)
+
+
+# --- symbols ---------------------------------------------------------------------------------------
+
+
+async def test_a_symbol_finds_the_token_launched_last(read: Context, built: Built) -> None:
+    answer = await found(read, "arC")
+    assert (answer.kind, answer.address) == ("token", built.tokens["curve"])
+    assert answer.bearers is not None
+    assert (answer.bearers.others, answer.bearers.strangers) == (0, 0)
+    assert "identify a token by its address" in answer.text
+    assert (await found(read, "$arc")).address == built.tokens["curve"]
+
+
+async def test_of_several_bearers_the_others_are_counted_and_the_oldest_named(
+    read: Context, built: Built
+) -> None:
+    async with read.pool.acquire() as connection:
+        for story in ("curve", "graduated", "swept", "plain"):
+            await tokens.keep(connection, Address(built.tokens[story]), "C\u200blonex", "x", 18, 1, 10**6)
+        rows = await connection.fetch(
+            "SELECT address.address FROM facts.launch AS launch JOIN facts.address AS address"
+            " ON address.id = launch.token_id WHERE symbol_key = 'clonex' ORDER BY block_number, log_index"
+        )
+    oldest, newest = ("0x" + rows[place]["address"].hex() for place in (0, -1))
+    answer = await found(read, " CLONEX\u2069")
+    assert answer.address == newest
+    assert answer.bearers is not None
+    assert (answer.bearers.others, answer.bearers.strangers) == (2, 1)
+    assert answer.bearers.oldest.address == oldest
+    assert f"2 others from the launchpad bear it; the oldest is {oldest}, launched on" in answer.text
+    assert "1 token from elsewhere bears it, too." in answer.text
+
+
+async def test_what_nobody_bears_is_nothing_and_no_error(read: Context, built: Built) -> None:
+    answer = await found(read, 'nobody"s')
+    assert (answer.kind, answer.address, answer.token) == ("nothing", None, None)
+    assert "wallets have no names yet" in answer.text
+    assert '"nobody\'s"' in answer.text
+    elsewhere = await found(read, "plain")
+    assert elsewhere.kind == "nothing"
+    assert f"such as {built.tokens['plain']}" in elsewhere.text
+    usdg = await found(read, "USDG")
+    assert f"The usdg that is money here is {built.contracts['usdg']}." in usdg.text
+    half = await found(read, "0x" + "1" * 39)
+    assert "has 39 hex digits: an address has 40" in half.text
+
+
+@pytest.mark.parametrize("query", ["\u200b", " \t ", "\u2066\u2069\u3164", "\U000e0041"])
+async def test_what_cannot_be_seen_is_bad_input(indexed: Context, query: str) -> None:
+    with pytest.raises(CallerFault) as raised:
+        await found(indexed, query)
+    assert raised.value.code == "bad_input"
+
+
+# --- what cannot be found out ----------------------------------------------------------------------
+
+
+async def test_without_an_index_a_symbol_and_an_address_are_busy(ctx: Context, built: Built) -> None:
+    for query in ("arc", built.tokens["curve"]):
+        with pytest.raises(ServiceFull) as raised:
+            await found(ctx, query)
+        assert raised.value.code == "busy"
+
+
+@contextlib.asynccontextmanager
+async def over(ctx: Context, node: FaultyNode) -> AsyncIterator[Context]:
+    async with aiohttp.ClientSession() as session:
+        yield replace(ctx, node=Node(node.url, session, 0.5))
+
+
+# One answer for another of the same shape is a lie that nothing contradicts.
+@pytest.mark.parametrize("fault", sorted(ANSWER_FAULTS.keys() - {"swapped answers"}))
+async def test_a_faulty_node_turns_nothing_into_something_else(
+    indexed: Context, rpc: SyncRpc, built: Built, fault: str
+) -> None:
+    async with FaultyNode(rpc.url).running() as node, over(indexed, node) as asked:
+        for query in (built.tokens["plain"], built.tokens["curve"], NOBODY):
+            node.fault = None
+            sound = await found(asked, query)
+            node.fault = fault
+            try:
+                answer = await found(asked, query)
+            except NodeFault:
+                continue
+            assert answer == sound
