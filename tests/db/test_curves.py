@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roundtrip.domain.operations import account_at, operations
 from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.store import curves, inside
 from roundtrip.sync.ledger import told_by
-from roundtrip.sync.operations import account_at, operations
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
