@@ -384,11 +384,13 @@ class OwnerCalls:
 @dataclass(frozen=True, slots=True)
 class HolderSell:
     """A wallet that the index knows to have bought, and what its own sell came to. ``held_raw``: its own
-    balance, None where that was not told. Of ``outcome`` nothing was paid: it had bought before."""
+    balance, None where that was not told. Of ``outcome`` nothing was paid: it had bought before. ``later``:
+    of the same sell tried once more when a day is over; None: it had gone through, or the day was over."""
 
     holder: Address
     held_raw: int | None
     outcome: CellOutcome
+    later: CellOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ pool: fees, taxes and price impact are the same for both. What he got less for a
 from dataclasses import dataclass
 
 from . import names
-from .evidence import CellOutcome, HolderSells, Missing, Refused, Sold
+from .evidence import CellOutcome, HolderSell, HolderSells, Missing, Refused, Sold
 from .policy import Policy
 from .readings import loss_bps
 from .sentences import percent
@@ -19,12 +19,14 @@ _AFTER_THE_BUY = ("approve", "sell")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Of ``told`` holders something is known: ``refused`` of them cannot sell, ``robbed`` lose as much as is
-    danger, and ``worst_bps`` is the most that anybody loses who can sell."""
+    """Of ``told`` holders something is known: ``refused`` of them cannot sell within a day, ``robbed`` lose
+    as much as is danger, ``waiting`` sell only when a day is over, and ``worst_bps`` is the most that anybody
+    loses who can sell."""
 
     told: int
     refused: int
     robbed: int
+    waiting: int
     worst_bps: int
 
     def caught(self) -> int:
@@ -52,7 +54,8 @@ def found(known: HolderSells, policy: Policy) -> Found:
     lost = [one for one in _lost(known) if not isinstance(one, Missing)]
     sold = [one for one in lost if one is not None]
     robbed = [one for one in sold if one >= policy.danger_loss_bps]
-    return Found(len(lost), len(lost) - len(sold), len(robbed), max(sold, default=0))
+    waiting = sum(one.later is not None and isinstance(_best(known.control, one), int) for one in known.tried)
+    return Found(len(lost), len(lost) - len(sold), len(robbed), waiting, max(sold, default=0))
 
 
 def traps(known: HolderSells | Missing | None, policy: Policy) -> frozenset[bool]:
@@ -83,7 +86,7 @@ def warns(known: HolderSells | Missing | None, policy: Policy) -> bool:
     if not isinstance(known, HolderSells):
         return False
     sure = found(known, policy)
-    return sure.caught() > 0 or sure.worst_bps >= policy.warn_loss_bps
+    return sure.caught() + sure.waiting > 0 or sure.worst_bps >= policy.warn_loss_bps
 
 
 def holder_sentence(known: HolderSells | Missing | None, policy: Policy) -> str:
@@ -95,20 +98,29 @@ def holder_sentence(known: HolderSells | Missing | None, policy: Policy) -> str:
     sure, unknown = found(known, policy), len(gaps(known))
     if sure.told == 0:
         return f"Whether {_holders(unknown)} can sell it was not found out."
-    rest = f"; of {unknown} more it was not found out" if unknown else ""
-    return f"{_told(sure, policy)}{rest}."
+    parts = _parts(sure, policy) or [f"{_holders(sure.told)} can sell it as a fresh wallet can"]
+    if unknown:
+        parts.append(f"of {unknown} more it was not found out")
+    return f"{'; '.join(parts)}."
 
 
-def _told(sure: Found, policy: Policy) -> str:
+def _parts(sure: Found, policy: Policy) -> list[str]:
+    """What some of them meet; nothing where all fare as a fresh wallet does."""
     of = f"{sure.caught()} of {_holders(sure.told)}"
     less = f"up to {percent(min(BPS, sure.worst_bps))} of what a fresh wallet gets"
+    parts = []
     if sure.refused and sure.robbed:
-        return f"{of} cannot sell it or lose {less}"
-    if sure.refused:
-        return f"{of} cannot sell it, though a fresh wallet can"
-    if sure.robbed or sure.worst_bps >= policy.warn_loss_bps:
-        return f"{of} lose {less}" if sure.robbed else f"Of {_holders(sure.told)} some lose {less}"
-    return f"{_holders(sure.told)} can sell it as a fresh wallet can"
+        parts.append(f"{of} cannot sell it or lose {less}")
+    elif sure.refused:
+        parts.append(f"{of} cannot sell it, though a fresh wallet can")
+    elif sure.robbed:
+        parts.append(f"{of} lose {less}")
+    if sure.waiting:
+        whose = "more" if parts else f"of {_holders(sure.told)}"
+        parts.append(f"{sure.waiting} {whose} can sell it only in a day")
+    if not sure.robbed and sure.worst_bps >= policy.warn_loss_bps:
+        parts.append(f"others lose {less}" if parts else f"Of {_holders(sure.told)} some lose {less}")
+    return parts
 
 
 def _holders(count: int) -> str:
@@ -116,4 +128,10 @@ def _holders(count: int) -> str:
 
 
 def _lost(known: HolderSells) -> list[int | Missing | None]:
-    return [lost_bps(known.control, one.outcome) for one in known.tried]
+    return [_best(known.control, one) for one in known.tried]
+
+
+def _best(control: Sold, sell: HolderSell) -> int | Missing | None:
+    """What a holder loses at once; a day on, where he has to wait so long."""
+    now = lost_bps(control, sell.outcome)
+    return now if sell.later is None else lost_bps(control, sell.later)

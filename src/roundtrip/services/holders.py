@@ -85,7 +85,7 @@ class Asked:
         tried = []
         for one in self.planned:
             own = Missing("token", "") if one.plan is None else next(left)
-            tried.append(HolderSell(one.holder, one.held_raw, holder_plans.read(one, self.sell, own)))
+            tried.append(HolderSell(one.holder, one.held_raw(), *holder_plans.read(one, self.sell, own)))
         tried += [HolderSell(one, None, Missing("node", NOT_TOLD)) for one in self.unread]
         return HolderSells(self.best, self.control, self.known, tuple(tried))
 

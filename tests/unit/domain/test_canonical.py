@@ -128,7 +128,7 @@ OwnersCalls = st.builds(
     OwnerCall, Text, Text, st.sampled_from(["owner", "proxy admin"]), Addresses, Addresses,
     st.lists(Text, max_size=2).map(tuple), st.none() | Outcomes, st.none() | Addresses,
 )  # fmt: skip
-HoldersSells = st.builds(HolderSell, Addresses, st.none() | Number, Outcomes)
+HoldersSells = st.builds(HolderSell, Addresses, st.none() | Number, Outcomes, st.none() | Outcomes)
 Whole = st.builds(
     Evidence,
     Number,
@@ -192,7 +192,7 @@ EXAMPLE = dataclasses.replace(
     owner_calls=OwnerCalls(
         0, NODE, (OwnerCall("pause()", "", "owner", OTHER, OTHER, ("0x",), NODE, OTHER),), 1
     ),
-    holder_sells=HolderSells(0, Sold(1, 2, 3, 4, 5, 6, 7, 8), 1, (HolderSell(OTHER, 1, NODE),)),
+    holder_sells=HolderSells(0, Sold(1, 2, 3, 4, 5, 6, 7, 8), 1, (HolderSell(OTHER, 1, NODE, NODE),)),
 )
 OTHER_EXAMPLE = dataclasses.replace(EXAMPLE, launch=POOL_LAUNCH)
 """Every kind of piece there is, and every field told in one of the two at least."""
