@@ -114,7 +114,7 @@ def _parts(sure: Found, policy: Policy) -> list[str]:
     elif sure.refused:
         parts.append(f"{of} cannot sell it, though a fresh wallet can")
     elif sure.robbed:
-        parts.append(f"{of} lose {less}")
+        parts.append(f"{of} lose{'s' if sure.robbed == 1 else ''} {less}")
     if sure.waiting:
         whose = "more" if parts else f"of {_holders(sure.told)}"
         parts.append(f"{sure.waiting} {whose} can sell it only in a day")
