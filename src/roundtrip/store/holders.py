@@ -48,14 +48,17 @@ async def traders_holding(
     """At most so many wallets that bought more of a token than they sold, none of ``without``: a third of
     them hold most, a third traded last, and a third is drawn with ``seed`` (32 bytes). Where it has more
     traders than are looked at, of those. What was moved otherwise is not known here."""
-    rows = await connection.fetch(
-        _SOME,
-        token_id,
-        MOST_LOOKED_AT,
-        int.from_bytes(seed[:4], "big") / 2**32,
-        DUST,
-        [as_bytes(one) for one in without],
-        most // 3,
-        seed,
-    )
+    async with connection.transaction():
+        # A plan for tokens of a few holders would read and sort all of a token's.
+        await connection.execute("SET LOCAL enable_bitmapscan = off")
+        rows = await connection.fetch(
+            _SOME,
+            token_id,
+            MOST_LOOKED_AT,
+            int.from_bytes(seed[:4], "big") / 2**32,
+            DUST,
+            [as_bytes(one) for one in without],
+            most // 3,
+            seed,
+        )
     return tuple(as_address(row["address"]) for row in rows)
