@@ -13,17 +13,21 @@ MOST_LOOKED_AT = 2000
 """So many who traded it and were met last, and as many from a place by chance on: a token of a million is not
 read through."""
 
-_SOME = """
+_ALL = "FROM facts.position WHERE (token_id, wallet_id) >= ($1, 0) AND (token_id, wallet_id) < ($1 + 1, 0)"
+"""All of a token's. That both columns tell it leaves no way but along the index of the two in their order,
+whatever the database thinks of how many there are."""
+
+_COLUMNS = "wallet_id, bought_raw, sold_raw, last_s"
+_SOME = f"""
 WITH ends AS (
-    SELECT (SELECT wallet_id FROM facts.position WHERE token_id = $1 ORDER BY wallet_id LIMIT 1) AS low,
-        (SELECT wallet_id FROM facts.position WHERE token_id = $1 ORDER BY wallet_id DESC LIMIT 1) AS high
+    SELECT (SELECT wallet_id {_ALL} ORDER BY token_id, wallet_id LIMIT 1) AS low,
+        (SELECT wallet_id {_ALL} ORDER BY token_id DESC, wallet_id DESC LIMIT 1) AS high
 ), looked_at AS (
-    (SELECT wallet_id, bought_raw, sold_raw, last_s FROM facts.position
-        WHERE token_id = $1 ORDER BY wallet_id DESC LIMIT $2)
+    (SELECT {_COLUMNS} {_ALL} ORDER BY token_id DESC, wallet_id DESC LIMIT $2)
     UNION
-    (SELECT wallet_id, bought_raw, sold_raw, last_s FROM facts.position
-        WHERE token_id = $1 AND wallet_id >= (SELECT low + ((high - low) * $3::float8)::int FROM ends)
-        ORDER BY wallet_id LIMIT $2)
+    (SELECT {_COLUMNS} {_ALL}
+        AND (token_id, wallet_id) >= ($1, (SELECT low + ((high - low) * $3::float8)::int FROM ends))
+        ORDER BY token_id, wallet_id LIMIT $2)
 ), holding AS MATERIALIZED (
     SELECT wallet_id, address, bought_raw - sold_raw AS left_raw, last_s
     FROM looked_at JOIN facts.address ON address.id = wallet_id
@@ -39,7 +43,7 @@ WITH ends AS (
     ORDER BY md5($7::bytea || address), wallet_id LIMIT $6
 )
 SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELECT address FROM others
-"""
+"""  # noqa: S608
 
 
 async def traders_holding(
@@ -48,17 +52,14 @@ async def traders_holding(
     """At most so many wallets that bought more of a token than they sold, none of ``without``: a third of
     them hold most, a third traded last, and a third is drawn with ``seed`` (32 bytes). Where it has more
     traders than are looked at, of those. What was moved otherwise is not known here."""
-    async with connection.transaction():
-        # A plan for tokens of a few holders would read and sort all of a token's.
-        await connection.execute("SET LOCAL enable_bitmapscan = off")
-        rows = await connection.fetch(
-            _SOME,
-            token_id,
-            MOST_LOOKED_AT,
-            int.from_bytes(seed[:4], "big") / 2**32,
-            DUST,
-            [as_bytes(one) for one in without],
-            most // 3,
-            seed,
-        )
+    rows = await connection.fetch(
+        _SOME,
+        token_id,
+        MOST_LOOKED_AT,
+        int.from_bytes(seed[:4], "big") / 2**32,
+        DUST,
+        [as_bytes(one) for one in without],
+        most // 3,
+        seed,
+    )
     return tuple(as_address(row["address"]) for row in rows)
