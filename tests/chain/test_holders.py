@@ -204,7 +204,7 @@ async def test_such_an_answer_is_shared_shortly_and_counts_for_nobody(indexed: C
     token = built.tokens["graduated"]
     whole, _ = await deep(indexed, token)
     deaf = Deaf(indexed.node, is_sell_of({one.holder for one in sells(whole).tried}))
-    answered = await check(replace(indexed, node=deaf), CheckParams(token, "1"))  # type: ignore[arg-type]
+    answered = await check(replace(indexed, node=deaf), CheckParams(token, "1"))
     assert answered.answer.verdict.code == "unproven"
     assert (answered.ttl_ms, answered.counted) == (POLICY.node_fault_ttl_ms, False)
 

@@ -130,7 +130,7 @@ async def test_a_million_holders_are_not_read_through(
         if analyzed:
             await connection.execute("ANALYZE facts.position")
         spied = Spy(connection)
-        assert len(await traders_holding(spied, 77, {BARRED}, SEEDS[1], 12)) == 12  # type: ignore[arg-type]
+        assert len(await traders_holding(spied, 77, {BARRED}, SEEDS[1], 12)) == 12
         lines = [row[0] for row in spied.plan]
         scans = [line for line in lines if ' on "position"' in line]
         assert len(scans) >= 4
