@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from conftest import no_database
+from conftest import context_for, no_database
 from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -24,6 +24,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.gather import beginning, begun
 from roundtrip.services.third_trip import finished
 from roundtrip.store.words import as_address, as_bytes
+from support.dialects import DialectNode, Kind
 
 NET = """
 SELECT address.address, sum(CASE WHEN buys THEN token_raw ELSE -token_raw END) AS net FROM facts.trade
@@ -91,6 +92,19 @@ async def test_real_holders_sell_their_own_tokens_in_the_same_third_trip(
     assert f"{len(tried)} real holders can sell it as a fresh wallet can." in judgement.verdict.text
     plain = judge(replace(evidence, holder_sells=None), POLICY)
     assert (plain.verdict.code, plain.verdict.level) == (judgement.verdict.code, judgement.verdict.level)
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_they_sell_on_nodes_that_count_otherwise_too(
+    indexed: Context, rpc: SyncRpc, built: Built, kind: Kind
+) -> None:
+    node = DialectNode(rpc.url, kind)
+    async with node.running(), context_for(node.url, built, indexed.pool, dialect=None) as ctx:
+        await ctx.heads.refresh()
+        for key in ("curve", "graduated", "first_graduated"):
+            evidence, _ = await deep(ctx, built.tokens[key])
+            text = judge(evidence, POLICY).verdict.text
+            assert text.endswith("3 real holders can sell it as a fresh wallet can.")
 
 
 async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Context) -> None:
