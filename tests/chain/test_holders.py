@@ -9,6 +9,7 @@ import pytest
 
 from conftest import context_for, no_database
 from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
+from roundtrip.devnet import deploy as chain
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault
@@ -136,7 +137,14 @@ async def test_code_an_insider_and_an_empty_wallet_are_not_asked(
     all_known = sells(evidence).tried
     assert isinstance(evidence.launch, Launch)
     nobody = Address("0x" + "5a" * 20)
-    asked = [evidence.launch.deployer, evidence.launch.curve, nobody, first]
+    deployer = evidence.launch.deployer
+    rpc.call("anvil_impersonateAccount", first)
+    gift = chain.calldata("transfer(address,uint256)", deployer, balance(rpc, token, first) // 2)
+    giver = chain.Deployer(rpc, first)
+    giver.receipt(giver.send(token, gift))
+    await indexed.heads.refresh()
+    assert balance(rpc, token, deployer) > 0
+    asked = [deployer, evidence.launch.curve, nobody, first]
     evidence, _ = await deep(indexed, token, holders=asked)
     assert [one.holder for one in sells(evidence).tried] == [first]
     assert sells(evidence).known == 4

@@ -53,6 +53,18 @@ def test_nobody_is_given_tokens_code_or_a_nonce(place: Place) -> None:
     assert sellers == {ANN, one.plan.environment.reader}
 
 
+@EVERY_PLACE
+def test_what_was_allowed_long_ago_is_taken_back_first(place: Place) -> None:
+    """Some tokens let nobody change an allowance that is not zero (usdt does not)."""
+    one = planned(place)
+    assert one.plan is not None
+    clear, approve, *_ = one.plan.blocks[1].steps
+    assert (clear.sender, clear.call.to, clear.call.to) == (ANN, TOKEN, approve.call.to)
+    spender = clear.call.data[10:74]
+    assert clear.call.data == erc20.APPROVE + spender + abi.word(0)
+    assert approve.call.data == erc20.APPROVE + spender + abi.word(BOUGHT)
+
+
 def test_who_has_too_little_for_gas_has_as_much_as_that_takes() -> None:
     least_wei = 2 * gas_float(POLICY, ENVIRONMENT)
     for wei, given in ((0, least_wei), (None, least_wei), (least_wei - 1, least_wei), (least_wei, None)):
