@@ -96,6 +96,11 @@ async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
         yield found
 
 
+def no_database() -> asyncpg.Pool:
+    """A pool that was never opened: checks go without an index, and nothing is kept."""
+    return asyncpg.create_pool("postgresql://nowhere", min_size=0)
+
+
 @contextlib.asynccontextmanager
 async def context_for(
     node_url: str,

@@ -382,3 +382,83 @@ async def test_a_node_that_counts_otherwise_is_no_place_to_verify(
         result = await verified(sound, tmp_path, network_file, node.url)
     assert result.exit_code == 2
     assert "speaks as geth, and the check was made on one that speaks as anvil" in result.output
+
+
+# --- what an index told -----------------------------------------------------------------------------
+
+OWNED = "begun.indexed.holders"
+STRANGER = "0x" + "ab" * 20
+
+
+async def test_a_check_over_an_index_reproduces_without_one(
+    indexed: Context, rpc: SyncRpc, built: Built, tmp_path: Path, network_file: Path
+) -> None:
+    """Holders and deployer are given; what the holders have and sell for is the chain's."""
+    await at_a_new_block(indexed, rpc)
+    tokens = [built.tokens[key] for key in ("graduated", "curve_usdg", "first_graduated")]
+    for proof in await fetched(indexed, tokens, "?deep=1"):
+        assert proof["begun"]["indexed"]["holders"]
+        assert proof["evidence"]["holder_sells"]["tried"]
+        rpc.call("evm_mine")
+        result = await verified(proof, tmp_path, network_file, rpc.url)
+        assert (result.exit_code, result.output.count("yes")) == (0, 3), result.output
+
+
+INDEX_LIES: dict[str, tuple[Callable[[Json], Json], str, str]] = {
+    "a holder left away": (lambda p: changed(p, OWNED, lambda own: own[1:]), "yes NO NO", "check sends 3"),
+    "somebody who holds nothing": (
+        lambda p: changed(p, f"{OWNED}.0", STRANGER), "yes NO NO", "differs at .params",
+    ),
+    "another who holds": (
+        lambda p: changed(p, OWNED, lambda own: [own[1], own[0], *own[2:]]),
+        "yes NO NO",
+        "differs at .params",
+    ),
+    "a holder twice": (
+        lambda p: changed(p, OWNED, lambda own: [*own, own[0]]), "yes NO unknown", "one of them twice",
+    ),
+    "too many": (
+        lambda p: changed(p, OWNED, [f"0x{n:040x}" for n in range(100, 113)]),
+        "yes NO unknown",
+        "more holders than a check does",
+    ),
+    "the router": (
+        lambda p: changed(p, f"{OWNED}.0", p["contracts"]["swapRouter02"]),
+        "yes NO unknown",
+        "is nobody who holds a token",
+    ),
+    "no address": (lambda p: changed(p, f"{OWNED}.0", "0xAB"), "yes NO unknown", "no check begins like this"),
+    "what a holder got": (
+        lambda p: changed(p, "evidence.holder_sells.tried.0.outcome.back_raw", lambda wei: str(int(wei) + 1)),
+        "yes yes NO",
+        "holder_sells.tried[0].outcome.back_raw is",
+    ),
+    "a holder who was not sold as": (
+        lambda p: changed(p, "evidence.holder_sells.tried", lambda tried: tried[:-1]),
+        "NO yes NO",
+        "a list of",
+    ),
+    "that no holder was asked": (
+        lambda p: changed(p, "evidence.holder_sells", None), "NO yes NO", "holder_sells is",
+    ),
+    "what the deployer did": (
+        lambda p: changed(p, "evidence.deployer.launches", 99), "yes yes NO", "deployer.launches is 99",
+    ),
+    "who launched it": (
+        lambda p: changed(p, "begun.indexed.deployer", STRANGER), "yes yes NO", "deployer is",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INDEX_LIES)
+async def test_a_lie_about_what_an_index_told_is_found_out(
+    indexed: Context, rpc: SyncRpc, built: Built, tmp_path: Path, network_file: Path, name: str
+) -> None:
+    lie, holds, told = INDEX_LIES[name]
+    await at_a_new_block(indexed, rpc)
+    (sound,) = await fetched(indexed, [built.tokens["graduated"]], "?deep=1")
+    result = await verified(lie(sound), tmp_path, network_file, rpc.url)
+    rows = [line.split("│") for line in result.output.splitlines() if "│" in line]
+    assert [row[2].strip() for row in rows if row[2].strip()] == holds.split(), result.output
+    assert told in result.output, result.output
+    assert result.exit_code == 1

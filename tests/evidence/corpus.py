@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
-import asyncpg
-
-from conftest import PROJECT, context_for
+from conftest import PROJECT, context_for, no_database
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
@@ -91,7 +88,7 @@ async def made(url: str, built: Built) -> dict[str, Evidence]:
     """Evidence of each sample token at the local chain's first block; its wallets come of its name."""
     found = {}
     for key in sorted(built.tokens.keys() - ALIKE):
-        async with context_for(url, built, cast(asyncpg.Pool, None)) as ctx:
+        async with context_for(url, built, no_database()) as ctx:
             await ctx.heads.refresh()
             drawing = replace(ctx, entropy=sha256(key.encode()).digest)
             found[key] = await gather(drawing, Address(built.tokens[key]), Meter())

@@ -3,11 +3,8 @@
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import cast
 
-import asyncpg
-
-from conftest import PROJECT, context_for
+from conftest import PROJECT, context_for, no_database
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
@@ -134,8 +131,7 @@ def _deployed(rpc: SyncRpc, built: Built, case: Case) -> tuple[str, str]:
 async def _evidence(rpc: SyncRpc, built: Built, token: Address, case: Case) -> Evidence:
     """What a check gathers; its wallets are drawn anew for every case, and for one always the same."""
     entropy = hashlib.sha256(case.text().encode()).digest()
-    # Nothing is kept: the database is not asked.
-    async with context_for(rpc.url, built, cast(asyncpg.Pool, None)) as ctx:
+    async with context_for(rpc.url, built, no_database()) as ctx:
         await ctx.heads.refresh()
         return await gather(replace(ctx, entropy=lambda: entropy), token, Meter())
 

@@ -382,6 +382,31 @@ class OwnerCalls:
 
 
 @dataclass(frozen=True, slots=True)
+class HolderSell:
+    """A wallet that the index knows to have bought, and what its own sell came to. ``held_raw``: its own
+    balance, None where that was not told. Of ``outcome`` nothing was paid: it had bought before. ``later``:
+    of the same sell tried once more when a day is over; None: it had gone through, or the day was over."""
+
+    holder: Address
+    held_raw: int | None
+    outcome: CellOutcome
+    later: CellOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HolderSells:
+    """What real holders' own tokens sell for. ``venue``: by its number, the one that was sold on.
+    ``control``: what the check's own wallet sold for there; each holder stands in its place, after the same
+    buy, and sells as much of his own, or all that he has. Of ``known`` ones those with code, behind
+    the token or without tokens were not ``tried``."""
+
+    venue: int
+    control: Sold
+    known: int
+    tried: tuple[HolderSell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One check, whole: re-judging this document gives the verdict again.
 
@@ -413,3 +438,5 @@ class Evidence:
     """None: not known, which takes an index."""
     owner_calls: OwnerCalls | Missing | None = None
     """None: not asked, or there is no owner, or nothing that sells."""
+    holder_sells: HolderSells | Missing | None = None
+    """None: not asked, or no holder is known, or nothing that the wallet which bought it sells."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
+from . import holder_sells
 from .evidence import Evidence, Missing, Refused
 from .policy import Policy
 from .readings import Sale, SellResult, Status, VenueReading
@@ -44,9 +45,11 @@ class Outcome:
 
 
 def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing]:
-    """Every missing piece that a code is read from, the weightiest first."""
+    """Every missing piece that a code is read from, the weightiest first. Holders are asked only where all
+    else is proven: what is missing of them is what decides."""
     facts = evidence.facts
-    found: list[object] = [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
+    found: list[object] = [*holder_sells.gaps(evidence.holder_sells)]
+    found += [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
     for reading in readings:
         found += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
@@ -70,7 +73,9 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
         return frozenset(codes)
     if evidence.role != "token":
         return frozenset(codes | {"quote_asset"})
-    return frozenset(codes | _together([_outcomes(one, readings, policy) for one in readings]))
+    codes |= _together([_outcomes(one, readings, policy) for one in readings])
+    caught = holder_sells.traps(evidence.holder_sells, policy)
+    return frozenset((codes if False in caught else set()) | ({"cannot_sell"} if True in caught else set()))
 
 
 # --- venues together ------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed and where the lines are drawn. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-4"
+    version: str = "2026-11-5"
 
     probe_wei: int = 10**17
     """The buy every venue is judged by: 0.1 eth, an ordinary trade on this chain."""
@@ -78,6 +78,15 @@ class Policy:
     most_owner_calls: int = 24
     """So many simulations try what an owner could change."""
     owner_call_gas_limit: int = 1_200_000
+
+    most_holders: int = 12
+    """So many wallets that are known to hold it are sold as: a third of them hold most, a third traded last,
+    a third comes by chance."""
+    least_holders: int = 2
+    """Of fewer nothing is concluded but a warning: one may be barred for a good reason."""
+    caught_share_bps: int = 5000
+    """Where at least so many of them cannot sell, or lose as much as ``danger_loss_bps``, nobody who stays
+    can: it cannot be sold."""
 
     most_venues: int = 8
     node_fault_ttl_ms: int = 2000

@@ -2,7 +2,22 @@
 
 from dataclasses import dataclass
 
-from .evidence import Venue
+from .evidence import Deployer, Venue
+from .types import Address
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the index told of a token. ``holders``: wallets that bought more of it than they sold.
+    ``deployer``: who launched it; None: not known. ``record``: how his launches went."""
+
+    holders: tuple[Address, ...] = ()
+    deployer: Address | None = None
+    record: Deployer | None = None
+
+
+NOTHING = Indexed()
+"""There is no index, or it does not know the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,9 +25,10 @@ class Begun:
     """``seed``: 32 bytes as ``0x`` hex, which the wallets were drawn from. ``venues``: where the token was
     known to trade, or might, in the order they were asked; also those that were not there. ``others``: pools
     that are known and were not asked, because their money is nobody's money. ``deep``: it was also asked what
-    could change it."""
+    could change it, and sold as ``indexed.holders``."""
 
     seed: str
     venues: tuple[Venue, ...]
     others: int
     deep: bool = False
+    indexed: Indexed = NOTHING

@@ -6,7 +6,7 @@ change the code (see ``missing``).
 
 from dataclasses import dataclass, replace
 
-from . import sentences
+from . import holder_sells, sentences
 from .evidence import Evidence, Missing
 from .exits import with_exits
 from .missing import gaps, possible_codes
@@ -66,7 +66,14 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
         # Among what was not looked at may be the pool that a wallet would trade on.
         finding = replace(finding, level="warn")
     text = sentences.sentence(finding.code, finding.venue, evidence, readings, policy)
-    text = f"{text} {owner_sentence(evidence.owner_calls, policy)}".rstrip()
+    held = evidence.holder_sells
+    if True in holder_sells.traps(held, policy):
+        # What holds for a fresh wallet would mislead: nobody stays one.
+        finding, text = replace(finding, code="cannot_sell", level="danger"), ""
+    elif holder_sells.warns(held, policy) and finding.level == "ok":
+        finding = replace(finding, level="warn")
+    said = (text, holder_sells.holder_sentence(held, policy), owner_sentence(evidence.owner_calls, policy))
+    text = " ".join(filter(None, said))
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
 
 

@@ -9,6 +9,7 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.evidence import Curve, Evidence, Launch
+from roundtrip.domain.holder_sells import gaps
 from roundtrip.domain.owner_calls import node_kept_back
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.proof import Begun
@@ -41,7 +42,7 @@ async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answere
     evidence = await finished(found, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
-    own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others, deep)
+    own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others, deep, begin.indexed)
     began = written(ctx.contracts, begin.head.spoken().name, judgement.verdict, own)
     await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
@@ -56,7 +57,8 @@ async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answere
 def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = False) -> int:
     """How long the answer is shared: no longer than the tax it speaks of lasts."""
     most_ms = policy.deep_ttl_ms if deep else policy.answer_ttl_ms
-    if node_fault or node_kept_back(evidence.owner_calls):
+    kept_back = any(gap.fault == "node" for gap in gaps(evidence.holder_sells))
+    if node_fault or kept_back or node_kept_back(evidence.owner_calls):
         most_ms = policy.node_fault_ttl_ms
     launch = evidence.launch
     state = launch.curve_state if isinstance(launch, Launch) else None

@@ -15,7 +15,7 @@ from roundtrip.domain import canonical, names
 from roundtrip.domain.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate, Venue
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.proof import Begun
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.types import BURN_ADDRESSES, Address, parse_address
 from roundtrip.domain.verdict import judge
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, quote_name
@@ -68,7 +68,9 @@ class Claim:
         )
         begun = self.begun
         known = Candidates(begun.venues, begun.others, evidence.left_out, evidence.candidates_complete)
-        return Beginning(head, evidence.token, bytes.fromhex(begun.seed[2:]), known, begun.deep)
+        return Beginning(
+            head, evidence.token, bytes.fromhex(begun.seed[2:]), known, begun.deep, begun.indexed
+        )
 
 
 def read_claim(document: bytes) -> Claim:
@@ -181,6 +183,12 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
         return "the wallets were not drawn from the seed"
     if max(len(begin.known.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it asks more venues than a check does"
+    holders = begin.indexed.holders
+    if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
+        return "it asks more holders than a check does, or one of them twice"
+    for holder in holders:
+        if parse_address(holder) != holder or holder in BURN_ADDRESSES | contracts.known() | {evidence.token}:
+            return f"{shown(holder)} is nobody who holds a token"
     for rate in evidence.market.rates:
         if not _is_way(rate, evidence, contracts):
             return f"{shown(rate.asset)} is had by a way that a check does not go"

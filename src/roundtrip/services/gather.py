@@ -10,7 +10,8 @@ from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import guess_calls, read_guesses
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Evidence, Missing, Venue
+from roundtrip.domain.evidence import Deployer, Evidence, Launch, Missing, Venue
+from roundtrip.domain.proof import NOTHING, Indexed
 from roundtrip.domain.types import Address
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
@@ -19,11 +20,11 @@ from . import environments
 from .candidates import Candidates, candidates, unseen
 from .context import Context, Means
 from .first_trip import First, first_trip, scouted
-from .indexed import inform
+from .indexed import indexed, inform
 from .run import Run, Tried
 from .second_trip import best, second_trip
 
-EVIDENCE_SCHEMA = 3
+EVIDENCE_SCHEMA = 4
 
 Role = Literal["token", "weth", "usdg"]
 
@@ -39,6 +40,7 @@ class Opened:
     first: First
     new: tuple[Venue, ...]
     """Where the launchpad says that it trades, which was not known before."""
+    indexed: Indexed = NOTHING
 
     def judged(self) -> list[Tried]:
         """The venues that trip 2 asks."""
@@ -50,7 +52,7 @@ class Beginning:
     """What a check begins with: the same beginning, with the same means, asks the same again.
 
     ``seed``: 32 bytes that its wallets are drawn from. ``known``: where the token may trade. ``deep``: it is
-    also asked what could change it.
+    also asked what could change it, and whether those who hold it can sell. ``indexed``: what the index told.
     """
 
     head: Head
@@ -58,15 +60,17 @@ class Beginning:
     seed: bytes
     known: Candidates
     deep: bool = False
+    indexed: Indexed = NOTHING
 
 
 async def beginning(ctx: Context, head: Head, token: Address, deep: bool = False) -> Beginning:
     """A new check's."""
-    known = Candidates((), 0, 0, True)
+    known, told, seed = Candidates((), 0, 0, True), NOTHING, ctx.entropy()
     if role_of(token, ctx.contracts) == "token":
         await inform(ctx.heads.book, ctx.pool, ctx.contracts, token)
         known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
-    return Beginning(head, token, ctx.entropy(), known, deep)
+        told = await indexed(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders if deep else 0)
+    return Beginning(head, token, seed, known, deep, told)
 
 
 async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
@@ -111,7 +115,7 @@ async def begun(means: Means, begin: Beginning, meter: Meter) -> Opened:
         run = await _with_rates(run, new)
         first = await first_trip(run, (*places, *_places(new)))
     run, first = await _with_given(run, first)
-    return Opened(replace(run, counting=first.counting), role, known, passed, first, new)
+    return Opened(replace(run, counting=first.counting), role, known, passed, first, new, begin.indexed)
 
 
 async def closed(token: Opened, meter: Meter) -> Evidence:
@@ -138,7 +142,14 @@ async def closed(token: Opened, meter: Meter) -> Evidence:
         left_out=known.left_out,
         launch=first.launch,
         given=tuple(slot.asset for slot in run.setting.slots),
+        deployer=_deployer(token),
     )
+
+
+def _deployer(token: Opened) -> Deployer | None:
+    """The index's word, where it speaks of whom the launchpad itself names."""
+    launch, told = token.first.launch, token.indexed
+    return told.record if isinstance(launch, Launch) and launch.deployer == told.deployer else None
 
 
 def role_of(token: Address, contracts: Contracts) -> Role:

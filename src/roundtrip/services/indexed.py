@@ -1,4 +1,5 @@
-"""What the index knows of a token's places, told to the book that checks look into."""
+"""What the index knows of a token before it is checked: its places, told to the book that checks look into,
+who holds it, and who launched it."""
 
 import asyncio
 
@@ -6,9 +7,10 @@ import asyncpg
 
 from roundtrip.chain.book import MOST_VENUES_A_TOKEN, Book
 from roundtrip.domain.events import Pool
-from roundtrip.domain.evidence import Venue
-from roundtrip.domain.types import Address
-from roundtrip.store import chain
+from roundtrip.domain.evidence import Deployer, Venue
+from roundtrip.domain.proof import NOTHING, Indexed
+from roundtrip.domain.types import BURN_ADDRESSES, Address
+from roundtrip.store import addresses, chain, deployers, holders
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, quote_name
@@ -32,6 +34,32 @@ async def inform(book: Book | None, pool: asyncpg.Pool, contracts: Contracts, to
         return
     venues = tuple(venue(found_pool, contracts) for found_pool in found)
     book.tell(token, venues, others, stands.block.number if stands.is_whole() else None)
+
+
+async def indexed(
+    pool: asyncpg.Pool, contracts: Contracts, token: Address, seed: bytes, most_holders: int
+) -> Indexed:
+    """Who launched it and how that wallet's launches went, and at most so many wallets that hold it; nothing
+    where there is no index, or no database that answers. ``seed``: 32 bytes, by which some are drawn."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
+            token_id = await addresses.id_of(connection, token)
+            if token_id is None:
+                return NOTHING
+            own = await deployers.own(connection, token_id)
+            found: tuple[Address, ...] = ()
+            if most_holders:
+                without = BURN_ADDRESSES | contracts.known() | {token, *([own.deployer] if own else [])}
+                found = await holders.traders_holding(connection, token_id, without, seed, most_holders)
+            if own is None:
+                return Indexed(found)
+            record = (await deployers.records(connection, [own.deployer_id]))[own.deployer_id]
+    except DATABASE_FAULTS:
+        return NOTHING
+    # What he got otherwise than by buying is not known: at least what he sold.
+    got_raw = max(own.bought_raw, own.sold_raw)
+    told = Deployer(record.launches, record.graduated, record.sold_own, got_raw, own.sold_raw)
+    return Indexed(found, own.deployer, told)
 
 
 def venue(pool: Pool, contracts: Contracts) -> Venue:

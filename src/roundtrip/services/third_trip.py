@@ -1,14 +1,17 @@
-"""What could change it: the owner's functions called with hostile values, each before a sell of its own."""
+"""What a plain check does not meet: the owner's functions called with hostile values, each before a sell of
+its own, and the sells of those who hold it already."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from roundtrip.chain import facts, legs, owner_plans, setters
 from roundtrip.chain.functions import Unreadable
 from roundtrip.chain.owner_plans import Actor, By, Planned, Sell
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge
-from roundtrip.chain.simulate import Results
+from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcError
+from roundtrip.chain.simulate import Plan, Results
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, Refused
 from roundtrip.domain.owner_calls import lost_bps
@@ -17,6 +20,7 @@ from roundtrip.domain.venue_code import takes_sells
 from roundtrip.domain.verdict import judge
 from roundtrip.venues.base import Contracts
 
+from . import holders
 from .at_once import at_once
 from .context import Context
 from .gather import Opened, closed, opened
@@ -48,7 +52,8 @@ _READING = _Reading()
 
 
 async def gather_deep(ctx: Context, token: Address, meter: Meter) -> Evidence:
-    """A check's evidence, and what its owner could change: one trip more. Raises NodeFault as ``gather``."""
+    """A check's evidence, what its owner could change, and what holders meet: one trip more. Raises
+    NodeFault as ``gather``."""
     return await finished(await opened(ctx, ctx.heads.current(), token, meter, deep=True), meter)
 
 
@@ -57,47 +62,117 @@ async def finished(first: Opened, meter: Meter) -> Evidence:
     if not first.run.deep:
         return await closed(first, meter)
     meters = [Meter(), Meter()]
-    evidence, behind = await at_once(closed(first, meters[0]), _code_behind(first, meters[1]))
+    evidence, beside = await at_once(closed(first, meters[0]), _beside(first, meters[1]))
     meter.add(*meters)
-    return await third_trip(replace(first, run=replace(first.run, meter=meter)), evidence, behind)
+    return await third_trip(replace(first, run=replace(first.run, meter=meter)), evidence, beside)
 
 
-async def _code_behind(first: Opened, meter: Meter) -> bytes | Missing:
-    """The code of a proxy's implementation, asked beside trip 2; empty where there is none."""
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is asked beside trip 2. ``behind``: the code of a proxy's implementation, empty where there is
+    none. ``looked``: the holders that are known; None: none is."""
+
+    behind: bytes | Missing
+    looked: holders.Looked | Missing | None
+
+
+async def _beside(first: Opened, meter: Meter) -> Beside:
     run, behind = first.run, first.first.implementation
-    if not isinstance(behind, str):
-        return behind or b""
+    codes = [facts.code_call(behind, run.head.block)] if isinstance(behind, str) else []
+    looking = holders.calls(first)
+    answers: list[msgspec.Raw | RpcError] = []
     try:
-        (answer,) = await run.ctx.node.batch([facts.code_call(behind, run.head.block)], meter)
+        if codes or looking:
+            answers = await run.ctx.node.batch([*codes, *looking], meter)
     except NodeFault as fault:
-        return Missing("node", fault.message)
-    return facts.read_code(answer)
+        gap = Missing("token" if isinstance(fault, NodeAnswerTooLarge) else "node", fault.message)
+        return Beside(gap if codes else _code(behind), gap if looking else None)
+    code = facts.read_code(answers[0]) if codes else _code(behind)
+    return Beside(code, holders.read(first, answers[len(codes) :]))
 
 
-async def third_trip(first: Opened, evidence: Evidence, behind: bytes | Missing) -> Evidence:
-    """The evidence with what became of the sell after each call; as it was where there is nothing to ask."""
+def _code(behind: Address | Missing | None) -> bytes | Missing:
+    return behind if isinstance(behind, Missing) else b""
+
+
+async def third_trip(first: Opened, evidence: Evidence, beside: Beside) -> Evidence:
+    """The evidence with what became of the sell after each call, and of holders' sells; as it was where there
+    is nothing to ask. All of it goes in one trip."""
     policy = first.run.ctx.policy
     judged = judge(evidence, policy)
     best = judged.best
     if judged.missing is not None or best is None or not takes_sells(judged.readings[best], policy):
         return evidence
-    return replace(evidence, owner_calls=await _asked(first, evidence, best, behind))
+    sell = _sell(first, evidence, best)
+    calls = await _calls(first, evidence, best, beside.behind, sell)
+    asked = holders.asked(first, evidence, best, sell, beside.looked)
+    plans = [one.plan for one in calls.planned] if isinstance(calls, Calls) else []
+    own = len(plans)
+    if isinstance(asked, holders.Asked):
+        plans += [one.plan for one in asked.planned if one.plan is not None]
+    told = await _told(first.run, sell, plans)
+    return replace(
+        evidence,
+        owner_calls=calls.told(told[:own]) if isinstance(calls, Calls) else calls,
+        holder_sells=asked.told(told[own:]) if isinstance(asked, holders.Asked) else asked,
+    )
 
 
-async def _asked(
-    first: Opened, evidence: Evidence, best: int, behind: bytes | Missing
-) -> OwnerCalls | Missing | None:
+async def _told(run: Run, sell: Sell | Missing, plans: list[Plan]) -> list[Results | Missing]:
+    if not plans or isinstance(sell, Missing):
+        return []
+    try:
+        _, told = await run.ask([], [(sell.place, plan) for plan in plans])
+    except NodeAnswerTooLarge as fault:
+        return [Missing("token", fault.message)] * len(plans)
+    except NodeFault as fault:
+        return [Missing("node", fault.message)] * len(plans)
+    return [_known(one) for one in told]
+
+
+def _known(results: Results | Missing | Refused) -> Results | Missing:
+    """A request that was lost because somebody answers with too much says nothing of a call."""
+    return Missing("token", results.reason or "") if isinstance(results, Refused) else results
+
+
+# --- what its owner could change --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Simulations of what an owner may call, the control first. ``left_out`` functions are not tried."""
+
+    best: int
+    sell: Sell
+    planned: tuple[Planned, ...]
+    left_out: int
+
+    def told(self, results: list[Results | Missing]) -> OwnerCalls | Missing:
+        """What came of them, in their order."""
+        control, *rest = results
+        if isinstance(control, Missing):
+            return control
+        tried = [_call(one, self.sell, told) for one, told in zip(self.planned[1:], rest, strict=True)]
+        met = owner_plans.read_control(self.planned[0], self.sell, control)
+        return OwnerCalls(self.best, met, tuple(tried), self.left_out)
+
+
+async def _calls(
+    first: Opened, evidence: Evidence, best: int, behind: bytes | Missing, sell: Sell | Missing
+) -> Calls | OwnerCalls | Missing | None:
+    """What is to be simulated, or what is known without: that there is nothing to call, or that it cannot be
+    found out."""
+    policy = first.run.ctx.policy
     actors = actors_of(evidence, best, first.run.ctx.contracts)
     if not isinstance(actors, Actors):
         return actors
     code = first.first.code
-    if isinstance(code, Missing):
-        return code
-    if isinstance(behind, Missing):
-        return behind
-    sell = _sell(first, evidence, best)
-    if isinstance(sell, Missing):
-        return sell
+    for gap in (code, behind, sell):
+        if isinstance(gap, Missing):
+            return gap
+    assert isinstance(code, bytes)
+    assert isinstance(behind, bytes)
+    assert isinstance(sell, Sell)
     if _READING.full():
         return Missing("node", "too many contracts are being read")
     try:
@@ -107,7 +182,10 @@ async def _asked(
     if not found.setters:
         control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
         return OwnerCalls(best, control, (), found.unread)
-    return await _tried(first.run, best, sell, found, actors)
+    attempts = owner_plans.tries(found.setters, actors.owner, actors.upgrader, policy.most_owner_calls)
+    planned = tuple(owner_plans.plan(sell, actors.owner, one) for one in (None, *attempts))
+    left_out = len(found.setters) - len({one.setter for one in attempts}) + found.unread
+    return Calls(best, sell, planned, left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,32 +233,6 @@ def _sell(first: Opened, evidence: Evidence, best: int) -> Sell | Missing:
 
 def _own(probe: Probe) -> bool:
     return probe.environment == 0 and probe.seller == "buyer"
-
-
-async def _tried(
-    run: Run, best: int, sell: Sell, found: setters.Found, actors: Actors
-) -> OwnerCalls | Missing:
-    attempts = owner_plans.tries(
-        found.setters, actors.owner, actors.upgrader, run.ctx.policy.most_owner_calls
-    )
-    planned = [owner_plans.plan(sell, actors.owner, one) for one in (None, *attempts)]
-    try:
-        _, told = await run.ask([], [(sell.place, one.plan) for one in planned])
-    except NodeAnswerTooLarge as fault:
-        return Missing("token", fault.message)
-    except NodeFault as fault:
-        return Missing("node", fault.message)
-    control, *rest = (_known(one) for one in told)
-    calls = [_call(one, sell, results) for one, results in zip(planned[1:], rest, strict=True)]
-    left_out = len(found.setters) - len({one.setter for one in attempts}) + found.unread
-    if isinstance(control, Missing):
-        return control
-    return OwnerCalls(best, owner_plans.read_control(planned[0], sell, control), tuple(calls), left_out)
-
-
-def _known(results: Results | Missing | Refused) -> Results | Missing:
-    """A request that was lost because somebody answers with too much says nothing of a call."""
-    return Missing("token", results.reason or "") if isinstance(results, Refused) else results
 
 
 def _call(planned: Planned, sell: Sell, results: Results | Missing) -> OwnerCall:

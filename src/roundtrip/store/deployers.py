@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 import asyncpg
 
+from roundtrip.domain.types import Address
+
+from .words import as_address
+
 MOST_LAUNCHES = 1000
 """Of one deployer the newest so many are looked at: nobody's record changes with more."""
 
@@ -49,3 +53,29 @@ async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -
         wallet_id, launches, graduated, sold_own = row
         found[wallet_id] = Record(launches, graduated, sold_own)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A launch's deployer, and what he bought and sold of it himself, in base units."""
+
+    deployer_id: int
+    deployer: Address
+    bought_raw: int
+    sold_raw: int
+
+
+async def own(connection: asyncpg.Connection, token_id: int) -> Own | None:
+    """Of a launch on a curve. None: the index knows of none."""
+    row = await connection.fetchrow(
+        "SELECT launch.deployer_id, address.address, own.bought_raw::text, own.sold_raw::text"
+        " FROM facts.launch JOIN facts.address ON address.id = launch.deployer_id"
+        " LEFT JOIN facts.position AS own"
+        " ON own.wallet_id = launch.deployer_id AND own.token_id = launch.token_id"
+        " WHERE launch.token_id = $1 AND launch.generation <> 1",
+        token_id,
+    )
+    if row is None:
+        return None
+    bought, sold = (int(row[name] or 0) for name in ("bought_raw", "sold_raw"))
+    return Own(row["deployer_id"], as_address(row["address"]), bought, sold)

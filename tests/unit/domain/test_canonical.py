@@ -19,6 +19,8 @@ from roundtrip.domain.evidence import (
     Deployer,
     Environment,
     Evidence,
+    HolderSell,
+    HolderSells,
     Hop,
     Launch,
     Market,
@@ -126,6 +128,7 @@ OwnersCalls = st.builds(
     OwnerCall, Text, Text, st.sampled_from(["owner", "proxy admin"]), Addresses, Addresses,
     st.lists(Text, max_size=2).map(tuple), st.none() | Outcomes, st.none() | Addresses,
 )  # fmt: skip
+HoldersSells = st.builds(HolderSell, Addresses, st.none() | Number, Outcomes, st.none() | Outcomes)
 Whole = st.builds(
     Evidence,
     Number,
@@ -154,6 +157,9 @@ Whole = st.builds(
     st.none() | st.builds(Deployer, *[Number] * 5),
     st.one_of(
         st.none(), Gap, st.builds(OwnerCalls, Number, Outcomes, st.lists(OwnersCalls).map(tuple), Number)
+    ),
+    st.one_of(
+        st.none(), Gap, st.builds(HolderSells, Number, Sales, Number, st.lists(HoldersSells).map(tuple))
     ),
 )
 
@@ -186,6 +192,7 @@ EXAMPLE = dataclasses.replace(
     owner_calls=OwnerCalls(
         0, NODE, (OwnerCall("pause()", "", "owner", OTHER, OTHER, ("0x",), NODE, OTHER),), 1
     ),
+    holder_sells=HolderSells(0, Sold(1, 2, 3, 4, 5, 6, 7, 8), 1, (HolderSell(OTHER, 1, NODE, NODE),)),
 )
 OTHER_EXAMPLE = dataclasses.replace(EXAMPLE, launch=POOL_LAUNCH)
 """Every kind of piece there is, and every field told in one of the two at least."""

@@ -80,6 +80,10 @@ CREATE INDEX closing_by_wallet ON facts.closing (wallet_id, at_s);
 CREATE INDEX launch_by_time ON facts.launch (at_s);
 CREATE INDEX launch_step_by_time ON facts.launch_step (at_s);
 
+-- By it some of a token's traders are taken, from any place on, however many there are.
+DROP INDEX facts.position_by_token;
+CREATE INDEX position_by_token ON facts.position (token_id, wallet_id);
+
 -- The symbol as it is looked for: cleaned, and without regard to capitals.
 ALTER TABLE facts.token ADD COLUMN symbol_key text;
 CREATE INDEX token_by_symbol ON facts.token (symbol_key);

@@ -1,0 +1,305 @@
+"""Checks over a real index: real holders are sold as, and a launch's deployer is known."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import asyncpg
+import msgspec
+import pytest
+
+from conftest import context_for, no_database
+from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
+from roundtrip.devnet import deploy as chain
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import Deployer, Evidence, HolderSells, Launch, Missing, PoolLaunch, Sold
+from roundtrip.domain.flags import Judged, raised
+from roundtrip.domain.holder_sells import lost_bps
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.types import Address
+from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.services.gather import beginning, begun
+from roundtrip.services.third_trip import finished
+from roundtrip.store.words import as_address, as_bytes
+from support.dialects import DialectNode, Kind
+
+NET = """
+SELECT address.address, sum(CASE WHEN buys THEN token_raw ELSE -token_raw END) AS net FROM facts.trade
+JOIN facts.pool ON pool.id = pool_id JOIN facts.address AS token ON token.id = pool.token_id
+JOIN facts.address ON address.id = trader_id WHERE token.address = $1 GROUP BY address.address
+"""
+MOST_HELD = """
+SELECT address.address FROM facts.launch JOIN facts.position USING (token_id)
+JOIN facts.address ON address.id = token_id WHERE bought_raw > sold_raw AND generation = 2
+GROUP BY address.address ORDER BY count(*) DESC, address.address LIMIT 1
+"""
+
+
+async def most_held(ctx: Context) -> Address:
+    """A launch that more wallets hold than are sold as."""
+    return as_address(await ctx.pool.fetchval(MOST_HELD))
+
+
+async def deep(
+    ctx: Context, token: str, node: Asks | None = None, holders: Sequence[str] | None = None
+) -> tuple[Evidence, Meter]:
+    """A deep check. ``holders``: as if the index had told of these."""
+    meter, begin = Meter(), await beginning(ctx, ctx.heads.current(), Address(token), deep=True)
+    if holders is not None:
+        told = replace(begin.indexed, holders=tuple(Address(one) for one in holders))
+        begin = replace(begin, indexed=told)
+    return await finished(await begun(ctx.means(node), begin, meter), meter), meter
+
+
+def sells(evidence: Evidence) -> HolderSells:
+    assert isinstance(evidence.holder_sells, HolderSells)
+    return evidence.holder_sells
+
+
+def balance(rpc: SyncRpc, token: str, holder: str) -> int:
+    data = "0x70a08231" + holder[2:].rjust(64, "0")
+    return int(rpc.call("eth_call", {"to": token, "data": data}, "latest"), 16)
+
+
+@pytest.mark.parametrize("key", ["curve", "curve_usdg", "graduated", "graduated_usdg", "first_graduated", ""])
+async def test_real_holders_sell_their_own_tokens_in_the_same_third_trip(
+    indexed: Context, rpc: SyncRpc, built: Built, key: str
+) -> None:
+    token = built.tokens[key] if key else await most_held(indexed)
+    evidence, meter = await deep(indexed, token)
+    known, judgement = sells(evidence), judge(evidence, POLICY)
+    assert meter.trips == 3
+    rows = await indexed.pool.fetch(NET, as_bytes(token))
+    held = {as_address(who) for who, net in rows if net > 0}
+    launch = evidence.launch
+    assert isinstance(launch, Launch | PoolLaunch)
+    tried = {one.holder for one in known.tried}
+    assert tried <= held - {launch.deployer}
+    assert len(tried) == len(known.tried) > (0 if key else 6)
+    for one in known.tried:
+        assert one.held_raw == balance(rpc, token, one.holder)
+        assert isinstance(one.outcome, Sold)
+        assert one.outcome.planned_raw == min(one.held_raw, known.control.planned_raw)
+        assert one.outcome.sold_raw == one.outcome.planned_raw
+        lost = lost_bps(known.control, one.outcome)
+        assert isinstance(lost, int)
+        # Who sells as much gets as much; who sells less gets more a token, of a pool that his sale moves.
+        assert lost <= 0
+        assert lost == 0 or one.outcome.planned_raw < known.control.planned_raw
+    assert f"{len(tried)} real holders can sell it as a fresh wallet can." in judgement.verdict.text
+    plain = judge(replace(evidence, holder_sells=None), POLICY)
+    assert (plain.verdict.code, plain.verdict.level) == (judgement.verdict.code, judgement.verdict.level)
+
+
+@pytest.mark.parametrize("kind", ["geth", "nitro"])
+async def test_they_sell_on_nodes_that_count_otherwise_too(
+    indexed: Context, rpc: SyncRpc, built: Built, kind: Kind
+) -> None:
+    node = DialectNode(rpc.url, kind)
+    async with node.running(), context_for(node.url, built, indexed.pool, dialect=None) as ctx:
+        await ctx.heads.refresh()
+        for key in ("curve", "graduated", "first_graduated"):
+            evidence, _ = await deep(ctx, built.tokens[key])
+            text = judge(evidence, POLICY).verdict.text
+            assert text.endswith("3 real holders can sell it as a fresh wallet can.")
+
+
+async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Context) -> None:
+    token = await most_held(indexed)
+    drawn = [
+        (await beginning(indexed, indexed.heads.current(), token, deep=True)).indexed.holders for _ in "ab"
+    ]
+    assert all(0 < len(holders) <= POLICY.most_holders for holders in drawn)
+    plain = await beginning(indexed, indexed.heads.current(), token)
+    assert plain.indexed.holders == ()
+
+
+async def test_a_plain_check_and_one_without_an_index_ask_no_holder(indexed: Context, built: Built) -> None:
+    token = built.tokens["curve"]
+    plain = await check(indexed, CheckParams(token))
+    assert plain.meter is not None
+    assert plain.meter.trips == 2
+    assert "holder" not in plain.answer.verdict.text
+    evidence, meter = await deep(replace(indexed, pool=no_database()), token)
+    assert (evidence.holder_sells, evidence.deployer, meter.trips) == (None, None, 2)
+
+
+async def test_code_an_insider_and_an_empty_wallet_are_not_asked(
+    indexed: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token = built.tokens["curve"]
+    first, *_ = {one.holder for one in sells((await deep(indexed, token))[0]).tried}
+    evidence, _ = await deep(indexed, token)
+    all_known = sells(evidence).tried
+    assert isinstance(evidence.launch, Launch)
+    nobody = Address("0x" + "5a" * 20)
+    deployer = evidence.launch.deployer
+    rpc.call("anvil_impersonateAccount", first)
+    gift = chain.calldata("transfer(address,uint256)", deployer, balance(rpc, token, first) // 2)
+    giver = chain.Deployer(rpc, first)
+    giver.receipt(giver.send(token, gift))
+    await indexed.heads.refresh()
+    assert balance(rpc, token, deployer) > 0
+    asked = [deployer, evidence.launch.curve, nobody, first]
+    evidence, _ = await deep(indexed, token, holders=asked)
+    assert [one.holder for one in sells(evidence).tried] == [first]
+    assert sells(evidence).known == 4
+    for code in ("0x60006000fd", "0xef0100" + "77" * 20):
+        rpc.call("anvil_setCode", first, code)
+        rpc.call("evm_mine")
+        await indexed.heads.refresh()
+        evidence, _ = await deep(indexed, token)
+        assert {one.holder for one in sells(evidence).tried} == {o.holder for o in all_known} - {first}
+
+
+# --- a node that fails ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Deaf:
+    """Passes every request on but those of a kind, which are lost with all that is sent with them."""
+
+    node: Asks
+    lost: Callable[[str], bool]
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]:
+        if any(self.lost(str(call.params)) for call in calls):
+            raise NodeFault("it took too long")
+        return await self.node.batch(calls, meter, timeout_s, budgeted)
+
+    async def batches(
+        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
+    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+        told = await self.node.batches(groups, meter)
+        return [
+            NodeFault("it took too long") if any(self.lost(str(call.params)) for call in calls) else answers
+            for calls, answers in zip(groups, told, strict=True)
+        ]
+
+
+def is_sell_of(holders: set[Address]) -> Callable[[str], bool]:
+    return lambda params: any(f"'from': '{holder}'" in params for holder in holders)
+
+
+@pytest.mark.parametrize("looking", [True, False], ids=["what they hold", "what they sell for"])
+async def test_what_is_lost_of_holders_that_are_known_leaves_the_verdict_open(
+    indexed: Context, built: Built, looking: bool
+) -> None:
+    token = built.tokens["graduated"]
+    whole, _ = await deep(indexed, token)
+    holders = {one.holder for one in sells(whole).tried}
+    assert len(holders) == 3
+    asks_code = f"['{min(holders)}', "
+    lost = (lambda params: params.startswith(asks_code)) if looking else is_sell_of(holders)
+    evidence, _ = await deep(indexed, token, Deaf(indexed.node, lost))
+    gap = Missing("node", NodeFault("it took too long").message)
+    if looking:
+        assert evidence.holder_sells == gap
+    else:
+        assert [one.outcome for one in sells(evidence).tried] == [gap] * 3
+    found = judge(evidence, POLICY)
+    assert (found.verdict.code, found.verdict.level, found.missing) == ("unproven", "unknown", gap)
+
+
+async def test_of_one_holder_nothing_that_is_lost_decides(indexed: Context, built: Built) -> None:
+    token = built.tokens["graduated"]
+    whole, _ = await deep(indexed, token)
+    (first, *_) = sells(whole).tried
+    deaf = Deaf(indexed.node, is_sell_of({first.holder}))
+    evidence, _ = await deep(indexed, token, deaf, [first.holder])
+    verdict = judge(evidence, POLICY).verdict
+    assert (verdict.code, verdict.level) == ("ok", "ok")
+    assert verdict.text.endswith("Whether 1 real holder can sell it was not found out.")
+
+
+async def test_such_an_answer_is_shared_shortly_and_counts_for_nobody(indexed: Context, built: Built) -> None:
+    token = built.tokens["graduated"]
+    whole, _ = await deep(indexed, token)
+    deaf = Deaf(indexed.node, is_sell_of({one.holder for one in sells(whole).tried}))
+    answered = await check(replace(indexed, node=deaf), CheckParams(token, "1"))
+    assert answered.answer.verdict.code == "unproven"
+    assert (answered.ttl_ms, answered.counted) == (POLICY.node_fault_ttl_ms, False)
+
+
+# --- who launched it --------------------------------------------------------------------------------
+
+LAUNCHES = """
+SELECT token.address AS token, deployer.address AS deployer, generation,
+    token_id IN (SELECT token_id FROM facts.launch_step WHERE step = 'pooled') AS up
+FROM facts.launch JOIN facts.address AS token ON token.id = token_id
+JOIN facts.address AS deployer ON deployer.id = deployer_id
+"""
+TRADED = """
+SELECT coalesce(sum(token_raw) FILTER (WHERE buys), 0) AS bought,
+    coalesce(sum(token_raw) FILTER (WHERE NOT buys), 0) AS sold
+FROM facts.trade JOIN facts.pool ON pool.id = pool_id JOIN facts.address AS token ON token.id = pool.token_id
+JOIN facts.address AS trader ON trader.id = trader_id WHERE token.address = $1 AND trader.address = $2
+"""
+
+
+async def slowly(pool: asyncpg.Pool) -> dict[Address, Deployer | None]:
+    """What is known of each launch's deployer, out of the raw rows."""
+    rows = await pool.fetch(LAUNCHES)
+    traded = {row["token"]: await pool.fetchrow(TRADED, row["token"], row["deployer"]) for row in rows}
+    found: dict[Address, Deployer | None] = {}
+    for row in rows:
+        own = [one for one in rows if one["deployer"] == row["deployer"] and one["generation"] == 2]
+        sold_own = sum(traded[one["token"]]["sold"] > 0 and _half_gone(traded[one["token"]]) for one in own)
+        here = traded[row["token"]]
+        got = max(int(here["bought"]), int(here["sold"]))
+        record = Deployer(len(own), sum(one["up"] for one in own), sold_own, got, int(here["sold"]))
+        found[as_address(row["token"])] = record if row["generation"] == 2 else None
+    return found
+
+
+def _half_gone(traded: asyncpg.Record) -> bool:
+    return bool(2 * traded["sold"] >= traded["bought"])
+
+
+def flagged(evidence: Evidence) -> set[str]:
+    judgement: Judgement = judge(evidence, POLICY)
+    return set(raised(Judged(evidence, judgement, POLICY))) & {"serial_deployer", "deployer_sold"}
+
+
+async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context) -> None:
+    met: set[str] = set()
+    for token, expected in (await slowly(indexed.pool)).items():
+        begin, meter = await beginning(indexed, indexed.heads.current(), token), Meter()
+        evidence = await finished(await begun(indexed.means(), begin, meter), meter)
+        assert evidence.deployer == expected, token
+        if expected is None:
+            assert flagged(evidence) == set()
+            continue
+        serial = expected.launches >= 5 and 5 * expected.graduated < expected.launches
+        sold = expected.sold_raw > 0 and 2 * expected.sold_raw >= expected.got_raw
+        flags = {name for name, up in (("serial_deployer", serial), ("deployer_sold", sold)) if up}
+        assert flagged(evidence) == flags
+        met |= flags
+    assert met == {"serial_deployer", "deployer_sold"}
+
+
+async def test_the_answer_has_the_deployer_as_an_object(indexed: Context, built: Built) -> None:
+    answer = (await check(indexed, CheckParams(built.tokens["graduated"]))).answer
+    assert answer.launchpad is not None
+    told = answer.launchpad.deployer
+    assert told is not None
+    assert (told.launches, told.graduated, told.sold_own) == (13, 4, 0)
+
+
+async def test_an_index_that_names_another_deployer_tells_nothing(indexed: Context, built: Built) -> None:
+    token, meter = Address(built.tokens["graduated"]), Meter()
+    begin = await beginning(indexed, indexed.heads.current(), token)
+    other = replace(begin.indexed, deployer=Address("0x" + "77" * 20))
+    evidence = await finished(await begun(indexed.means(), replace(begin, indexed=other), meter), meter)
+    assert begin.indexed.record is not None
+    assert evidence.deployer is None
