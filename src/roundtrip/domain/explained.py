@@ -38,7 +38,7 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("cannot_buy", "warn", "every venue refuses the buy at every size"),
         Row("cannot_sell", "danger", f"less than {sellable} of it can be sold within a day by any probe; in "
             f"a deep check also where at least {_percent(policy.caught_share_bps)} of the real holders, "
-            f"and {policy.least_holders} at least, cannot sell within a day or lose {danger}"),
+            f"and {policy.least_caught} at least, cannot sell within a day or lose {danger}"),
         Row("toll_pool", "warn, danger", f"what the pool or its hook keeps is the largest part; {lines}; at "
             f"least warn where that is {toll} or more"),
         Row("thin_pool", "warn, danger", f"price impact is the largest part; {lines}"),

@@ -67,9 +67,8 @@ def traps(known: HolderSells | Missing | None, policy: Policy) -> frozenset[bool
         return frozenset({False, True})
     sure = found(known, policy)
     tried = len(known.tried)
-    enough = tried >= policy.least_holders
     return frozenset(
-        enough and caught * BPS >= tried * policy.caught_share_bps
+        caught >= policy.least_caught and caught * BPS >= tried * policy.caught_share_bps
         for caught in range(sure.caught(), sure.caught() + tried - sure.told + 1)
     )
 

@@ -82,7 +82,7 @@ class Policy:
     most_holders: int = 12
     """So many wallets that are known to hold it are sold as: a third of them hold most, a third traded last,
     a third comes by chance."""
-    least_holders: int = 2
+    least_caught: int = 2
     """Of fewer nothing is concluded but a warning: one may be barred for a good reason."""
     caught_share_bps: int = 5000
     """Where at least so many of them cannot sell, or lose as much as ``danger_loss_bps``, nobody who stays

@@ -87,7 +87,7 @@ PLAIN = "It was bought and sold straight back for a loss of 0.60 %."
     ("outcomes", "code", "level", "says"),
     [
         ((NO, NO), "cannot_sell", "danger", f"2 of 2 {CANNOT}"),
-        ((NO, FAIR), "cannot_sell", "danger", f"1 of 2 {CANNOT}"),
+        ((NO, FAIR), "ok", "warn", f"{PLAIN} 1 of 2 {CANNOT}"),
         (
             (NO, NO, FAIR, FAIR, FAIR), "ok", "warn",
             f"{PLAIN} 2 of 5 real holders cannot sell it, though a fresh wallet can.",
@@ -194,8 +194,9 @@ def test_a_gap_that_changes_nothing_leaves_it_proven() -> None:
         "8 real holders can sell it as a fresh wallet can; of 3 more it was not found out."
     )
     assert judged(held(*[NO] * 8, *[NODE] * 3)).code == "cannot_sell"
-    assert judged(held(NO, NODE)).code == "cannot_sell", "one of two, or two of two"
-    assert judged(held(FAIR, NODE)).code == "unproven"
+    assert judged(held(NO, NODE)).code == "unproven", "one of two, or two of two"
+    assert judged(held(NO, NO, NODE)).code == "cannot_sell", "two of three, or all"
+    assert judged(held(FAIR, NODE)).code == "ok", "none of two, or one"
     assert judged(held(*[FAIR] * 3, *[NODE] * 3)).code == "unproven"
 
 
