@@ -21,9 +21,12 @@ from roundtrip.domain.profit import Position
 from roundtrip.networks import ROBINHOOD
 from roundtrip.store.migrate import migrate
 from roundtrip.store.partitions import DAILY, DAY_S, partition_of
+from roundtrip.store.positions import fills_of_wallets, reset_wallets
+from roundtrip.sync.folding import fold_onto
 
 from . import made_lives
-from .made_up import ETH_USD, FIRST_BLOCK, LINE_COLUMNS, Cast, Scale, World
+from .made_cast import FIRST_BLOCK, Cast, Scale
+from .made_up import ETH_USD, LINE_COLUMNS, World
 
 LAST_S = 1_790_020_000
 """A September evening, UTC: the last 24 hours lie in two partitions."""
@@ -33,6 +36,8 @@ PLAIN = (
     "address", "block", "pool", "launch", "launch_step", "price", "origin", "position", "closing", "curve",
     "inside", "token", "fair_token",
 )  # fmt: skip
+REBUILT = 500
+"""Wallets in a range whose trades are folded again, to see that it comes out alike."""
 BY_MAKER = ("pool", "launch", "launch_step", "position", "closing", "curve", "inside")
 COLUMNS = LINE_COLUMNS | {"position": ("wallet_id", "token_id", *Position._fields)}
 Say = Callable[[str], None]
@@ -73,6 +78,8 @@ async def fill(dsn: str, scale: Scale, say: Say = print) -> None:
         await _timed(say, "evidence", _write_evidence(connection, scale))
         await _timed(say, "fair tokens", connection.execute(_FAIR, scale.last_block))
         await _begin_identities(connection, world)
+        for first in (Cast.TRADERS[0], (Cast.FIRST_WALLET + world.cast.end) // 2):
+            await _timed(say, f"rebuilt from {first}", _rebuilt_alike(connection, first, first + REBUILT))
         await _timed(say, "VACUUM ANALYZE", connection.execute("VACUUM (ANALYZE)"))
     finally:
         await connection.close()
@@ -166,11 +173,13 @@ async def _write_history(connection: asyncpg.Connection, world: World, say: Say)
             await _copy(connection, table, COLUMNS[table], text)
         say(f"  {datetime.fromtimestamp(made.day * DAY_S, UTC):%Y-%m-%d}: {world.trades:,} trades made")
     chance = random.Random(world.scale.seed)
-    text = "".join(
-        f"{token}\t{made_lives.symbol(chance)}\n" for token, launched in lives.played if launched or token % 3 == 0
+    symbols = "".join(
+        f"{token}\t{made_lives.symbol(chance)}\n"
+        for token, launched in lives.played
+        if launched or token % 3 == 0
     )
     await connection.execute("CREATE TEMPORARY TABLE named (token_id int, symbol text)")
-    await connection.copy_to_table("named", source=io.BytesIO(text.encode()), format="text")
+    await connection.copy_to_table("named", source=io.BytesIO(symbols.encode()), format="text")
 
 
 async def _write_origins(connection: asyncpg.Connection, world: World) -> None:
@@ -215,20 +224,19 @@ async def _write_addresses(connection: asyncpg.Connection, world: World) -> None
 async def _write_blocks(connection: asyncpg.Connection, scale: Scale) -> None:
     """Blocks by which a fork is found, where the sync stands, and prices."""
     last = scale.last_block
-    block = "SELECT n, decode(md5('h' || n) || md5('g' || n), 'hex'), $1 + (n - $2) / 10"
     await connection.execute(
-        f"INSERT INTO facts.block (number, hash, at_s) {block} FROM generate_series($2::int, $3::int) AS n"  # noqa: S608
-        " WHERE n > $3 - 2048 OR n % 1000 = 0",
+        "INSERT INTO facts.block (number, hash, at_s)"
+        " SELECT n, decode(md5('h' || n) || md5('g' || n), 'hex'), $1 + (n - $2) / 10"
+        " FROM generate_series($2::int, $3::int) AS n WHERE n > $3 - 2048 OR n % 1000 = 0",
         scale.first_s,
         FIRST_BLOCK,
         last,
     )
     await connection.execute(
         "INSERT INTO facts.cursor (start_number, number, hash, at_s, older_number, first_hash)"
-        f" SELECT $2, {last}, hash, at_s, $2, decode(md5('f') || md5('f'), 'hex') FROM ({block}"  # noqa: S608
-        f" FROM generate_series({last}, {last}) AS n) AS newest (number, hash, at_s)",
-        scale.first_s,
+        " SELECT $1, number, hash, at_s, $1, hash FROM facts.block WHERE number = $2",
         FIRST_BLOCK,
+        last,
     )
     await connection.execute(
         "INSERT INTO facts.price (quote_id, block_number, at_s, pool_id, usdg_raw, depth_raw)"
@@ -260,9 +268,9 @@ async def _write_evidence(connection: asyncpg.Connection, scale: Scale) -> None:
         " verdict_level, document, asked) SELECT to_timestamp($1 - n % 3000), address.address,"
         " $2::int - (n % 3000) * 10, 'bench', CASE WHEN n % 12 = 0 THEN 'cannot_sell' ELSE 'ok' END,"
         " CASE WHEN n % 12 = 0 THEN 'danger' ELSE 'ok' END, '{}'::bytea, n % 3 = 0 FROM ("
-        "  SELECT token_id, row_number() OVER (ORDER BY token_id)::int AS n FROM (SELECT DISTINCT pool.token_id"
-        "  FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
-        "  WHERE trade.at_s > $1 - 7200) AS traded"
+        "  SELECT token_id, row_number() OVER (ORDER BY token_id)::int AS n FROM ("
+        "  SELECT DISTINCT pool.token_id FROM facts.trade AS trade"
+        "  JOIN facts.pool AS pool ON pool.id = trade.pool_id WHERE trade.at_s > $1 - 7200) AS traded"
         ") AS numbered JOIN facts.address AS address ON address.id = numbered.token_id WHERE n % 5 <> 0",
         scale.last_s,
         scale.last_block,
@@ -278,6 +286,32 @@ HAVING count(DISTINCT coalesce(origin.funder_id, -position.wallet_id)) >= 20
 """
 
 
+async def _rebuilt_alike(connection: asyncpg.Connection, first: int, end: int) -> None:
+    """Folds some wallets' trades out of the database, as ``sync/rebuild`` does, and compares: what was
+    written beside them has to be the same to the last unit. Changes nothing."""
+
+    async def told() -> list[str]:
+        return [
+            await connection.fetchval(
+                f"SELECT md5(string_agg(one::text, ' ' ORDER BY one::text)) FROM facts.{table} AS one"  # noqa: S608
+                " WHERE wallet_id >= $1 AND wallet_id < $2",
+                first,
+                end,
+            )
+            for table in ("position", "closing")
+        ]
+
+    before, transaction = await told(), connection.transaction()
+    await transaction.start()
+    await reset_wallets(connection, first, end, 0)
+    trades = fills_of_wallets(connection, first, end, ROBINHOOD.contracts)
+    await fold_onto(connection, "position", trades, puts_closings=True)
+    after = await told()
+    await transaction.rollback()
+    if None in before or after != before:
+        raise AssertionError(f"the wallets from {first} to {end} have other positions than their trades make")
+
+
 async def _begin_identities(connection: asyncpg.Connection, world: World) -> None:
     for table, last in (("address", world.tokens - 1), ("pool", world.pools)):
         await connection.fetchval(
@@ -287,7 +321,9 @@ async def _begin_identities(connection: asyncpg.Connection, world: World) -> Non
 
 def main() -> None:
     """Fills the database that is named."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dsn")
     parser.add_argument("--trades", type=int, default=240_000)
     parser.add_argument("--last-s", type=int, default=LAST_S)

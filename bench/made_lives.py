@@ -7,18 +7,8 @@ from collections.abc import Iterator
 from roundtrip.domain.events import Spot
 from roundtrip.domain.types import WEI_PER_ETH, TxHash
 
-from .made_up import (
-    BLOCKS_A_S,
-    DAY_S,
-    NULL,
-    PHANTOM_WEI,
-    SUPPLY_RAW,
-    TRADES_A_DAY,
-    Cast,
-    Market,
-    Planned,
-    World,
-)
+from .made_cast import BLOCKS_A_S, DAY_S, TRADES_A_DAY, Cast
+from .made_up import NULL, PHANTOM_WEI, SUPPLY_RAW, Market, Planned, World
 
 POOLS_A_DAY = TRADES_A_DAY // 24
 """With 24 million trades a million."""
@@ -202,6 +192,6 @@ def symbol(chance: random.Random) -> str:
 
 COMMON = (
     "PEPE", "DOGE", "ROBIN", "HOOD", "CAT", "MOON", "TRUMP", "AI", "WOJAK", "SHIB", "FROG", "BONK", "GOLD",
-    "ELON", "BABY", "PONS", "TEST", "MEME", "CHAD", "GIGA", "PUMP", "KING", "APE", "BULL", "WIF", "MOG", "NVDA",
-    "TSLA", "FLOKI", "COIN", "GROK", "DEGEN",
+    "ELON", "BABY", "PONS", "TEST", "MEME", "CHAD", "GIGA", "PUMP", "KING", "APE", "BULL", "WIF", "MOG",
+    "NVDA", "TSLA", "FLOKI", "COIN", "GROK", "DEGEN",
 )  # fmt: skip
