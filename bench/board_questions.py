@@ -166,6 +166,9 @@ async def _labels(ctx: Context, token_ids: list[int]) -> object:
         return await tokens.labels(connection, token_ids)
 
 
+PREPARED: tuple[Callable[[asyncpg.Connection], Awaitable[object]], ...] = ()
+"""What jobs would have done by then, of each database before it is asked."""
+
 REFERENCE = Question("one row by its key", _one_row, wallet)
 """What nothing can be quicker than: measured beside everything else."""
 

@@ -47,9 +47,10 @@ from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
 
 from . import index_filler
-from .board_questions import QUESTIONS, REFERENCE, Question, Sample, sample
+from .board_questions import PREPARED, QUESTIONS, REFERENCE, Question, Sample, sample
 from .made_cast import Scale
 from .made_up import ETH_USD
+from .schema_adopter import adopt
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "var/bench-boards"
@@ -139,6 +140,7 @@ async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1", name
         )
         if reuse and there == said:
+            await _brought_up(admin, server, dsn)
             return dsn
         free, needed = shutil.disk_usage(FOLDER).free, scale.trades * BYTES_A_TRADE
         if free < needed:
@@ -156,12 +158,28 @@ async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
     return dsn
 
 
+async def _brought_up(admin: asyncpg.Connection, server: EmbeddedPostgres, dsn: str) -> None:
+    """The schema may have been changed since it was filled."""
+    await admin.execute("DROP DATABASE IF EXISTS boards_schema")
+    await admin.execute("CREATE DATABASE boards_schema")
+    new = await asyncpg.connect(server.dsn.replace("///roundtrip?", "///boards_schema?"))
+    there = await asyncpg.connect(dsn, command_timeout=1800)
+    try:
+        await migrate(new)
+        await migrate(there)
+        await adopt(there, new)
+    finally:
+        await there.close()
+        await new.close()
+
+
 @contextlib.asynccontextmanager
 async def opened(dsn: str, scale: Scale) -> AsyncIterator[Filled]:
     """A context over a filled database, as the service has one."""
     connection = await asyncpg.connect(dsn, command_timeout=600)
     try:
-        await migrate(connection)
+        for prepare in PREPARED:
+            await prepare(connection)
         found = await sample(connection, random.Random(scale.seed))
         stands = await chain.cursor(connection)
         rows = await connection.fetchrow(

@@ -27,6 +27,7 @@ from roundtrip.sync.folding import fold_onto
 from . import made_lives
 from .made_cast import FIRST_BLOCK, Cast, Scale
 from .made_up import ETH_USD, LINE_COLUMNS, World
+from .schema_adopter import Change, indexes
 
 LAST_S = 1_790_020_000
 """A September evening, UTC: the last 24 hours lie in two partitions."""
@@ -34,7 +35,7 @@ PRICED_BLOCKS = 4
 """Of so many blocks one tells a price."""
 PLAIN = (
     "address", "block", "pool", "launch", "launch_step", "price", "origin", "position", "closing", "curve",
-    "inside", "token", "fair_token",
+    "inside", "token",
 )  # fmt: skip
 REBUILT = 500
 """Wallets in a range whose trades are folded again, to see that it comes out alike."""
@@ -51,13 +52,6 @@ class Made(NamedTuple):
     plain: dict[str, bytes]
 
 
-class Index(NamedTuple):
-    """How to have an index or a key of a table again."""
-
-    drop: str
-    make: str
-
-
 async def fill(dsn: str, scale: Scale, say: Say = print) -> None:
     """Empties the tables of facts and fills them. Minutes for millions."""
     connection = await asyncpg.connect(dsn, command_timeout=1800)
@@ -65,18 +59,17 @@ async def fill(dsn: str, scale: Scale, say: Say = print) -> None:
         await migrate(connection)
         await connection.execute("SET maintenance_work_mem = '1GB'; SET work_mem = '256MB'")
         await _empty(connection)
-        indexes = {table: await _without_indexes(connection, table) for table in PLAIN}
+        dropped = {table: await _without_indexes(connection, table) for table in PLAIN}
         world = World(scale)
         await _timed(say, "trades and what they make", _write_history(connection, world, say))
         await _timed(say, "origins", _write_origins(connection, world))
         await _timed(say, "addresses", _write_addresses(connection, world))
         await _timed(say, "blocks and prices", _write_blocks(connection, scale))
         for table in PLAIN:
-            for index in indexes[table]:
+            for index in dropped[table]:
                 await connection.execute(index.make)
         await _timed(say, "symbols", _write_tokens(connection, scale))
         await _timed(say, "evidence", _write_evidence(connection, scale))
-        await _timed(say, "fair tokens", connection.execute(_FAIR, scale.last_block))
         await _begin_identities(connection, world)
         for first in (Cast.TRADERS[0], (Cast.FIRST_WALLET + world.cast.end) // 2):
             await _timed(say, f"rebuilt from {first}", _rebuilt_alike(connection, first, first + REBUILT))
@@ -108,19 +101,9 @@ async def _empty(connection: asyncpg.Connection) -> None:
             await connection.execute(f"DROP TABLE {row['name']}")
 
 
-async def _without_indexes(connection: asyncpg.Connection, table: str) -> list[Index]:
+async def _without_indexes(connection: asyncpg.Connection, table: str) -> list[Change]:
     """Takes a table's keys and indexes away; how to have them again."""
-    rows = await connection.fetch(
-        "SELECT format('ALTER TABLE facts.%1$I DROP CONSTRAINT %2$I', $1::text, conname) AS drop,"
-        " format('ALTER TABLE facts.%1$I ADD CONSTRAINT %2$I %3$s', $1::text, conname,"
-        " pg_get_constraintdef(oid)) AS make FROM pg_constraint"
-        " WHERE conrelid = format('facts.%I', $1::text)::regclass AND contype IN ('p', 'u')"
-        " UNION ALL SELECT format('DROP INDEX facts.%I', relname), pg_get_indexdef(indexrelid) FROM pg_index"
-        " JOIN pg_class ON pg_class.oid = indexrelid WHERE indrelid = format('facts.%I', $1::text)::regclass"
-        " AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)",
-        table,
-    )
-    found = [Index(row["drop"], row["make"]) for row in rows]
+    found = await indexes(connection, table)
     for index in found:
         await connection.execute(index.drop)
     return found
@@ -275,15 +258,6 @@ async def _write_evidence(connection: asyncpg.Connection, scale: Scale) -> None:
         scale.last_s,
         scale.last_block,
     )
-
-
-_FAIR = """
-INSERT INTO facts.fair_token (token_id, block_number)
-SELECT position.token_id, $1 FROM facts.position AS position
-JOIN facts.origin AS origin ON origin.wallet_id = position.wallet_id
-WHERE position.buys > 0 GROUP BY position.token_id
-HAVING count(DISTINCT coalesce(origin.funder_id, -position.wallet_id)) >= 20
-"""
 
 
 async def _rebuilt_alike(connection: asyncpg.Connection, first: int, end: int) -> None:
