@@ -37,7 +37,7 @@ PLAIN = (
     "address", "block", "pool", "launch", "launch_step", "price", "origin", "position", "closing", "curve",
     "inside", "token",
 )  # fmt: skip
-REBUILT = 500
+REBUILT = 200
 """Wallets in a range whose trades are folded again, to see that it comes out alike."""
 BY_MAKER = ("pool", "launch", "launch_step", "position", "closing", "curve", "inside")
 COLUMNS = LINE_COLUMNS | {"position": ("wallet_id", "token_id", *Position._fields)}
@@ -71,7 +71,7 @@ async def fill(dsn: str, scale: Scale, say: Say = print) -> None:
         await _timed(say, "symbols", _write_tokens(connection, scale))
         await _timed(say, "evidence", _write_evidence(connection, scale))
         await _begin_identities(connection, world)
-        for first in (Cast.TRADERS[0], (Cast.FIRST_WALLET + world.cast.end) // 2):
+        for first in (Cast.TRADERS[-REBUILT], (Cast.FIRST_WALLET + world.cast.end) // 2):
             await _timed(say, f"rebuilt from {first}", _rebuilt_alike(connection, first, first + REBUILT))
         await _timed(say, "VACUUM ANALYZE", connection.execute("VACUUM (ANALYZE)"))
     finally:

@@ -75,7 +75,7 @@ class Cast:
         self.end = self.FIRST_WALLET + scale.wallets - len(self.TRADERS) - len(self.BOTS) - len(self.CREWS)
         self._early = max(1, (self.end - self.FIRST_WALLET) // 50)
         self._bots = _powers(len(self.BOTS), 0.8)
-        self._deployers = _powers(len(self.DEPLOYERS), 0.9)
+        self._deployers = _powers(len(self.DEPLOYERS), 1.3)
         self.clusters = list(self._made_clusters())
         self._cluster_starts = [first for first, _ in self.clusters]
 

@@ -68,6 +68,7 @@ class Lives:
             self.world.open_pool(kind, token, max(self.world.cast.end, token - 500), block, money=False)
             return
         market = Market(token, self.world.open_pool(kind, token, quote, block), block, quote == Cast.USDG)
+        market.tells_amounts = kind == "amm_v3"
         market.quote_wei = int(3 * WEI_PER_ETH * chance.paretovariate(1.2))
         self.world.move_liquidity(market, block, 10**20)
         count = int(min(MOST_STORIES, 0.6 * chance.paretovariate(1.0)))
@@ -100,7 +101,7 @@ class Lives:
         """``count`` wallets come, most of them early; the more, the longer it lasts."""
         chance, world = self.chance, self.world
         life = 6_000 * (1 + count / 50) ** 0.7 * math.exp(chance.gauss(0, 1)) * BLOCKS_A_S / 10
-        size = 0.009 * (1 + count / 40) ** 0.5
+        size = 0.012 * (1 + count / 40) ** 0.5
         planned: list[Planned] = []
         for _ in range(count):
             block = market.opened + 1 + int(chance.expovariate(1 / life))

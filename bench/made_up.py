@@ -103,7 +103,7 @@ class Planned(NamedTuple):
 @dataclass(slots=True)
 class Market:
     """A token and where it trades. ``quote_wei`` and ``token_raw``: the pool's reserves, the curve's phantom
-    eth among them. ``curve_id``: its curve while it has one."""
+    eth among them. ``tells_amounts``: its logs of liquidity do."""
 
     token: int
     pool: int
@@ -112,6 +112,7 @@ class Market:
     deployer: int = 0
     launched: bool = False
     on_curve: bool = False
+    tells_amounts: bool = False
     quote_wei: int = 5 * WEI_PER_ETH
     token_raw: int = SUPPLY_RAW
     last_block: int = 0
@@ -178,7 +179,7 @@ class World:
         block, log = self.place(block)
         at_s = self.scale.at_s(block)
         owner = market.deployer or self.cast.newcomer(block)
-        amounts = (NULL, NULL) if market.launched else (delta * 10**9, delta)
+        amounts = (delta * 10**6, delta // 100) if market.tells_amounts else (NULL, NULL)
         self.rows.add_daily(
             "liquidity", at_s, block << 12 | log,
             f"{at_s}\t{block}\t{log}\t{market.pool}\t{owner}\t{owner}\t-887200\t887200\t{delta}\t{amounts[0]}"
