@@ -27,7 +27,7 @@ from roundtrip.sync.folding import fold_onto
 from . import made_lives
 from .made_cast import FIRST_BLOCK, Cast, Scale
 from .made_up import ETH_USD, LINE_COLUMNS, World
-from .schema_adopter import Change, indexes
+from .schema_adopter import DERIVED, Change, columns, indexes, put_column
 
 LAST_S = 1_790_020_000
 """A September evening, UTC: the last 24 hours lie in two partitions."""
@@ -60,15 +60,18 @@ async def fill(dsn: str, scale: Scale, say: Say = print) -> None:
         await connection.execute("SET maintenance_work_mem = '1GB'; SET work_mem = '256MB'")
         await _empty(connection)
         dropped = {table: await _without_indexes(connection, table) for table in PLAIN}
+        derived = [column for place, column in (await columns(connection)).items() if place in DERIVED]
+        for column in derived:
+            await connection.execute(f"ALTER TABLE facts.{column.table} DROP COLUMN {column.name}")
         world = World(scale)
         await _timed(say, "trades and what they make", _write_history(connection, world, say))
         await _timed(say, "origins", _write_origins(connection, world))
         await _timed(say, "addresses", _write_addresses(connection, world))
         await _timed(say, "blocks and prices", _write_blocks(connection, scale))
-        for table in PLAIN:
-            for index in dropped[table]:
-                await connection.execute(index.make)
         await _timed(say, "symbols", _write_tokens(connection, scale))
+        for column in derived:
+            await put_column(connection, column)
+        await _timed(say, "indexes", _with_indexes(connection, dropped))
         await _timed(say, "evidence", _write_evidence(connection, scale))
         await _begin_identities(connection, world)
         for first in (Cast.TRADERS[-REBUILT], (Cast.FIRST_WALLET + world.cast.end) // 2):
@@ -107,6 +110,12 @@ async def _without_indexes(connection: asyncpg.Connection, table: str) -> list[C
     for index in found:
         await connection.execute(index.drop)
     return found
+
+
+async def _with_indexes(connection: asyncpg.Connection, dropped: dict[str, list[Change]]) -> None:
+    for table in PLAIN:
+        for index in dropped[table]:
+            await connection.execute(index.make)
 
 
 async def _copy(connection: asyncpg.Connection, table: str, columns: Sequence[str], text: bytes) -> None:
