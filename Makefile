@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types gate bench bench-index bench-live truth sweep evidence rejudge clean
+.PHONY: run test lint types gate bench bench-index bench-live bench-boards truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -31,6 +31,11 @@ bench-index: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_
 # How far the sync lies behind a busy chain, and its memory: make bench-live MINUTES=30 for the long run.
 bench-live: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python -m bench.live --minutes $(or $(MINUTES),1)
+
+# The answers out of the index with 2.4 and 24 million trades in it: some fifteen minutes, most of them filling.
+# FLAGS=--reuse asks what was filled before; it stays in var/bench-boards, twelve gigabytes.
+bench-boards: $(VENV)/.installed
+	@$(BIN)/python -m bench.boards $(FLAGS)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed

@@ -1,0 +1,179 @@
+"""What is asked of a filled index, and of whom: the table that ``bench.boards`` loops over.
+
+A question is a use case's handler, or a read that a use case makes, with arguments drawn by seed. Half of
+those are of whoever traded last, which is more often the busy ones; a fifth are the heaviest there are.
+"""
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+
+from roundtrip.chain.book import Book
+from roundtrip.domain.types import Address
+from roundtrip.services.context import Context
+from roundtrip.services.indexed import inform
+from roundtrip.store import deployers, tokens
+from roundtrip.store.words import as_address, as_bytes
+
+HEAVY = 20
+"""Of each kind the so many heaviest."""
+DRAWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Whom to ask about; each list has been shuffled. ``..._heavy``: the heaviest first. ``ids``: how the
+    database numbers them."""
+
+    wallets: list[Address]
+    wallets_heavy: list[Address]
+    deployers: list[Address]
+    deployers_heavy: list[Address]
+    tokens: list[Address]
+    tokens_heavy: list[Address]
+    symbols: list[str]
+    symbols_heavy: list[str]
+    ids: dict[Address, int]
+
+
+_TRADED = """
+SELECT DISTINCT ON (n) n, trade.trader_id, pool.token_id FROM generate_series(1, $1::int) AS n
+CROSS JOIN LATERAL (SELECT ($2::int - 86400 * power(n::float / $1, 2))::int AS at_s) AS moment
+CROSS JOIN LATERAL (
+    SELECT trader_id, pool_id FROM facts.trade WHERE trade.at_s <= moment.at_s
+    ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC LIMIT 1
+) AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
+"""
+_HEAVY_WALLETS = (
+    "SELECT wallet_id FROM facts.position GROUP BY wallet_id ORDER BY sum(buys + sells) DESC LIMIT $1"
+)
+_HEAVY_FUNDERS = (
+    "SELECT funder_id FROM facts.origin WHERE funder_id IS NOT NULL"
+    " GROUP BY funder_id ORDER BY count(*) DESC LIMIT $1"
+)
+_HEAVY_DEPLOYERS = "SELECT deployer_id FROM facts.launch GROUP BY deployer_id ORDER BY count(*) DESC LIMIT $1"
+_HEAVY_TOKENS = "SELECT token_id FROM facts.position GROUP BY token_id ORDER BY count(*) DESC LIMIT $1"
+_MANY_POOLS = "SELECT token_id FROM facts.pool GROUP BY token_id ORDER BY count(*) DESC LIMIT $1"
+_HEAVY_SYMBOLS = "SELECT symbol FROM facts.token GROUP BY symbol ORDER BY count(*) DESC LIMIT $1"
+
+
+async def sample(connection: asyncpg.Connection, chance: random.Random) -> Sample:
+    """Draws whom to ask about."""
+    newest_s, last = await connection.fetchrow(
+        "SELECT at_s, (SELECT max(wallet_id) FROM facts.origin) FROM facts.cursor"
+    )
+    traded = await connection.fetch(_TRADED, DRAWN, newest_s)
+    launches = await connection.fetch(
+        "SELECT token_id, deployer_id FROM facts.launch ORDER BY md5(token_id::text) LIMIT $1",
+        DRAWN,
+    )
+    symbols = await connection.fetch("SELECT symbol FROM facts.token ORDER BY md5(token) LIMIT $1", DRAWN)
+
+    async def ids(statement: str) -> list[int]:
+        return [row[0] for row in await connection.fetch(statement, HEAVY)]
+
+    wallets_heavy = await ids(_HEAVY_WALLETS) + (await ids(_HEAVY_FUNDERS))[: HEAVY // 2]
+    deployers_heavy = await ids(_HEAVY_DEPLOYERS)
+    tokens_heavy = await ids(_HEAVY_TOKENS) + (await ids(_MANY_POOLS))[:5]
+    wallets = [row["trader_id"] for row in traded] + [chance.randint(1, last) for _ in range(DRAWN // 2)]
+    found_tokens = [row["token_id"] for row in traded] + [row["token_id"] for row in launches[: DRAWN // 2]]
+    found_deployers = [row["deployer_id"] for row in launches]
+    everybody = {*wallets, *wallets_heavy, *found_tokens, *tokens_heavy, *found_deployers, *deployers_heavy}
+    rows = await connection.fetch(
+        "SELECT id, address FROM facts.address WHERE id = ANY($1::int[])", list(everybody)
+    )
+    at = {row["id"]: as_address(row["address"]) for row in rows}
+    for some in (wallets, found_tokens, found_deployers):
+        chance.shuffle(some)
+
+    def named(numbers: list[int]) -> list[Address]:
+        return [at[number] for number in numbers if number in at]
+
+    return Sample(
+        named(wallets), named(wallets_heavy), named(found_deployers), named(deployers_heavy),
+        named(found_tokens), named(tokens_heavy), [row["symbol"] for row in symbols],
+        [row[0] for row in await connection.fetch(_HEAVY_SYMBOLS, HEAVY)],
+        {address: number for number, address in at.items()},
+    )  # fmt: skip
+
+
+Draw = Callable[[Sample, random.Random], Any]
+Ask = Callable[[Context, Any], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """``draw``: an argument; ``ask``: what is timed with it."""
+
+    name: str
+    ask: Ask
+    draw: Draw = lambda found, chance: None
+
+
+def wallet(found: Sample, chance: random.Random) -> Address:
+    """One in five is one of the heaviest."""
+    return chance.choice(found.wallets_heavy if chance.random() < 0.2 else found.wallets)
+
+
+def token(found: Sample, chance: random.Random) -> Address:
+    """The same of tokens."""
+    return chance.choice(found.tokens_heavy if chance.random() < 0.2 else found.tokens)
+
+
+def deployer(found: Sample, chance: random.Random) -> Address:
+    """The same of deployers."""
+    return chance.choice(found.deployers_heavy if chance.random() < 0.2 else found.deployers)
+
+
+def symbol(found: Sample, chance: random.Random) -> str:
+    """Half of them stand on thousands of tokens."""
+    return chance.choice(found.symbols_heavy if chance.random() < 0.5 else found.symbols)
+
+
+def ids(
+    one: Callable[[Sample, random.Random], Address], count: int
+) -> Callable[[Sample, random.Random], list[int]]:
+    """So many of a kind, by their numbers."""
+    return lambda found, chance: [found.ids[one(found, chance)] for _ in range(count)]
+
+
+# --- the questions ---------------------------------------------------------------------------------
+
+
+async def _one_row(ctx: Context, at: Address) -> object:
+    async with ctx.pool.acquire() as connection:
+        return await connection.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(at))
+
+
+async def _places(ctx: Context, at: Address) -> object:
+    # Begun at block 1: what was before it the index tells.
+    book = Book(ctx.contracts, 0)
+    await inform(book, ctx.pool, ctx.contracts, at)
+    return book
+
+
+async def _records(ctx: Context, wallet_ids: list[int]) -> object:
+    async with ctx.pool.acquire() as connection:
+        return await deployers.records(connection, wallet_ids)
+
+
+async def _labels(ctx: Context, token_ids: list[int]) -> object:
+    async with ctx.pool.acquire() as connection:
+        return await tokens.labels(connection, token_ids)
+
+
+PREPARED: tuple[Callable[[asyncpg.Connection], Awaitable[object]], ...] = ()
+"""What jobs would have done by then, of each database before it is asked."""
+
+REFERENCE = Question("one row by its key", _one_row, wallet)
+"""What nothing can be quicker than: measured beside everything else."""
+
+QUESTIONS = (
+    Question("check: places of a token", _places, token),
+    Question("check: record of a deployer", _records, ids(deployer, 1)),
+    Question("records of 20 deployers", _records, ids(deployer, 20)),
+    Question("labels of 50 tokens", _labels, ids(token, 50)),
+)
