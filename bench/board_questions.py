@@ -13,9 +13,21 @@ import asyncpg
 
 from roundtrip.chain.book import Book
 from roundtrip.domain.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.chain_vitals import chain_vitals
+from roundtrip.services.context import Answered, Context
+from roundtrip.services.graduating_soon import graduating_soon
+from roundtrip.services.index_answer import Nothing
 from roundtrip.services.indexed import inform
-from roundtrip.store import deployers, tokens
+from roundtrip.services.linked_wallets import linked_wallets
+from roundtrip.services.look_up import find
+from roundtrip.services.look_up_answer import LookUpParams
+from roundtrip.services.moving_now import moving_now
+from roundtrip.services.signals import signals
+from roundtrip.services.wallet_history import wallet_history
+from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.winners import winners
+from roundtrip.store import chain, deployers, holders, tokens
+from roundtrip.store import winners as winners_store
 from roundtrip.store.words import as_address, as_bytes
 
 HEAVY = 20
@@ -165,15 +177,58 @@ async def _labels(ctx: Context, token_ids: list[int]) -> object:
         return await tokens.labels(connection, token_ids)
 
 
-PREPARED: tuple[Callable[[asyncpg.Connection], Awaitable[object]], ...] = ()
+def board(handler: Callable[[Context, Nothing], Awaitable[Answered[Any]]]) -> Ask:
+    """A board's use case."""
+    return lambda ctx, _: handler(ctx, Nothing())
+
+
+def about(handler: Callable[[Context, WalletParams], Awaitable[Answered[Any]]]) -> Ask:
+    """A use case about a wallet."""
+    return lambda ctx, at: handler(ctx, WalletParams(at))
+
+
+async def _looked_up(ctx: Context, query: str) -> object:
+    return await find(ctx, LookUpParams(query))
+
+
+async def _holders(ctx: Context, token_ids: list[int]) -> object:
+    async with ctx.pool.acquire() as connection:
+        most = ctx.policy.most_holders
+        return await holders.traders_holding(connection, token_ids[0], frozenset(), bytes(32), most)
+
+
+async def count_winners(connection: asyncpg.Connection) -> object:
+    """The board of a day, as the job counts and keeps it."""
+    async with connection.transaction():
+        stands = await chain.cursor(connection)
+        assert stands is not None
+        if await winners_store.counted_to(connection):
+            return None
+        counted = await winners_store.counted(connection, "24h", stands.block)
+        return await winners_store.keep(connection, counted, stands.block)
+
+
+PREPARED: tuple[Callable[[asyncpg.Connection], Awaitable[object]], ...] = (count_winners,)
 """What jobs would have done by then, of each database before it is asked."""
 
 REFERENCE = Question("one row by its key", _one_row, wallet)
 """What nothing can be quicker than: measured beside everything else."""
 
 QUESTIONS = (
+    Question("moving_now", board(moving_now)),
+    Question("graduating_soon", board(graduating_soon)),
+    Question("winners", board(winners)),
+    Question("signals", board(signals)),
+    Question("chain_vitals", board(chain_vitals)),
+    Question("wallet_history", about(wallet_history), wallet),
+    Question("wallet_history of a deployer", about(wallet_history), deployer),
+    Question("linked_wallets", about(linked_wallets), wallet),
+    Question("look_up: a symbol", _looked_up, symbol),
+    Question("look_up: a token", _looked_up, token),
+    Question("look_up: a wallet", _looked_up, wallet),
     Question("check: places of a token", _places, token),
     Question("check: record of a deployer", _records, ids(deployer, 1)),
+    Question("deep check: who holds it", _holders, ids(token, 1)),
     Question("records of 20 deployers", _records, ids(deployer, 20)),
     Question("labels of 50 tokens", _labels, ids(token, 50)),
 )
