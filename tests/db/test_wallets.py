@@ -166,25 +166,44 @@ async def test_launches_are_told_with_what_became_of_them(
 @given(
     seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8), ahead_s=st.sampled_from([0, 800, 90_000])
 )
-async def test_the_last_price_is_of_the_newest_trade_that_tells_one(
+async def test_the_last_price_is_of_the_place_where_most_trade(
     index: asyncpg.Connection, seed: int, blocks: int, back: int, ahead_s: int
 ) -> None:
     chain = await grown(index, seed, blocks, back)
     ids = {row["address"]: row["id"] for row in await rows_of(index, "address")}
     in_eth = {ids.get(as_bytes(one)) for one in (ZERO_ADDRESS, NETWORK.weth)}
     pools = {row["id"]: row for row in await rows_of(index, "pool")}
-    newest: dict[int, wallets.LastTrade] = {}
-    for row in await trades_of(index):
-        pool = pools[row["pool_id"]]
-        wei = row["eth_wei"]
-        if wei is None and pool["quote_id"] in in_eth:
-            wei = row["quote_raw"]
-        if wei is not None and wei >= wallets.LEAST_PRICED_WEI and row["token_raw"] > 0:
-            last = wallets.LastTrade(row["at_s"], int(row["token_raw"]), int(wei))
-            newest[pool["token_id"]] = last
+    trades = [row for row in await trades_of(index) if row["token_raw"] > 0]
     now_s = chain.blocks[-1].ref.timestamp_s + ahead_s
     tokens = {pool["token_id"] for pool in pools.values()}
-    assert await wallets.last_trades(index, tokens, NETWORK, now_s) == newest
+    expected = {}
+    for token in tokens:
+        places = sorted(n for n, pool in pools.items() if (pool["token_id"], pool["in_money_from"] is None)
+                        == (token, False))[: wallets.PLACES_LOOKED_AT]  # fmt: skip
+        end_s = now_s + 1
+        for back_s in wallets.PRICES_BACK_S:
+            told = []
+            for place in places:
+                own = [t for t in trades if t["pool_id"] == place and now_s - back_s <= t["at_s"] < end_s]
+                last = own[::-1][: wallets.TRADES_LOOKED_AT]
+                is_eth = pools[place]["quote_id"] in in_eth
+                priced = [
+                    (t, t["quote_raw"] if t["eth_wei"] is None and is_eth else t["eth_wei"]) for t in last
+                ]
+                priced = [
+                    (t, wei) for t, wei in priced if wei is not None and wei >= wallets.LEAST_PRICED_WEI
+                ]
+                if priced:
+                    traders = len({t["trader_id"] for t, _ in priced})
+                    one = wallets.LastTrade(
+                        priced[0][0]["at_s"], int(priced[0][0]["token_raw"]), int(priced[0][1])
+                    )
+                    told.append((-traders, -sum(wei for _, wei in priced), place, one))
+            if told:
+                expected[token] = min(told)[3]
+                break
+            end_s = now_s - back_s
+    assert await wallets.last_trades(index, tokens, NETWORK, now_s) == expected
     assert await wallets.last_trades(index, [], NETWORK, now_s) == {}
 
 

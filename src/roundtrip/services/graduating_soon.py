@@ -34,7 +34,7 @@ class LaunchDeployer(msgspec.Struct, frozen=True, rename="camel"):
     """Who launched it, and how that wallet's launches went, this one counted."""
 
     address: str
-    launches: Annotated[int, msgspec.Meta(description="Of the newest 1,000.")]
+    launches: Annotated[int, msgspec.Meta(description="Of the newest 200.")]
     graduated: Annotated[int, msgspec.Meta(description="How many of them became a pool.")]
     sold_own: Annotated[
         int, msgspec.Meta(description="Of how many it sold half or more of what it had bought.")

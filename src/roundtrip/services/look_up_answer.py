@@ -46,7 +46,7 @@ class LaunchAnswer(msgspec.Struct, frozen=True, rename="camel"):
     at: Annotated[str, msgspec.Meta(description="Its curve, or the v3 pool it was launched into.")]
     quote: Annotated[str, msgspec.Meta(description="eth, weth, usdg, or the address of what it is paid in.")]
     deployer_launches: Annotated[
-        int, msgspec.Meta(description="All launches of that deployer onto curves, of the newest 1,000.")
+        int, msgspec.Meta(description="All launches of that deployer onto curves, of the newest 200.")
     ]
     deployer_graduated: Annotated[int, msgspec.Meta(description="How many of those have a pool.")]
 
@@ -76,7 +76,7 @@ class WalletAnswer(msgspec.Struct, frozen=True, rename="camel"):
     first_seen: Annotated[datetime | None, msgspec.Meta(description="Null where that is not known.")]
     funder: Annotated[str | None, msgspec.Meta(description="Who first sent it eth; null: not known.")]
     has_traded: bool
-    launches: Annotated[int, msgspec.Meta(description="Tokens it launched onto curves, 1,000 at most.")]
+    launches: Annotated[int, msgspec.Meta(description="Tokens it launched onto curves, 200 at most.")]
 
 
 class TransactionAnswer(msgspec.Struct, frozen=True, rename="camel"):

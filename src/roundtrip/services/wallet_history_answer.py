@@ -56,7 +56,7 @@ class LaunchRow(msgspec.Struct, frozen=True, rename="camel"):
 class LaunchesAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Launches, and how they ended."""
 
-    count: Annotated[int, msgspec.Meta(description="Launches with a curve; counted up to the newest 1,000.")]
+    count: Annotated[int, msgspec.Meta(description="Launches with a curve; counted up to the newest 200.")]
     graduated: Annotated[int, msgspec.Meta(description="Those of them that became a pool.")]
     sold_own: Annotated[
         int, msgspec.Meta(description="Those of them of which it sold half or more of what it bought.")
@@ -101,7 +101,7 @@ class RecordAnswer(msgspec.Struct, frozen=True, rename="camel"):
     worst: ClosingAnswer | None
     partial: Annotated[
         bool,
-        msgspec.Meta(description="There is more than is counted: the newest 10,000 tokens and rounds are."),
+        msgspec.Meta(description="There is more than is counted: the newest 4,000 tokens and rounds are."),
     ]
 
 

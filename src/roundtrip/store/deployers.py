@@ -9,14 +9,14 @@ from roundtrip.domain.types import Address
 
 from .words import as_address
 
-MOST_LAUNCHES = 1000
+MOST_LAUNCHES = 200
 """Of one deployer the newest so many are looked at: nobody's record changes with more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """``launches``: all of a wallet's; ``graduated``: those that became a pool; ``sold_own``: those of which
-    it sold half or more of what it had bought. Of the newest 1,000. Of a launch into a pool nothing moves
+    it sold half or more of what it had bought. Of the newest 200. Of a launch into a pool nothing moves
     when it graduates, which the index cannot tell: it is in none of the three."""
 
     launches: int

@@ -12,13 +12,16 @@ from roundtrip.venues.base import Contracts
 
 from .words import as_bytes
 
-MOST_ROWS = 10_000
+MOST_ROWS = 4_000
 """So many positions and closings of one wallet are summed up, the newest: a bot has half a million."""
 MOST_LAUNCHES_SHOWN = 10
 MOST_HELD_SHOWN = 20
-PRICES_BACK_S = (900, 86_400, 9 * 86_400, 90 * 86_400)
-"""How far back a token's last trade is looked for, in turn. What trades all day traded within the first of
-these, and is found by time; all the others have few trades in any day, and are found by where they trade."""
+PRICES_BACK_S = (86_400, 9 * 86_400, 90 * 86_400)
+"""How far back a token's last trade is looked for, in turn: most traded on the last day, and each day more is
+one more place to look."""
+TRADES_LOOKED_AT, PLACES_LOOKED_AT = 20, 8
+"""The newest trades of a place, and the oldest places of a token: it began somewhere, and anybody can make it
+a thousand more."""
 LEAST_PRICED_WEI = 10**14
 """A trade of less tells no price: of a few base units, rounding makes any."""
 
@@ -225,43 +228,51 @@ async def held(connection: asyncpg.Connection, wallet_id: int) -> list[Held]:
 
 
 _LAST_TRADES = """
-WITH place AS MATERIALIZED (
-    SELECT pool.id, pool.token_id, quote.address = ANY($2::bytea[]) AS in_eth
-    FROM facts.pool AS pool JOIN facts.address AS quote ON quote.id = pool.quote_id
-    WHERE pool.token_id = ANY($1::int[])
-), priced AS (
-    SELECT place.token_id, trade.at_s, trade.block_number, trade.log_index, trade.token_raw,
-        coalesce(trade.eth_wei, CASE WHEN place.in_eth THEN trade.quote_raw END) AS eth_wei
-    FROM ({trades}) AS trade JOIN place ON place.id = trade.pool_id
-    WHERE trade.at_s >= $4 AND trade.at_s < $5 AND trade.token_raw > 0
-)
-SELECT DISTINCT ON (token_id) token_id, at_s, token_raw, eth_wei FROM priced WHERE eth_wei >= $3
-ORDER BY token_id, at_s DESC, block_number DESC, log_index DESC
+SELECT DISTINCT ON (token_id) token_id, last_s, last_token_raw, last_eth_wei FROM (
+    SELECT given.token_id, place.id, told.* FROM unnest($1::int[]) AS given (token_id)
+    CROSS JOIN LATERAL (
+        SELECT pool.id, pool.quote_id FROM facts.pool AS pool
+        WHERE pool.token_id = given.token_id AND pool.in_money_from IS NOT NULL ORDER BY pool.id LIMIT $7
+    ) AS place
+    JOIN facts.address AS quote ON quote.id = place.quote_id
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT trader_id) AS traders, sum(wei) AS wei,
+            (array_agg(at_s ORDER BY nth))[1] AS last_s,
+            (array_agg(token_raw ORDER BY nth))[1] AS last_token_raw,
+            (array_agg(wei ORDER BY nth))[1] AS last_eth_wei
+        FROM (
+            SELECT trader_id, at_s, token_raw,
+                row_number() OVER (ORDER BY at_s DESC, block_number DESC, log_index DESC) AS nth,
+                coalesce(eth_wei, CASE WHEN quote.address = ANY($2::bytea[]) THEN quote_raw END) AS wei
+            FROM facts.trade
+            WHERE pool_id = place.id AND at_s >= $4 AND at_s < $5 AND token_raw > 0
+            ORDER BY at_s DESC, block_number DESC, log_index DESC LIMIT $6
+        ) AS newest WHERE wei >= $3
+    ) AS told
+    WHERE told.traders > 0
+) AS priced ORDER BY token_id, traders DESC, wei DESC, id
 """
-_BY_PLACE = _LAST_TRADES.format(trades="SELECT * FROM facts.trade")
-# Read whole, before anything is known of places: else what trades all day is read by its place, all of it.
-_BY_TIME = _LAST_TRADES.format(
-    trades="SELECT pool_id, at_s, block_number, log_index, token_raw, quote_raw, eth_wei FROM facts.trade"
-    " WHERE at_s >= $4 AND at_s < $5 OFFSET 0"
-)
 
 
 async def last_trades(
     connection: asyncpg.Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
 ) -> dict[int, LastTrade]:
-    """The newest trade of each of these tokens that tells a price in eth, wherever it was. ``now_s``: of the
-    newest block."""
+    """The newest trade of each of these tokens that tells a price in eth, in the one of its
+    ``PLACES_LOOKED_AT`` oldest places where most wallets stand behind the ``TRADES_LOOKED_AT`` newest trades:
+    one trade in a place of his own must not be everybody's price. ``now_s``: of the newest block."""
     in_eth = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
     found: dict[int, LastTrade] = {}
-    end_s, statement = now_s + 1, _BY_TIME
+    end_s = now_s + 1
     for back_s in PRICES_BACK_S:
         left = [one for one in token_ids if one not in found]
         if not left:
             break
-        rows = await connection.fetch(statement, left, in_eth, LEAST_PRICED_WEI, now_s - back_s, end_s)
+        times = now_s - back_s, end_s
+        looked_at = TRADES_LOOKED_AT, PLACES_LOOKED_AT
+        rows = await connection.fetch(_LAST_TRADES, left, in_eth, LEAST_PRICED_WEI, *times, *looked_at)
         for token_id, at_s, token_raw, eth_wei in rows:
             found[token_id] = LastTrade(at_s, int(token_raw), int(eth_wei))
-        end_s, statement = now_s - back_s, _BY_PLACE
+        end_s = now_s - back_s
     return found
 
 

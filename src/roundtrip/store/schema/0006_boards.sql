@@ -84,6 +84,11 @@ CREATE INDEX launch_step_by_time ON facts.launch_step (at_s);
 DROP INDEX facts.position_by_token;
 CREATE INDEX position_by_token ON facts.position (token_id, wallet_id);
 
+-- The newest trades of a pool without reading all it had; the oldest pools of a token, however many there are.
+DROP INDEX facts.trade_by_pool, facts.pool_by_token;
+CREATE INDEX trade_by_pool ON facts.trade (pool_id, at_s);
+CREATE INDEX pool_by_token ON facts.pool (token_id, id);
+
 -- The symbol as it is looked for: cleaned, and without regard to capitals.
 ALTER TABLE facts.token ADD COLUMN symbol_key text;
 CREATE INDEX token_by_symbol ON facts.token (symbol_key);
