@@ -8,7 +8,6 @@ import pytest
 from roundtrip.domain.signals import NARROW_TICKS
 from roundtrip.store import signals, tokens
 from roundtrip.store.signals import DeedSum, Left
-from roundtrip.store.words import as_bytes
 from support.tables import appended, begun, own_database
 from support.told_blocks import (
     USDG,
@@ -18,8 +17,6 @@ from support.told_blocks import (
     moved,
     sent,
     v3_at,
-    v3_burnt,
-    v3_minted,
     v3_opened,
     v3_swap,
 )

@@ -3,7 +3,7 @@
 import random
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
@@ -13,27 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.policy import POLICY, Policy
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.signals import MOST_SHOWN, Signal, signals
 from roundtrip.store import tokens
 from roundtrip.store.words import as_address
-from roundtrip.venues.base import Log
+from support.busy_blocks import Busy
 from support.tables import appended, begun, own_database
-from support.told_blocks import (
-    DEAD,
-    Chain,
-    MadeUp,
-    moved,
-    v3_at,
-    v3_burnt,
-    v3_minted,
-    v3_opened,
-    v4_at,
-    v4_moved,
-    v4_opened,
-)
+from support.told_blocks import Chain
 from unit.venues.logs import NETWORK
 
 HOUR_S, DAY_S = 3600, 86_400
@@ -271,43 +259,11 @@ def obvious(facts: Raw, rules: Policy) -> tuple[list[Odd], int]:
 # --- at random moments -----------------------------------------------------------------------------
 
 
-class Busy(MadeUp):
-    """With more of what signals are about: liquidity of the tokens' pools, and tokens given away."""
-
-    def _logs(self, opened: set[tuple[str, ...]]) -> Sequence[Log]:
-        roll, token = self._random.random(), self._random.choice(self._tokens)
-        if roll < 0.1:
-            taker = self._random.choice((*self._wallets, DEAD, DEAD))
-            return (moved(token, self._wallet(), taker, self._amount()),)
-        return self._provides(token, opened) if roll < 0.35 else super()._logs(opened)
-
-    def _provides(self, token: Address, opened: set[tuple[str, ...]]) -> Sequence[Log]:
-        """Into a pool that is opened where there is none, or out of it."""
-        quote, adds = self._random.choice(self._quotes), self._random.random() < 0.6
-        amounts = [self._random.randrange(10**21) for _ in range(3)]
-        if quote == ZERO_ADDRESS:
-            opening = v4_opened(token, quote)
-            change = v4_moved(v4_at(token, quote), self._wallet(), amounts[0] if adds else -amounts[0])
-        else:
-            tell = v3_minted if adds else v3_burnt
-            opening, change = v3_opened(token, quote), tell(v3_at(token, quote), self._wallet(), *amounts)
-        if opening.topics in opened:
-            return (change,)
-        opened.add(opening.topics)
-        return opening, change
-
-
 def as_told(one: Odd, facts: Raw) -> tuple[Any, ...]:
     decimals = facts.token[one.token]["decimals"] if one.token in facts.token else None
-    amount = None if one.token_raw is None or decimals is None else plain(one.token_raw, decimals)
+    amount = None if one.token_raw is None or decimals is None else plain_decimal(one.token_raw, decimals)
     size = amount, one.share_bps, one.pool_bps, one.eth
     return one.kind, one.token, one.wallet, one.other, size, one.tx, one.block, one.at_s
-
-
-def plain(raw: int, decimals: int) -> str:
-    digits = str(abs(raw)).rjust(decimals + 1, "0")
-    text = digits[:-decimals] + "." + digits[-decimals:] if decimals else digits + "."
-    return "-" * (raw < 0) + text.rstrip("0").rstrip(".")
 
 
 def shown(one: Signal) -> tuple[Any, ...]:
@@ -392,7 +348,7 @@ async def plays(ground: Ground, seed: int, steps: list[int], back: int, seen: di
         await agrees(ground, seen)
 
 
-def grow(makes: MadeUp, chain: Chain, blocks: int, chance: random.Random) -> None:
+def grow(makes: Busy, chain: Chain, blocks: int, chance: random.Random) -> None:
     """Some blocks, and now and then a pause before or after."""
     chain.block(after_s=chance.choice(PAUSES_S))
     makes.grow(chain, blocks)

@@ -12,6 +12,7 @@ from roundtrip.domain.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.domain.types import BPS, ZERO_ADDRESS
 from roundtrip.store import linked, wallets
 from roundtrip.store.words import as_bytes
+from support.made_index import MadeIndex, number_address
 from support.tables import all_rows, appended, begun, emptied, own_database
 from support.told_blocks import START_S, Chain, MadeUp
 from unit.venues.logs import NETWORK
@@ -313,8 +314,27 @@ async def test_an_exchanges_customers_are_not_all_read(index: asyncpg.Connection
 
 
 async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> None:
-    chain = await grown(index, 3, 60, 0)
-    newest_s = chain.blocks[-1].ref.timestamp_s
+    await grown(index, 3, 60, 0)
     wallet = (await traders(index))[0]
-    assert await linked.newest_buys(index, wallet, newest_s)
-    assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + newest_s - START_S) == []
+    newest_s = max(
+        row["at_s"] for row in await trades_of(index) if row["trader_id"] == wallet and row["buys"]
+    )
+    told = await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S)
+    assert {buy.at_s for buy in told} == {newest_s}
+    assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + 1) == []
+
+
+async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: asyncpg.Connection) -> None:
+    """Each with as few tokens as tell anything, the last with one more that nobody else bought."""
+    await emptied(index)
+    made, wallet = MadeIndex(index), number_address(1)
+    few_, own = [number_address(10 + n) for n in range(LEAST_SHARED)], number_address(9)
+    crowd = [number_address(100 + n) for n in range(linked.MOST_BESIDE + 2)]
+    for place, token in enumerate([*few_, own]):
+        for one in (wallet, *(crowd if token != own else crowd[-1:])):
+            await made.trade(token, one, 20 + 40 * place, ZERO_ADDRESS)
+    wallet_id, *crowd_ids = [await made.id_of(one) for one in (wallet, *crowd)]
+    buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
+    found = await linked.beside(index, wallet_id, buys, [])
+    assert set(found) == {*crowd_ids[: linked.MOST_BESIDE - 1], crowd_ids[-1]}
+    assert {one.shared for one in found.values()} == {LEAST_SHARED, LEAST_SHARED + 1}
