@@ -1,5 +1,6 @@
 """What moves, and the chain's vitals, are at any moment what a slow and obvious count of the facts says."""
 
+import itertools
 import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -141,13 +142,16 @@ async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
     stands = await chain.cursor(connection)
     assert stands is not None
     facts, now_s = await raw(connection), stands.block.timestamp_s
-    for span_s in SPANS_S:
-        window = now_s - span_s, now_s
+    for span_s, ago_s in [*itertools.product(SPANS_S, (0, 1)), (WINDOW_S, 40_000)]:
+        window = now_s - ago_s - span_s, now_s - ago_s
         for least in (1, 2, 3):
             expected = obvious_flows(facts, window, least)
             found = await moving.flows(connection, window, NETWORK, least)
             assert {flow.token_id: in_order(flow) for flow in found} == expected
             assert len(found) == len(expected)
+            by_money = sorted((one.in_wei - one.out_wei for one in found), reverse=True)
+            (most,) = await moving.flows(connection, window, NETWORK, least, 1) or [None]
+            assert (most and [most.in_wei - most.out_wei]) == (by_money[:1] or None)
             seen["flows"] += len(found)
             for name in ("in_micro_usd", "launched_s", "checked"):
                 seen[name] += sum(getattr(flow, name) is not None for flow in found)

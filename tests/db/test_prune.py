@@ -17,8 +17,8 @@ from roundtrip.store.partitions import DAY_S, Daily
 from roundtrip.sync import retire
 from roundtrip.sync.folding import fold_onto
 from roundtrip.venues.base import Contracts
-from support.tables import appended, begun, own_database, tables
-from support.told_blocks import Chain, bought, launched, sent, sold
+from support.tables import all_rows, appended, begun, own_database, tables
+from support.told_blocks import Chain, bought, launched, moved, sent, sold
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
 
@@ -154,3 +154,22 @@ async def test_one_block_of_a_far_year_makes_nothing_old(
     await jobs.enqueue(index, "prune", "facts")
     await run_of(Ground(pool, 2**31 - 1))
     assert await days_of(index) != days
+
+
+async def test_what_insiders_did_goes_after_eight_days_by_both_clocks(
+    index: asyncpg.Connection, pool: asyncpg.Pool
+) -> None:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, BOB, 1), sender=DEV))
+    chain.block(sent(moved(HIGH, DEV, BOB, 2), sender=DEV))
+    chain.block(sent(sender=BOB), after_s=8 * DAY_S)
+    await followed(index, chain)
+    newest_s = chain.blocks[-1].ref.timestamp_s
+
+    async def left(now_s: int) -> list[int]:
+        await jobs.enqueue(index, "prune", "facts")
+        await run_of(Ground(pool, now_s))
+        return [int(row["token_raw"]) for row in await all_rows(index, "inside", "block_number")]
+
+    assert await left(newest_s - 1) == [1, 2]
+    assert await left(newest_s + 9 * DAY_S) == [2]

@@ -12,6 +12,7 @@ from roundtrip.domain.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.domain.types import BPS, ZERO_ADDRESS
 from roundtrip.store import linked, wallets
 from roundtrip.store.words import as_bytes
+from support.made_index import MadeIndex, number_address
 from support.tables import all_rows, appended, begun, emptied, own_database
 from support.told_blocks import START_S, Chain, MadeUp
 from unit.venues.logs import NETWORK
@@ -142,9 +143,7 @@ async def test_launches_are_told_with_what_became_of_them(
     await grown(index, seed, blocks, back)
     launches, steps = await rows_of(index, "launch"), await rows_of(index, "launch_step")
     positions, pools = await rows_of(index, "position"), await rows_of(index, "pool")
-    curves = [row["id"] for row in pools]
-    await index.execute("DELETE FROM facts.curve")
-    await index.executemany("INSERT INTO facts.curve VALUES ($1, $1 * 1000, 1)", [(one,) for one in curves])
+    raised = {row["pool_id"]: row["raised_raw"] for row in await rows_of(index, "curve")}
     for deployer in {row["deployer_id"] for row in launches}:
         own = [row for row in launches if row["deployer_id"] == deployer]
         own.sort(key=lambda row: (-row["block_number"], -row["log_index"]))
@@ -156,7 +155,8 @@ async def test_launches_are_told_with_what_became_of_them(
             assert (one.at_s, one.generation) == (row["at_s"], row["generation"])
             assert one.threshold_raw == row["threshold_raw"]
             curve = [pool["id"] for pool in pools if pool["at"] == row["at"]]
-            assert one.raised_raw == (1000 * curve[0] if curve else None)
+            assert one.raised_raw == (raised.get(curve[0]) if curve else None)
+            assert (one.raised_raw is None) is (one.generation == 1)
             held = [p for p in positions if (p["wallet_id"], p["token_id"]) == (deployer, one.token_id)]
             bought = sum(p["bought_raw"] for p in held), sum(p["sold_raw"] for p in held)
             assert (one.bought_raw, one.sold_raw) == bought
@@ -333,8 +333,27 @@ async def test_an_exchanges_customers_are_not_all_read(index: asyncpg.Connection
 
 
 async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> None:
-    chain = await grown(index, 3, 60, 0)
-    newest_s = chain.blocks[-1].ref.timestamp_s
+    await grown(index, 3, 60, 0)
     wallet = (await traders(index))[0]
-    assert await linked.newest_buys(index, wallet, newest_s)
-    assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + newest_s - START_S) == []
+    newest_s = max(
+        row["at_s"] for row in await trades_of(index) if row["trader_id"] == wallet and row["buys"]
+    )
+    told = await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S)
+    assert {buy.at_s for buy in told} == {newest_s}
+    assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + 1) == []
+
+
+async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: asyncpg.Connection) -> None:
+    """Each with as few tokens as tell anything, the last with one more that nobody else bought."""
+    await emptied(index)
+    made, wallet = MadeIndex(index), number_address(1)
+    few_, own = [number_address(10 + n) for n in range(LEAST_SHARED)], number_address(9)
+    crowd = [number_address(100 + n) for n in range(linked.MOST_BESIDE + 2)]
+    for place, token in enumerate([*few_, own]):
+        for one in (wallet, *(crowd if token != own else crowd[-1:])):
+            await made.trade(token, one, 20 + 40 * place, ZERO_ADDRESS)
+    wallet_id, *crowd_ids = [await made.id_of(one) for one in (wallet, *crowd)]
+    buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
+    found = await linked.beside(index, wallet_id, buys, [])
+    assert set(found) == {*crowd_ids[: linked.MOST_BESIDE - 1], crowd_ids[-1]}
+    assert {one.shared for one in found.values()} == {LEAST_SHARED, LEAST_SHARED + 1}

@@ -47,7 +47,7 @@ WITH seen AS MATERIALIZED (
     SELECT token_id, min(opened_s) AS opened_s, sum(in_wei) AS in_wei, sum(out_wei) AS out_wei,
         CASE WHEN sum(buys) = sum(in_usd) THEN sum(in_micro_usd) END AS in_micro_usd,
         sum(buys)::int AS buys, sum(sells)::int AS sells,
-        (array_agg(kind ORDER BY buys = 0, in_wei DESC, kind))[1] AS kind
+        (array_agg(kind ORDER BY in_wei DESC, kind))[1] AS kind
     FROM by_kind GROUP BY token_id
 ), wallets AS (
     SELECT token_id, array_agg(trader_id) FILTER (WHERE buys) AS buyers,
@@ -73,10 +73,15 @@ Window = tuple[int, int]
 
 
 async def flows(
-    connection: asyncpg.Connection, window: Window, contracts: Contracts, least_buyers: int
+    connection: asyncpg.Connection,
+    window: Window,
+    contracts: Contracts,
+    least_buyers: int,
+    most: int = MOST_FLOWS,
 ) -> list[Flow]:
-    """Tokens into which more came than went out, by at least so many wallets; in no order."""
-    rows = await connection.fetch(_FLOWS, *window, _in_eth(contracts), least_buyers, MOST_FLOWS)
+    """Tokens into which more came than went out, by at least so many wallets; in no order. ``most``: only so
+    many, those with most money."""
+    rows = await connection.fetch(_FLOWS, *window, _in_eth(contracts), least_buyers, most)
     return [_flow(row) for row in rows]
 
 

@@ -1,0 +1,65 @@
+"""Curves at their edges, told by hand: what a made-up chain seldom does."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from roundtrip.store import curves
+from support.tables import all_rows, appended, begun, own_database
+from support.told_blocks import Chain, bought, bought_back, launched, sent
+from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW
+from unit.venues.network import address
+
+OTHER = address(0xC04F)
+
+
+@pytest.fixture(scope="session")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "curves_by_hand") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+async def test_equal_moves_are_each_taken_back(index: asyncpg.Connection) -> None:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), bought_back(CURVE, 50)))
+    # The buy brings 99, of 100 that were paid.
+    same = bought_back(CURVE, 99), bought_back(CURVE, 99), bought(CURVE, ALICE, ALICE, 100, 7)
+    first, last = chain.blocks[0].ref, chain.block(sent(*same)).ref
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks)
+    assert [row["raised_raw"] for row in await all_rows(index, "curve", "1")] == [50 + 3 * 99]
+    await writer.rewind(index, last, first)
+    assert [row["raised_raw"] for row in await all_rows(index, "curve", "1")] == [50]
+
+
+async def test_the_first_block_that_goes_takes_its_curves_along(index: asyncpg.Connection) -> None:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV)))
+    chain.block(sent(launched(LOW, OTHER, DEV)))
+    writer = await begun(index, chain.parent)
+    await appended(index, writer, chain.blocks)
+    kept, gone = await all_rows(index, "curve", "pool_id")
+    assert kept["last_s"] == chain.blocks[0].ref.timestamp_s
+    assert gone["last_s"] == chain.blocks[1].ref.timestamp_s
+    await writer.rewind(index, chain.blocks[1].ref, chain.blocks[0].ref)
+    assert await all_rows(index, "curve", "pool_id") == [kept]
+
+
+async def test_of_equally_full_curves_the_last_comes_first_and_stays_until_its_second_is_over(
+    index: asyncpg.Connection,
+) -> None:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV)))
+    newest = chain.block(sent(launched(LOW, OTHER, DEV))).ref
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+
+    async def shown(after_s: int, most: int) -> list[str]:
+        return [one.curve for one in await curves.fullest(index, after_s, most)]
+
+    assert await shown(0, 2) == [OTHER, CURVE]
+    assert await shown(0, 1) == [OTHER]
+    assert await shown(newest.timestamp_s - 1, 2) == [OTHER]
+    assert await shown(newest.timestamp_s, 2) == []

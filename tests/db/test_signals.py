@@ -1,0 +1,82 @@
+"""Deeds and liquidity at their edges, told by hand."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.signals import NARROW_TICKS
+from roundtrip.store import signals, tokens
+from roundtrip.store.signals import DeedSum, Left
+from support.tables import appended, begun, own_database
+from support.told_blocks import (
+    USDG,
+    WETH,
+    Chain,
+    launched,
+    moved,
+    sent,
+    v3_at,
+    v3_opened,
+    v3_swap,
+)
+from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
+
+HOUR_S = 3600
+IN_ETH, IN_USDG = v3_at(HIGH, WETH), v3_at(HIGH, USDG)
+
+
+@pytest.fixture(scope="session")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "signals_by_hand") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+def begins() -> Chain:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), v3_opened(HIGH, WETH), v3_opened(HIGH, USDG), sender=DEV))
+    return chain
+
+
+async def followed(index: asyncpg.Connection, chain: Chain, supply_raw: int | None) -> int:
+    """When its newest block was made."""
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await tokens.keep(index, HIGH, "S", None, 18, supply_raw, 1)
+    return chain.blocks[-1].ref.timestamp_s
+
+
+async def deeds(index: asyncpg.Connection, chain: Chain, supply_raw: int | None = 0) -> list[DeedSum]:
+    newest_s = await followed(index, chain, supply_raw)
+    return await signals.deeds(index, newest_s - HOUR_S, 100, 1000)
+
+
+async def left(index: asyncpg.Connection, chain: Chain) -> list[Left]:
+    newest_s = await followed(index, chain, None)
+    start = chain.parent.number + 1
+    return await signals.liquidity_left(index, newest_s - HOUR_S, newest_s, start, NARROW_TICKS)
+
+
+@pytest.mark.parametrize(("later_s", "token_raw"), [(3599, 1100), (3600, 600)])
+async def test_what_is_an_hour_old_adds_nothing(
+    index: asyncpg.Connection, later_s: int, token_raw: int
+) -> None:
+    chain = begins()
+    chain.block(sent(moved(HIGH, DEV, ALICE, 500), sender=DEV))
+    chain.block(sent(moved(HIGH, DEV, BOB, 600), sender=DEV), after_s=later_s)
+    (one,) = await deeds(index, chain)
+    assert (one.what, one.token_raw) == ("moved", token_raw)
+
+
+async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.Connection) -> None:
+    def sell(at: str, quote: str, quote_raw: int) -> object:
+        return v3_swap(at, -quote_raw, 500) if quote < HIGH else v3_swap(at, 500, -quote_raw)
+
+    chain = begins()
+    chain.block(sent(sell(IN_ETH, WETH, 5000), sender=DEV))
+    (one,) = await deeds(index, chain)
+    assert (one.token_raw, one.eth_wei) == (500, 5000)
+    chain.block(sent(sell(IN_USDG, USDG, 7), sender=DEV))
+    (one,) = await deeds(index, chain)
+    assert (one.token_raw, one.eth_wei) == (1000, None)
