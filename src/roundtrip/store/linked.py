@@ -139,23 +139,24 @@ _BESIDE = f"""
 WITH own AS (
     SELECT * FROM unnest($2::int[], $3::int[], $4::int[]) WITH ORDINALITY
     AS own (token_id, at_s, block_number, nth)
+), seen AS MATERIALIZED (
+    -- By its time, which is the key: of a token's pools there can be any number of trades, and of pools, too.
+    SELECT own.nth, own.token_id, own.block_number AS own_number, trade.trader_id, trade.block_number,
+        trade.log_index, trade.tx_hash, trade.pool_id
+    FROM own JOIN facts.trade AS trade
+        ON trade.at_s BETWEEN own.at_s - {WINDOW_S} AND own.at_s + {WINDOW_S}
+        AND trade.block_number BETWEEN own.block_number - {WINDOW_BLOCKS}
+            AND own.block_number + {WINDOW_BLOCKS}
+    WHERE trade.buys AND trade.trader_id <> $1
 ), near AS MATERIALIZED (
-    SELECT own.nth, own.token_id, other.trader_id,
-        min(abs(other.block_number - own.block_number)) AS apart,
-        (array_agg(other.tx_hash ORDER BY abs(other.block_number - own.block_number),
-            other.block_number, other.log_index))[1] AS tx_hash
-    FROM own CROSS JOIN LATERAL (
-        -- By its time, which is the key: of a token's pools there can be any number of trades.
-        SELECT trade.trader_id, trade.block_number, trade.log_index, trade.tx_hash, trade.pool_id
-        FROM facts.trade AS trade
-        WHERE trade.at_s BETWEEN own.at_s - {WINDOW_S} AND own.at_s + {WINDOW_S}
-            AND trade.block_number BETWEEN own.block_number - {WINDOW_BLOCKS}
-                AND own.block_number + {WINDOW_BLOCKS}
-            AND trade.buys AND trade.trader_id <> $1
-        OFFSET 0
-    ) AS other
-    JOIN facts.pool AS pool ON pool.id = other.pool_id AND pool.token_id = own.token_id
-    GROUP BY own.nth, own.token_id, other.trader_id
+    SELECT seen.nth, seen.token_id, seen.trader_id, min(abs(seen.block_number - own_number)) AS apart,
+        (array_agg(seen.tx_hash ORDER BY abs(seen.block_number - own_number),
+            seen.block_number, seen.log_index))[1] AS tx_hash
+    FROM seen CROSS JOIN LATERAL (
+        SELECT pool.token_id FROM facts.pool AS pool WHERE pool.id = seen.pool_id OFFSET 0
+    ) AS place
+    WHERE place.token_id = seen.token_id
+    GROUP BY seen.nth, seen.token_id, seen.trader_id
 ), weighed AS (
     SELECT *, count(*) OVER (PARTITION BY nth) AS others FROM near
 ), beside AS (
