@@ -122,9 +122,9 @@ async def _found(connection: asyncpg.Connection, stands: Cursor, contracts: Cont
     done = await store.deeds(connection, after_s, SUPPLY_BPS, SOLD_WEI)
     left = await store.liquidity_left(connection, after_s, now_s, stands.start_number, NARROW_TICKS)
     again = await store.launchers(connection, after_s)
-    records = await deployers.records(connection, [one.deployer_id for one in again])
+    careers = await deployers.graduations(connection, [one.deployer_id for one in again])
     found = [_of_deed(one) for one in done]
-    found += [_of_launch(one, records[one.deployer_id]) for one in again]
+    found += [_of_launch(one, *careers[one.deployer_id]) for one in again]
     if left:
         known = await labels(connection, {i for one in left for i in (one.token_id, one.quote_id)})
         prices = await newest_prices(connection)
@@ -140,8 +140,8 @@ def _of_deed(one: DeedSum) -> _Found:
     return _Found(_DEEDS[one.what], one.token_id, one.wallet_id, other_id, seen, one.evidence)
 
 
-def _of_launch(one: LaunchedAgain, record: deployers.Record) -> _Found:
-    seen = Seen(launches=record.launches, graduated=record.graduated)
+def _of_launch(one: LaunchedAgain, launches: int, graduated: int) -> _Found:
+    seen = Seen(launches=launches, graduated=graduated)
     return _Found("serial_launcher", one.token_id, one.deployer_id, None, seen, one.evidence, one.launches)
 
 

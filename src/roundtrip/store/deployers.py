@@ -27,9 +27,7 @@ class Record:
 NOTHING = Record(0, 0, 0)
 """Of a wallet that launched nothing."""
 
-_RECORDS = """
-SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated,
-    count(*) FILTER (WHERE own.sold_raw > 0 AND 2 * own.sold_raw >= own.bought_raw) AS sold_own
+_LAUNCHED = """
 FROM unnest($1::int[]) AS given (wallet_id)
 CROSS JOIN LATERAL (
     SELECT launch.token_id FROM facts.launch AS launch
@@ -40,10 +38,19 @@ LEFT JOIN LATERAL (
     SELECT step.token_id FROM facts.launch_step AS step
     WHERE step.token_id = launched.token_id AND step.step = 'pooled' LIMIT 1
 ) AS step ON true
+"""
+_RECORDS = f"""
+SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated,
+    count(*) FILTER (WHERE own.sold_raw > 0 AND 2 * own.sold_raw >= own.bought_raw) AS sold_own
+{_LAUNCHED}
 LEFT JOIN facts.position AS own
     ON own.wallet_id = given.wallet_id AND own.token_id = launched.token_id
 GROUP BY given.wallet_id
-"""
+"""  # noqa: S608
+_GRADUATIONS = f"""
+SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
+{_LAUNCHED} GROUP BY given.wallet_id
+"""  # noqa: S608
 
 
 async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, Record]:
@@ -52,6 +59,16 @@ async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -
     for row in await connection.fetch(_RECORDS, list(found), MOST_LAUNCHES):
         wallet_id, launches, graduated, sold_own = row
         found[wallet_id] = Record(launches, graduated, sold_own)
+    return found
+
+
+async def graduations(
+    connection: asyncpg.Connection, wallet_ids: Collection[int]
+) -> dict[int, tuple[int, int]]:
+    """The same of many, and less dear: launches, and how many of them graduated."""
+    found = dict.fromkeys(wallet_ids, (0, 0))
+    for wallet_id, launches, graduated in await connection.fetch(_GRADUATIONS, list(found), MOST_LAUNCHES):
+        found[wallet_id] = launches, graduated
     return found
 
 
