@@ -8,6 +8,7 @@ import pytest
 from roundtrip.domain.signals import NARROW_TICKS
 from roundtrip.store import signals, tokens
 from roundtrip.store.signals import DeedSum, Left
+from roundtrip.store.words import as_bytes
 from support.tables import appended, begun, own_database
 from support.told_blocks import (
     USDG,
@@ -20,7 +21,7 @@ from support.told_blocks import (
     v3_opened,
     v3_swap,
 )
-from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 
 HOUR_S = 3600
 IN_ETH, IN_USDG = v3_at(HIGH, WETH), v3_at(HIGH, USDG)
@@ -80,3 +81,19 @@ async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.C
     chain.block(sent(sell(IN_USDG, USDG, 7), sender=DEV))
     (one,) = await deeds(index, chain)
     assert (one.token_raw, one.eth_wei) == (1000, None)
+
+
+async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(
+    index: asyncpg.Connection,
+) -> None:
+    chain = begins()
+    chain.block(sent(moved(HIGH, DEV, CAROL, 600), sender=DEV))
+    largest = moved(HIGH, DEV, ALICE, 300), moved(HIGH, DEV, BOB, 400)
+    for _ in range(2):
+        chain.block(sent(*largest, sender=DEV))
+    (one,) = await deeds(index, chain)
+    first = chain.blocks[2]
+    assert one.evidence.tx_hash == first.transactions[0].hash
+    assert (one.evidence.block_number, one.evidence.log_index) == (first.ref.number, 1)
+    bob = await index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(BOB))
+    assert (one.token_raw, one.other_id) == (2000, bob)

@@ -324,6 +324,25 @@ async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> N
     assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + 1) == []
 
 
+async def test_what_a_bot_bought_is_not_all_compared(index: asyncpg.Connection) -> None:
+    await emptied(index)
+    made, wallet, other = MadeIndex(index), number_address(1), number_address(2)
+    bought = [number_address(100 + n) for n in range(linked.MOST_TOKENS + 1)]
+    times = linked.NEWEST_BUYS // len(bought) + 1
+    for place, token in enumerate(bought * times):
+        await made.trade(token, wallet, place, ZERO_ADDRESS)
+    newest = len(bought) * times - 1
+    for place, token in enumerate(bought, newest + 1 - len(bought)):
+        await made.trade(token, other, place, ZERO_ADDRESS)
+    wallet_id, other_id = await made.id_of(wallet), await made.id_of(other)
+    buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
+    assert [buy.block_number for buy in buys] == [*range(newest, newest - linked.MOST_TOKENS, -1)]
+    (beside,) = (await linked.beside(index, wallet_id, buys, [])).values()
+    assert (beside.shared, len(beside.tokens)) == (linked.MOST_TOKENS, linked.TOKENS_SHOWN)
+    await made.many_positions(other, linked.MOST_COUNTED + 1)
+    assert await linked.tokens_traded(index, [other_id]) == {other_id: linked.MOST_COUNTED}
+
+
 async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: asyncpg.Connection) -> None:
     """Each with as few tokens as tell anything, the last with one more that nobody else bought."""
     await emptied(index)
