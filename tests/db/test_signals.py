@@ -19,6 +19,8 @@ from support.told_blocks import (
     moved,
     sent,
     v3_at,
+    v3_burnt,
+    v3_minted,
     v3_opened,
     v3_swap,
 )

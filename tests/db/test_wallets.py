@@ -192,7 +192,14 @@ async def bot(index: asyncpg.Connection, count: int) -> None:
     """A wallet with number 7 that traded and closed so many tokens, each for one wei more than the last."""
     await emptied(index)
     named = [row["column_name"] for row in await index.fetch(_COLUMNS)]
-    values = {"wallet_id": "7", "token_id": "n", "buys": "1", "held_raw": "n % 2", "cost_wei": "n"}
+    values = {
+        "wallet_id": "7",
+        "token_id": "n",
+        "buys": "1",
+        "held_raw": "n % 2",
+        "cost_wei": "n",
+        "last_s": "n",
+    }
     chosen = ", ".join(values.get(name, "1") for name in named)
     await index.execute(
         f"INSERT INTO facts.position ({', '.join(named)}) SELECT {chosen}"  # noqa: S608
@@ -214,15 +221,29 @@ async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_mor
     index: asyncpg.Connection, more: int
 ) -> None:
     await bot(index, wallets.MOST_ROWS + more)
-    traded, closed = await wallets.traded(index, 7, 0), await wallets.closings(index, 7, 100)
+    newest = wallets.MOST_ROWS + more
+    traded, closed = await wallets.traded(index, 7, newest), await wallets.closings(index, 7, 100)
     assert (traded.tokens, traded.is_part) == (wallets.MOST_ROWS, more > 0)
+    assert traded.recent_tokens == 1
     assert (closed.all.closed, closed.all.is_part) == (wallets.MOST_ROWS, more > 0)
     assert (closed.recent.closed, closed.recent.is_part) == (wallets.MOST_ROWS - 99 + more, False)
     assert closed.worst is not None
     assert closed.worst.token_id == 1 + more, "the oldest are left out"
     held = await wallets.held(index, 7)
     assert len(held) == wallets.MOST_HELD_SHOWN
-    assert held[0].cost_wei > held[-1].cost_wei
+    assert [one.cost_wei for one in held[:2]] == [newest - 1 + newest % 2, newest - 3 + newest % 2]
+
+
+async def test_closings_are_told_to_the_wei_and_to_the_second(index: asyncpg.Connection) -> None:
+    await emptied(index)
+    rows = [(1, 100, 10, 10), (2, 200, 5, 9), (3, 300, 7, 11), (4, 400, 9, 1), (5, 400, 19, 11)]
+    for n, *row in rows:
+        await index.execute("INSERT INTO facts.closing VALUES ($1, 0, $2, 7, $1, $3, $4)", n, *row)
+    found = await wallets.closings(index, 7, 200)
+    assert found.all == wallets.Closings(5, 2, 50, 42, False)
+    assert found.recent == wallets.Closings(4, 2, 40, 32, False)
+    assert found.best == wallets.ClosingAt(2, 200, 5, 9), "of equals the first"
+    assert found.worst == wallets.ClosingAt(4, 400, 9, 1)
 
 
 # --- linked_wallets --------------------------------------------------------------------------------
