@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.signals import NARROW_TICKS
+from roundtrip.domain.types import Address
 from roundtrip.store import signals, tokens
 from roundtrip.store.signals import DeedSum, Left
 from roundtrip.store.words import as_bytes
@@ -74,7 +75,7 @@ async def test_what_is_an_hour_old_adds_nothing(
 
 
 async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.Connection) -> None:
-    def sell(at: str, quote: str, quote_raw: int) -> Log:
+    def sell(at: Address, quote: Address, quote_raw: int) -> Log:
         return v3_swap(at, -quote_raw, 500) if quote < HIGH else v3_swap(at, 500, -quote_raw)
 
     chain = begins()
