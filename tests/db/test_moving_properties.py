@@ -18,7 +18,8 @@ from roundtrip.store import chain, evidence, moving, vitals
 from roundtrip.store.chain import Cursor
 from roundtrip.store.words import as_address
 from support.tables import appended, begun, own_database
-from support.told_blocks import Chain, MadeUp
+from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
+from unit.sync.telling import ALICE, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
 
 VERDICTS = (("ok", "ok"), ("cannot_sell", "danger"), ("unproven", "unknown"), ("heavy_fees", "danger"))
@@ -150,14 +151,16 @@ async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
             assert {flow.token_id: in_order(flow) for flow in found} == expected
             assert len(found) == len(expected)
             by_money = sorted((one.in_wei - one.out_wei for one in found), reverse=True)
-            (most,) = await moving.flows(connection, window, NETWORK, least, 1) or [None]
-            assert (most and [most.in_wei - most.out_wei]) == (by_money[:1] or None)
+            most = await moving.flows(connection, window, NETWORK, least, 1)
+            assert [one.in_wei - one.out_wei for one in most] == by_money[:1]
             seen["flows"] += len(found)
             for name in ("in_micro_usd", "launched_s", "checked"):
                 seen[name] += sum(getattr(flow, name) is not None for flow in found)
             seen["out"] += sum(flow.out_wei > 0 for flow in found)
         for flow in obvious_flows(facts, window, 1).values():
             funders = await moving.funders_of(connection, flow.buyers)
+            known = {one: facts.origin[one]["funder_id"] for one in flow.buyers}
+            assert funders == {one: funder for one, funder in known.items() if funder is not None}
             count = strangers(flow.buyers, funders)
             assert count == obvious_strangers(facts, flow.buyers)
             seen["shared"] += count < len(flow.buyers)
@@ -256,3 +259,16 @@ async def test_made_up_chains_have_something_to_count(index: asyncpg.Connection)
     for seed in range(6):
         await plays(index, seed, [20, 30, 40], 10, seen)
     assert [kind for kind, count in seen.items() if count < 5] == []
+
+
+@pytest.mark.parametrize(("got_raw", "shown"), [(99, 1), (100, 0), (101, 0)])
+async def test_what_brings_as_much_as_it_takes_does_not_move(
+    index: asyncpg.Connection, got_raw: int, shown: int
+) -> None:
+    found = Chain()
+    found.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 100, 7)))
+    found.block(sent(sold(CURVE, ALICE, ALICE, got_raw, 7)))
+    await appended(index, await begun(index, found.parent), found.blocks)
+    now_s = found.blocks[-1].ref.timestamp_s
+    flows = await moving.flows(index, (now_s - WINDOW_S, now_s), NETWORK, 1)
+    assert [one.in_wei - one.out_wei for one in flows] == [1] * shown

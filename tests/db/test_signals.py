@@ -6,8 +6,11 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.signals import NARROW_TICKS
+from roundtrip.domain.types import Address
 from roundtrip.store import signals, tokens
 from roundtrip.store.signals import DeedSum, Left
+from roundtrip.store.words import as_bytes
+from roundtrip.venues.base import Log
 from support.tables import appended, begun, own_database
 from support.told_blocks import (
     USDG,
@@ -17,10 +20,12 @@ from support.told_blocks import (
     moved,
     sent,
     v3_at,
+    v3_burnt,
+    v3_minted,
     v3_opened,
     v3_swap,
 )
-from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 
 HOUR_S = 3600
 IN_ETH, IN_USDG = v3_at(HIGH, WETH), v3_at(HIGH, USDG)
@@ -70,7 +75,7 @@ async def test_what_is_an_hour_old_adds_nothing(
 
 
 async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.Connection) -> None:
-    def sell(at: str, quote: str, quote_raw: int) -> object:
+    def sell(at: Address, quote: Address, quote_raw: int) -> Log:
         return v3_swap(at, -quote_raw, 500) if quote < HIGH else v3_swap(at, 500, -quote_raw)
 
     chain = begins()
@@ -80,3 +85,40 @@ async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.C
     chain.block(sent(sell(IN_USDG, USDG, 7), sender=DEV))
     (one,) = await deeds(index, chain)
     assert (one.token_raw, one.eth_wei) == (1000, None)
+
+
+async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(
+    index: asyncpg.Connection,
+) -> None:
+    chain = begins()
+    chain.block(sent(moved(HIGH, DEV, CAROL, 600), sender=DEV))
+    largest = moved(HIGH, DEV, ALICE, 300), moved(HIGH, DEV, BOB, 400)
+    for _ in range(2):
+        chain.block(sent(*largest, sender=DEV))
+    (one,) = await deeds(index, chain)
+    first = chain.blocks[2]
+    assert one.evidence.tx_hash == first.transactions[0].hash
+    assert (one.evidence.block_number, one.evidence.log_index) == (first.ref.number, 1)
+    bob = await index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(BOB))
+    assert (one.token_raw, one.other_id) == (2000, bob)
+
+
+@pytest.mark.parametrize("burnt", [3, 10])
+async def test_who_first_added_has_not_begun_to_take(index: asyncpg.Connection, burnt: int) -> None:
+    """In a block in which as much or more came in than went out."""
+    chain = begins()
+    chain.block(sent(v3_minted(IN_ETH, BOB, 100, 100, 100), sender=BOB))
+    both = v3_minted(IN_ETH, ALICE, 10, 10, 10), v3_burnt(IN_ETH, ALICE, burnt, burnt, burnt)
+    chain.block(sent(*both, sender=ALICE))
+    chain.block(sent(v3_minted(IN_ETH, ALICE, 5, 5, 5), sender=ALICE))
+    assert await left(index, chain) == []
+    chain.block(sent(v3_burnt(IN_ETH, ALICE, 4, 4, 4), sender=ALICE))
+    (one,) = await left(index, chain)
+    assert (one.token_raw, one.quote_raw, one.weight) == (4, 4, 4 * 120)
+    assert one.before == (100 + 10 - burnt + 5) * 120
+    # What it puts back since has not left.
+    chain.block(sent(v3_minted(IN_ETH, ALICE, 1, 1, 1), sender=ALICE))
+    (one,) = await left(index, chain)
+    assert (one.token_raw, one.weight) == (3, 3 * 120)
+    chain.block(sent(v3_minted(IN_ETH, ALICE, 3, 3, 3), sender=ALICE))
+    assert await left(index, chain) == []

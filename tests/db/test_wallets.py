@@ -211,7 +211,14 @@ async def bot(index: asyncpg.Connection, count: int) -> None:
     """A wallet with number 7 that traded and closed so many tokens, each for one wei more than the last."""
     await emptied(index)
     named = [row["column_name"] for row in await index.fetch(_COLUMNS)]
-    values = {"wallet_id": "7", "token_id": "n", "buys": "1", "held_raw": "n % 2", "cost_wei": "n"}
+    values = {
+        "wallet_id": "7",
+        "token_id": "n",
+        "buys": "1",
+        "held_raw": "n % 2",
+        "cost_wei": "n",
+        "last_s": "n",
+    }
     chosen = ", ".join(values.get(name, "1") for name in named)
     await index.execute(
         f"INSERT INTO facts.position ({', '.join(named)}) SELECT {chosen}"  # noqa: S608
@@ -233,15 +240,29 @@ async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_mor
     index: asyncpg.Connection, more: int
 ) -> None:
     await bot(index, wallets.MOST_ROWS + more)
-    traded, closed = await wallets.traded(index, 7, 0), await wallets.closings(index, 7, 100)
+    newest = wallets.MOST_ROWS + more
+    traded, closed = await wallets.traded(index, 7, newest), await wallets.closings(index, 7, 100)
     assert (traded.tokens, traded.is_part) == (wallets.MOST_ROWS, more > 0)
+    assert traded.recent_tokens == 1
     assert (closed.all.closed, closed.all.is_part) == (wallets.MOST_ROWS, more > 0)
     assert (closed.recent.closed, closed.recent.is_part) == (wallets.MOST_ROWS - 99 + more, False)
     assert closed.worst is not None
     assert closed.worst.token_id == 1 + more, "the oldest are left out"
     held = await wallets.held(index, 7)
     assert len(held) == wallets.MOST_HELD_SHOWN
-    assert held[0].cost_wei > held[-1].cost_wei
+    assert [one.cost_wei for one in held[:2]] == [newest - 1 + newest % 2, newest - 3 + newest % 2]
+
+
+async def test_closings_are_told_to_the_wei_and_to_the_second(index: asyncpg.Connection) -> None:
+    await emptied(index)
+    rows = [(1, 100, 10, 10), (2, 200, 5, 9), (3, 300, 7, 11), (4, 400, 9, 1), (5, 400, 19, 11)]
+    for n, *row in rows:
+        await index.execute("INSERT INTO facts.closing VALUES ($1, 0, $2, 7, $1, $3, $4)", n, *row)
+    found = await wallets.closings(index, 7, 200)
+    assert found.all == wallets.Closings(5, 2, 50, 42, False)
+    assert found.recent == wallets.Closings(4, 2, 40, 32, False)
+    assert found.best == wallets.ClosingAt(2, 200, 5, 9), "of equals the first"
+    assert found.worst == wallets.ClosingAt(4, 400, 9, 1)
 
 
 # --- linked_wallets --------------------------------------------------------------------------------
@@ -341,6 +362,25 @@ async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> N
     told = await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S)
     assert {buy.at_s for buy in told} == {newest_s}
     assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + 1) == []
+
+
+async def test_what_a_bot_bought_is_not_all_compared(index: asyncpg.Connection) -> None:
+    await emptied(index)
+    made, wallet, other = MadeIndex(index), number_address(1), number_address(2)
+    bought = [number_address(100 + n) for n in range(linked.MOST_TOKENS + 1)]
+    times = linked.NEWEST_BUYS // len(bought) + 1
+    for place, token in enumerate(bought * times):
+        await made.trade(token, wallet, place, ZERO_ADDRESS)
+    newest = len(bought) * times - 1
+    for place, token in enumerate(bought, newest + 1 - len(bought)):
+        await made.trade(token, other, place, ZERO_ADDRESS)
+    wallet_id, other_id = await made.id_of(wallet), await made.id_of(other)
+    buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
+    assert [buy.block_number for buy in buys] == [*range(newest, newest - linked.MOST_TOKENS, -1)]
+    (beside,) = (await linked.beside(index, wallet_id, buys, [])).values()
+    assert (beside.shared, len(beside.tokens)) == (linked.MOST_TOKENS, linked.TOKENS_SHOWN)
+    await made.many_positions(other, linked.MOST_COUNTED + 1)
+    assert await linked.tokens_traded(index, [other_id]) == {other_id: linked.MOST_COUNTED}
 
 
 async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: asyncpg.Connection) -> None:
