@@ -46,11 +46,11 @@ SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated,
 LEFT JOIN facts.position AS own
     ON own.wallet_id = given.wallet_id AND own.token_id = launched.token_id
 GROUP BY given.wallet_id
-"""  # noqa: S608
+"""
 _GRADUATIONS = f"""
 SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 {_LAUNCHED} GROUP BY given.wallet_id
-"""  # noqa: S608
+"""
 
 
 async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, Record]:
