@@ -122,3 +122,22 @@ async def test_who_first_added_has_not_begun_to_take(index: asyncpg.Connection, 
     assert (one.token_raw, one.weight) == (3, 3 * 120)
     chain.block(sent(v3_minted(IN_ETH, ALICE, 3, 3, 3), sender=ALICE))
     assert await left(index, chain) == []
+
+
+async def test_the_largest_that_was_taken_since_is_the_evidence(index: asyncpg.Connection) -> None:
+    """Not what was taken before, in a block in which more came in."""
+    chain = begins()
+    both = v3_minted(IN_ETH, ALICE, 100, 100, 100), v3_burnt(IN_ETH, ALICE, 50, 50, 50)
+    chain.block(sent(*both, sender=ALICE))
+    for burnt in (3, 4, 4):
+        chain.block(sent(v3_burnt(IN_ETH, ALICE, burnt, burnt, burnt), sender=ALICE))
+    (one,) = await left(index, chain)
+    assert (one.weight, one.before) == (11 * 120, 50 * 120)
+    assert one.evidence.tx_hash == chain.blocks[3].transactions[0].hash
+
+
+async def test_an_insider_of_a_launchs_own_block_is_one(index: asyncpg.Connection) -> None:
+    chain = Chain()
+    chain.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, ALICE, 2)))
+    (one,) = await deeds(index, chain)
+    assert (one.what, one.token_raw) == ("moved", 2)
