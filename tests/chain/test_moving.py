@@ -375,6 +375,17 @@ async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story:
     assert "The service is 3 blocks behind the chain, which are 14 s." in found.text
 
 
+async def test_a_node_below_what_was_followed_is_told_of(moved: Context, rows: asyncpg.Connection) -> None:
+    """As after a local chain was taken back: nobody is told that all is well."""
+    head = moved.heads.current().block
+    await rows.execute("UPDATE facts.cursor SET number = number + 600, at_s = at_s + 600")
+    found = await vital(moved)
+    assert (found.block, found.blocks_behind, found.seconds_behind) == (head.number + 600, None, None)
+    assert found.gas_price_wei is not None
+    assert f"The chain's node is only at block {head.number}, behind what was followed" in found.text
+    assert "not behind the chain" not in found.text
+
+
 async def test_of_a_node_that_does_not_answer_nothing_is_made_up(moved: Context, built: Built) -> None:
     async with context_for(node_of(moved).url, built, moved.pool) as unheard:
         found = await vital(unheard)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from roundtrip.domain.vitals import block_time_ms, covered_s, per_minute
+from roundtrip.domain.types import BlockRef
+from roundtrip.domain.vitals import block_time_ms, covered_s, is_node_behind, per_minute
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,17 @@ def test_a_window_is_covered_as_far_as_the_index_goes_back(from_s: int, expected
 )
 def test_a_rate_by_the_minute_needs_a_minute(count: int, seconds: int, expected: float | None) -> None:
     assert per_minute(count, seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("blocks", "seconds", "expected"),
+    [(0, 0, False), (9, 10, False), (1, 11, True), (100, 0, False), (101, 0, True), (101, -900, True)],
+)
+def test_a_node_far_below_what_was_followed_is_behind_it(blocks: int, seconds: int, expected: bool) -> None:
+    followed = BlockRef(5000 + blocks, "0x", 90_000 + seconds)
+    assert is_node_behind(BlockRef(5000, "0x", 90_000), followed) is expected
+
+
+def test_a_node_that_goes_on_is_not_behind() -> None:
+    """A chain with more blocks from another time is a fork, which is gone back over."""
+    assert not is_node_behind(BlockRef(5000, "0x", 90_000), BlockRef(4999, "0x", 95_000))
