@@ -1,7 +1,10 @@
 """How fast the chain goes, out of what was counted, and who is behind whom."""
 
+from collections.abc import Sequence
+
 from .types import BlockRef
 
+_TEN = 10
 HOUR_S, DAY_S = 3600, 86_400
 BEHIND_S = 10
 """What was followed up to may be so much older than the newest block: a hundred blocks of a real chain."""
@@ -10,9 +13,20 @@ LEAST_COVERED_S = 60
 """A rate by the minute needs a minute."""
 
 
-def block_time_ms(blocks: int, seconds: int) -> int | None:
-    """The average of so many blocks in so many seconds; None where there was no block."""
-    return seconds * 1000 // blocks if blocks > 0 else None
+def block_time_ms(times_s: Sequence[int]) -> int | None:
+    """The average over consecutive blocks made at these times, the oldest first; None for fewer than two. Ten
+    blocks that took over twice as long as ten mostly do, and a second more, are a pause: of that the pace is
+    not told. A block's time is in whole seconds, so one alone tells nothing of it."""
+    last = len(times_s) - 1
+    tens = [
+        (times_s[end] - times_s[max(0, end - _TEN)], end - max(0, end - _TEN))
+        for end in range(last, 0, -_TEN)
+    ]
+    if not tens:
+        return None
+    usual_s = sorted(seconds for seconds, _ in tens)[len(tens) // 2]
+    kept = [(seconds, blocks) for seconds, blocks in tens if seconds <= 2 * usual_s + 1]
+    return sum(seconds for seconds, _ in kept) * 1000 // sum(blocks for _, blocks in kept)
 
 
 def covered_s(window_s: int, now_s: int, followed_from_s: int) -> int:

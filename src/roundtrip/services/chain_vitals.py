@@ -33,7 +33,10 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
     """The chain in figures. Null: the node could not be asked, or it is not known."""
 
     block_time_ms: Annotated[
-        int | None, msgspec.Meta(description="Milliseconds a block, the average of the newest thousand.")
+        int | None,
+        msgspec.Meta(
+            description="Milliseconds a block, the average of the newest hundred, long pauses left out."
+        ),
     ]
     gas_price_wei: Annotated[
         str | None, msgspec.Meta(description="What a unit of gas costs in the newest block, in wei.")
@@ -73,7 +76,7 @@ async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
     async with reading(ctx) as (connection, stands):
         now_s = stands.block.timestamp_s
         from_s = await vitals.followed_from_s(connection, stands)
-        pace = await vitals.pace(connection, stands)
+        times = await vitals.newest_times(connection, stands)
         launches = await vitals.launches(connection, now_s - HOUR_S, now_s)
         graduations = await vitals.graduations(connection, now_s - DAY_S, now_s)
         trades = await vitals.trades(connection, now_s - WINDOW_S, now_s)
@@ -86,7 +89,7 @@ async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
         chain_id=ctx.chain_id,
         block=stands.block.number,
         block_time=when(now_s),
-        block_time_ms=block_time_ms(pace.blocks, pace.seconds),
+        block_time_ms=block_time_ms(times),
         gas_price_wei=None if head is None else str(head.base_fee_wei),
         gas_price_gwei=None if head is None else head.base_fee_wei / WEI_PER_GWEI,
         eth_usd=None if price is None else float(price),
@@ -122,9 +125,7 @@ def _text(vital: ChainVitals, head: Head | None, followed_s: int, is_whole: bool
     elif head is not None:
         parts.append("What an eth is worth in dollars could not be found out.")
     parts.append(f"{_tokens(vital.launches_last_hour)} launched in the last hour.")
-    parts.append(
-        f"{_tokens(vital.graduations_last_day)} given a pool, sold out on the curve, in the last day."
-    )
+    parts.append(_graduations(vital.graduations_last_day))
     if vital.trades_per_minute is not None:
         parts.append(f"In the last ten minutes there were {vital.trades_per_minute:g} trades a minute.")
     return " ".join([*parts, _behind(vital, head), *_young(vital, followed_s, is_whole)])
@@ -166,6 +167,11 @@ def _young(vital: ChainVitals, followed_s: int, is_whole: bool) -> list[str]:
 
 def _tokens(count: int) -> str:
     return "One token was" if count == 1 else f"{count or 'No'} tokens were"
+
+
+def _graduations(count: int) -> str:
+    curves = "One token's curve was" if count == 1 else f"{count or 'No'} tokens' curves were"
+    return f"{curves} filled and followed by a pool in the last day."
 
 
 def _duration(ms: int) -> str:

@@ -126,8 +126,9 @@ async def signals(ctx: Context, params: Nothing) -> Answered[Signals]:
         foremost = await _evident(connection, now_s, _foremost(odd))
         shown = await _shown(connection, foremost)
         followed_s = await vitals.followed_from_s(connection, stands)
+    is_young = stands.start_number > 0 and followed_s > now_s - WITHIN_S
     answer = Signals(
-        text=_text(shown, len(odd), untold, followed_s if followed_s > now_s - WITHIN_S else None),
+        text=_text(shown, len(odd), untold, followed_s if is_young else None),
         chain_id=ctx.chain_id,
         block=stands.block.number,
         block_time=when(now_s),

@@ -7,11 +7,28 @@ from roundtrip.domain.vitals import block_time_ms, covered_s, is_node_behind, pe
 
 
 @pytest.mark.parametrize(
-    ("blocks", "seconds", "expected"),
-    [(1000, 100, 100), (1000, 0, 0), (3, 10, 3333), (1, 12, 12_000), (0, 0, None)],
+    ("times_s", "expected"),
+    [
+        ([n // 10 for n in range(101)], 100),
+        ([n // 4 for n in range(101)], 250),
+        ([n * 2 for n in range(101)], 2000),
+        ([7] * 101, 0),
+        ([0, 3, 6, 10], 3333),
+        ([5, 17], 12_000),
+        ([5], None),
+        ([], None),
+    ],
 )
-def test_a_blocks_time_is_an_average(blocks: int, seconds: int, expected: int | None) -> None:
-    assert block_time_ms(blocks, seconds) == expected
+def test_a_blocks_time_is_an_average(times_s: list[int], expected: int | None) -> None:
+    assert block_time_ms(times_s) == expected
+
+
+@pytest.mark.parametrize("pause_at", [1, 30, 55, 100])
+@pytest.mark.parametrize(("each", "expected"), [(10, 100), (1, 1000)])
+def test_a_pause_is_no_pace(pause_at: int, each: int, expected: int) -> None:
+    """A history that was made at once, or a node that was away for a day."""
+    times = [n // each + (86_400 if n >= pause_at else 0) for n in range(101)]
+    assert block_time_ms(times) == expected
 
 
 @pytest.mark.parametrize(
