@@ -139,8 +139,7 @@ async def signals(ctx: Context, params: Nothing) -> Answered[Signals]:
 
 async def _odd(connection: asyncpg.Connection, stands: Cursor, ctx: Context) -> tuple[list[_Found], int]:
     """All that is odd; and of how many it cannot be told."""
-    # What is planned for whatever is asked reads all days there are.
-    await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+    await store.plan(connection)
     now_s = stands.block.timestamp_s
     after_s = now_s - WITHIN_S
     done = await store.deeds(connection, after_s, SUPPLY_BPS, SOLD_WEI)

@@ -12,7 +12,7 @@ from .words import as_text
 MOST_DEEDS = 700
 """So many of each kind are looked at, those of most worth and share; and as many of a kind that cannot be
 measured: however many of those there are, they push out none that can."""
-MOST_LEFT = 100
+MOST_LEFT = 30
 """So many of those whose worth is known, the largest, and so many of the others, the newest."""
 MOST_LAUNCHERS = 50
 """So many are looked at, the newest."""
@@ -22,7 +22,7 @@ LIQUIDITY_KEPT_S = 89 * 86_400
 """Of a pool that is older not every change is kept."""
 TRADED_WITHIN_S = 86_400
 """A pool is weighed by what was traded in it for so long."""
-MOST_PLACES, MOST_TRADES = 30, 2_000
+MOST_PLACES, MOST_TRADES = 30, 1_000
 """Beside so many of the token's oldest pools, and by so many trades of each: enough to tell which matter."""
 
 
@@ -87,6 +87,15 @@ WITH summed AS MATERIALIZED (
 SELECT what, token_id, wallet_id, token_raw::text, eth_wei::text, supply_raw::text FROM much
 WHERE place <= $4
 """
+
+
+async def plan(connection: asyncpg.Connection) -> None:
+    """Has what is asked in this transaction planned for what it asks of: a plan for anything reads all days
+    that there are, and helpers take longer to begin than the work does."""
+    await connection.execute(
+        "SELECT set_config('plan_cache_mode', 'force_custom_plan', true),"
+        " set_config('max_parallel_workers_per_gather', '0', true)"
+    )
 
 
 async def deeds(
