@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -100,7 +101,13 @@ async def test_snipers_of_one_funder_are_found_with_their_evidence(indexed: Cont
         assert linked.score == 88
     (money,) = found.linked[2].reasons
     assert (money.kind, money.funder, found.linked[2].score) == ("funded_by", actor_address(FUNDER), 70)
-    assert found.text.startswith("3 other wallets are linked to it;")
+    best = found.linked[0]
+    why = " ".join(reason.text for reason in best.reasons)
+    assert found.text.startswith(
+        "3 other wallets may be linked to it; the most likely to be the same person's is "
+        f"{best.address}, with 88 of 100. Why: {why} That is a hint and no proof: an employer, a friend or a "
+        "faucet pays people, too"
+    )
     assert found.tokens_compared == 10
 
 
@@ -139,6 +146,19 @@ async def test_the_chains_machinery_and_other_contracts_are_linked_to_nobody(
         found = await asked(indexed, wallet)
         assert (found.linked, found.funder if words != "is a contract" else None) == ((), None)
         assert words in found.text
+
+
+async def test_a_young_index_does_not_speak_of_thirty_days(indexed: Context) -> None:
+    async with indexed.pool.acquire() as connection:
+        number, at_s = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
+        await connection.execute("UPDATE facts.cursor SET start_number = $1", number)
+        try:
+            found = await asked(indexed, actor_address(SERIAL))
+        finally:
+            await connection.execute("UPDATE facts.cursor SET start_number = 0")
+    since = f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M}"
+    assert f"The chain is followed only since {since} UTC, and it bought nothing since then" in found.text
+    assert "30 days" not in found.text
 
 
 async def test_who_bought_nothing_is_told_so(indexed: Context) -> None:

@@ -15,6 +15,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import GENESIS_S, Built
 from roundtrip.domain.moving import CHECKED_EVERY_S, PROVEN_FOR_S
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.vitals import block_time_ms
 from roundtrip.jobs.boards import EVERY_S, MOST_WAITING
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
@@ -349,9 +350,9 @@ async def vital(ctx: Context) -> ChainVitals:
 async def test_every_vital_is_known(moved: Context, rpc: SyncRpc, story: Story) -> None:
     found = await vital(moved)
     head = rpc.call("eth_getBlockByNumber", "latest", False)
-    averaged_s = story.newest_s - block_of(rpc, hex(story.newest - 1000))[1]
+    times = [block_of(rpc, hex(story.newest - 100 + n))[1] for n in range(101)]
     assert (found.chain_id, found.block, found.block_time.timestamp()) == (4663, story.newest, story.newest_s)
-    assert found.block_time_ms == averaged_s
+    assert found.block_time_ms == block_time_ms(times)
     assert found.gas_price_wei == str(int(head["baseFeePerGas"], 16))
     assert found.gas_price_gwei == int(head["baseFeePerGas"], 16) / 10**9
     assert found.eth_usd == pytest.approx(3500, rel=0.01)
@@ -363,6 +364,7 @@ async def test_every_vital_is_known(moved: Context, rpc: SyncRpc, story: Story) 
     assert "1.7 trades a minute" in found.text
     assert "not behind the chain" in found.text
     assert "followed only since" not in found.text
+    assert "One token's curve was filled and followed by a pool in the last day." in found.text
 
 
 async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story: Story) -> None:
@@ -373,6 +375,17 @@ async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story:
     found = await vital(moved)
     assert (found.blocks_behind, found.seconds_behind) == (3, 14)
     assert "The service is 3 blocks behind the chain, which are 14 s." in found.text
+
+
+async def test_a_node_below_what_was_followed_is_told_of(moved: Context, rows: asyncpg.Connection) -> None:
+    """As after a local chain was taken back: nobody is told that all is well."""
+    head = moved.heads.current().block
+    await rows.execute("UPDATE facts.cursor SET number = number + 600, at_s = at_s + 600")
+    found = await vital(moved)
+    assert (found.block, found.blocks_behind, found.seconds_behind) == (head.number + 600, None, None)
+    assert found.gas_price_wei is not None
+    assert f"The chain's node is only at block {head.number}, behind what was followed" in found.text
+    assert "not behind the chain" not in found.text
 
 
 async def test_of_a_node_that_does_not_answer_nothing_is_made_up(moved: Context, built: Built) -> None:

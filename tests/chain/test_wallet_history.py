@@ -160,6 +160,8 @@ async def test_contracts_and_strangers(indexed: Context, built: Built) -> None:
     token = await history(indexed, built.tokens["plain"])
     assert token.contract is True
     assert token.text.startswith("This address is a contract, not a person's wallet.")
+    assert "The wallet" not in token.text
+    assert "plain transfer" not in token.text
     nobody = await history(indexed, number_address(0xDEAD01))
     assert (nobody.contract, nobody.origin_status, nobody.first_seen, nobody.age_days) == (
         False, "unknown", None, None,
@@ -285,7 +287,7 @@ async def test_a_funder_of_more_than_500_is_like_an_exchange(
     found = await history(by_hand, WALLET)
     assert found.funder is not None
     assert (found.funder.wallets_funded, found.funder.exchange_like) == (crowd + 1, like)
-    assert ("probably an exchange" in found.text) is like
+    assert ("who sent over 500 wallets their first eth: probably an exchange" in found.text) is like
     assert found.age_days == 1
     assert "1 day ago" in found.text
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -56,10 +56,12 @@ class Ground:
     feed: Hints = field(default_factory=Hints)
     heard: asyncio.Queue[int] = field(default_factory=asyncio.Queue)
     waited: asyncio.Queue[float] = field(default_factory=asyncio.Queue)
+    meanwhile: Callable[[], None] = lambda: None
 
     def sync(self, first: int | None = 0, deepest_fork: int | None = None) -> Sync:
         async def wait(seconds: float) -> None:
             self.waited.put_nowait(seconds)
+            self.meanwhile()
             await asyncio.sleep(0)
 
         local = deepest_fork is None
@@ -228,6 +230,48 @@ async def test_a_local_chain_that_became_shorter_is_gone_back_to(ground: Ground)
         ground.node.grow(3)
         ground.feed.say(27)
         await ground.until(27)
+        assert await ground.is_at_the_end()
+
+
+async def test_a_local_chain_that_was_taken_back_and_grows_by_the_same_blocks_is_gone_back_to(
+    ground: Ground,
+) -> None:
+    """Started anew from where it was kept it makes the same empty blocks again: one while the sync waits."""
+    async with ground.following():
+        await ground.until(30)
+    blocks, logs = ground.node.blocks[:], ground.node.logs[:]
+    del ground.node.blocks[11:], ground.node.logs[11:]
+    ground.feed.say(10, removed=True)
+
+    def grow() -> None:
+        if ground.node.last < 13:
+            ground.node.blocks.append(blocks[ground.node.last + 1])
+            ground.node.logs.append(logs[ground.node.last])
+
+    ground.meanwhile = grow
+    async with ground.following():
+        assert await ground.heard.get() == 11
+        ground.node.grow(2)
+        ground.feed.say(ground.node.last)
+        await ground.until(ground.node.last)
+        assert await ground.is_at_the_end()
+
+
+async def test_a_local_node_that_catches_up_while_it_is_waited_for_is_no_fork(ground: Ground) -> None:
+    async with ground.following():
+        await ground.until(30)
+        blocks, logs = ground.node.blocks[:], ground.node.logs[:]
+        del ground.node.blocks[25:], ground.node.logs[25:]
+
+        def catch_up() -> None:
+            ground.node.blocks, ground.node.logs = blocks, logs
+
+        ground.meanwhile = catch_up
+        ground.feed.say(24, removed=True)
+        await ground.waited.get()
+        ground.node.grow(1)
+        ground.feed.say(31)
+        assert await ground.until(31) == []
         assert await ground.is_at_the_end()
 
 

@@ -143,6 +143,12 @@ async def test_health_is_bad_while_nobody_follows_the_chain_or_not_to_its_end(
             found = await told()
         assert (found["ok"], found["blocksBehind"]) == (is_well, 7)
         assert "index" not in {lack["what"] for lack in found["lacks"]}
+    # A node that is a moment behind is none; one that is far below has not what the answers speak of.
+    for blocks, seconds, is_well in ((9, 10, True), (1, 11, False), (101, 0, False), (-1, -11, False)):
+        at = BlockRef(head.number + blocks, head.hash, head.timestamp_s + seconds)
+        async with followed(ctx, at):
+            found = await told()
+        assert (found["ok"], found["blocksBehind"]) == (is_well, max(0, -blocks))
 
 
 async def test_the_tool_table_is_the_same_at_both_doors(base_url: str) -> None:

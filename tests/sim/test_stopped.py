@@ -16,8 +16,9 @@ from conftest import context_for
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
+from roundtrip.domain.vitals import BEHIND_S
 from roundtrip.services.context import Context
-from roundtrip.services.health import BEHIND_S, Health, HealthParams, health
+from roundtrip.services.health import Health, HealthParams, health
 from support.indexing import database
 
 WAIT_S = 60.0

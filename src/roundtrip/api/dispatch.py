@@ -11,6 +11,7 @@ import structlog
 
 from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.context import Context
+from roundtrip.services.wallet_params import WalletParams
 
 from .limits import MinuteLimits, Shared, SharedAnswers, Ticket
 from .operation import Operation
@@ -139,7 +140,8 @@ def read_params(
         params: Any = msgspec.convert({**raw, **known}, type=operation.params)
     except msgspec.ValidationError as error:
         if operation.bad_params == "bad_address" and "$.address" in str(error):
-            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+            what = "an address" if issubclass(operation.params, WalletParams) else "a token address"
+            raise CallerFault("bad_address", f"That is not {what}: 0x and 40 hex digits.") from None
         raise CallerFault(operation.bad_params, f"The request does not fit: {_unfit(str(error))}.") from None
     assert isinstance(params, msgspec.Struct)
     return params

@@ -213,8 +213,8 @@ class Buyback(NamedTuple):
 
 
 class LiquidityChange(NamedTuple):
-    """Liquidity added to a pool of money, or taken away. ``sender``: who sent the transaction. Amounts as in
-    ``LiquidityMoved``."""
+    """Liquidity added to a pool of money, or taken away. ``sender``: whose operation it was, else who sent
+    the transaction. Amounts as in ``LiquidityMoved``."""
 
     spot: Spot
     at: str

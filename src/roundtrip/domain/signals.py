@@ -4,9 +4,11 @@ Each looks at what one wallet did to one token within an hour, summed up, and sa
 telling; None: it cannot be told, since what it would be measured by is not known.
 """
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeVar
 
 from .policy import Policy
 from .types import BPS
@@ -25,6 +27,20 @@ POOL_WEI = 10**18
 NARROW_TICKS = 40_000
 """Liquidity counts by how wide its range is, up to here, where a range holds nearly all the money that one
 over every price would: a narrow range has much liquidity for little money."""
+
+PLACE_BPS = 1000
+"""A pool in which less than a tenth of a token's trades happen is not where its price is made: anybody opens
+one beside it, puts an eth in and takes it out, as often as he likes."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Turnover:
+    """What was traded in one place: so many trades, worth so much as far as that is known."""
+
+    trades: int = 0
+    wei: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,29 @@ def serial_launcher(seen: Seen, policy: Policy) -> bool | None:
 def large_burn(seen: Seen, policy: Policy) -> bool | None:
     """A good deal of the token was sent where nobody can have it again."""
     return _is_much(seen)
+
+
+def is_traded_in(own: Turnover, everywhere: Iterable[Turnover]) -> bool:
+    """Whether a good part of a token's trades is made in one of its places, by their worth; by their number
+    where of none the worth is known."""
+    places = list(everywhere)
+    part, whole = own.wei, sum(place.wei for place in places)
+    if not whole:
+        part, whole = own.trades, sum(place.trades for place in places)
+    return whole > 0 and part * BPS >= PLACE_BPS * whole
+
+
+def foremost(found: Iterable[Sequence[Found]], most: int) -> list[Found]:
+    """So many of them, taken in turn from each kind, whose largest stand first: many of one kind leave room
+    for the others."""
+    rows = itertools.zip_longest(*found)
+    return [one for row in rows for one in row if one is not None][:most]
+
+
+def size(seen: Seen) -> tuple[int, int]:
+    """By which signals of one kind are put in order: eth, then the share or the number that is told."""
+    share = seen.pool_bps if seen.pool_bps is not None else seen.supply_bps()
+    return seen.eth_wei or 0, (share or 0) + seen.launches
 
 
 def _is_much(seen: Seen) -> bool | None:

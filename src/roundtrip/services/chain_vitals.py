@@ -10,7 +10,7 @@ from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.moving import WINDOW_S
 from roundtrip.domain.price import usd_per_eth
 from roundtrip.domain.types import plain_decimal
-from roundtrip.domain.vitals import DAY_S, HOUR_S, block_time_ms, covered_s, per_minute
+from roundtrip.domain.vitals import DAY_S, HOUR_S, block_time_ms, covered_s, is_node_behind, per_minute
 from roundtrip.store import vitals
 
 from .context import Answered, Context
@@ -33,7 +33,10 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
     """The chain in figures. Null: the node could not be asked, or it is not known."""
 
     block_time_ms: Annotated[
-        int | None, msgspec.Meta(description="Milliseconds a block, the average of the newest thousand.")
+        int | None,
+        msgspec.Meta(
+            description="Milliseconds a block, the average of the newest hundred, long pauses left out."
+        ),
     ]
     gas_price_wei: Annotated[
         str | None, msgspec.Meta(description="What a unit of gas costs in the newest block, in wei.")
@@ -58,7 +61,11 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
         ),
     ]
     blocks_behind: Annotated[
-        int | None, msgspec.Meta(description="How many blocks the index is behind the chain.")
+        int | None,
+        msgspec.Meta(
+            description="How many blocks the index is behind the chain; null also where the node is far "
+            "behind the index."
+        ),
     ]
     seconds_behind: Annotated[int | None, msgspec.Meta(description="The same in seconds between them.")]
     followed_from: Followed
@@ -69,29 +76,31 @@ async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
     async with reading(ctx) as (connection, stands):
         now_s = stands.block.timestamp_s
         from_s = await vitals.followed_from_s(connection, stands)
-        pace = await vitals.pace(connection, stands)
+        times = await vitals.newest_times(connection, stands)
         launches = await vitals.launches(connection, now_s - HOUR_S, now_s)
         graduations = await vitals.graduations(connection, now_s - DAY_S, now_s)
         trades = await vitals.trades(connection, now_s - WINDOW_S, now_s)
     head = _head(ctx)
+    # How far behind, blocks that the node does not know cannot tell.
+    ahead = head if head is not None and not is_node_behind(head.block, stands.block) else None
     price = None if head is None else usd_per_eth(head.market, ctx.policy)
     answer = ChainVitals(
         text="",
         chain_id=ctx.chain_id,
         block=stands.block.number,
         block_time=when(now_s),
-        block_time_ms=block_time_ms(pace.blocks, pace.seconds),
+        block_time_ms=block_time_ms(times),
         gas_price_wei=None if head is None else str(head.base_fee_wei),
         gas_price_gwei=None if head is None else head.base_fee_wei / WEI_PER_GWEI,
         eth_usd=None if price is None else float(price),
         launches_last_hour=launches,
         graduations_last_day=graduations,
         trades_per_minute=per_minute(trades, covered_s(WINDOW_S, now_s, from_s)),
-        blocks_behind=None if head is None else max(0, head.block.number - stands.block.number),
-        seconds_behind=None if head is None else max(0, head.block.timestamp_s - now_s),
+        blocks_behind=None if ahead is None else max(0, ahead.block.number - stands.block.number),
+        seconds_behind=None if ahead is None else max(0, ahead.block.timestamp_s - now_s),
         followed_from=Followed(stands.start_number, when(from_s)),
     )
-    text = _text(answer, head is not None, now_s - from_s, stands.is_whole())
+    text = _text(answer, head, now_s - from_s, stands.is_whole())
     return Answered(msgspec.structs.replace(answer, text=text), ttl_ms=ctx.policy.answer_ttl_ms)
 
 
@@ -105,7 +114,7 @@ def _head(ctx: Context) -> Head | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(vital: ChainVitals, is_heard: bool, followed_s: int, is_whole: bool) -> str:
+def _text(vital: ChainVitals, head: Head | None, followed_s: int, is_whole: bool) -> str:
     parts = [f"The figures are of block {vital.block}, made {vital.block_time:%Y-%m-%d %H:%M:%S} UTC."]
     if vital.block_time_ms is not None:
         parts.append(f"A block is made every {_duration(vital.block_time_ms)}.")
@@ -113,22 +122,25 @@ def _text(vital: ChainVitals, is_heard: bool, followed_s: int, is_whole: bool) -
         parts.append(f"A unit of gas costs {plain_decimal(int(vital.gas_price_wei), 9)} gwei.")
     if vital.eth_usd is not None:
         parts.append(f"An eth is worth {vital.eth_usd:,.2f} dollars.")
-    elif is_heard:
+    elif head is not None:
         parts.append("What an eth is worth in dollars could not be found out.")
     parts.append(f"{_tokens(vital.launches_last_hour)} launched in the last hour.")
-    parts.append(
-        f"{_tokens(vital.graduations_last_day)} given a pool, sold out on the curve, in the last day."
-    )
+    parts.append(_graduations(vital.graduations_last_day))
     if vital.trades_per_minute is not None:
         parts.append(f"In the last ten minutes there were {vital.trades_per_minute:g} trades a minute.")
-    return " ".join([*parts, _behind(vital), *_young(vital, followed_s, is_whole)])
+    return " ".join([*parts, _behind(vital, head), *_young(vital, followed_s, is_whole)])
 
 
-def _behind(vital: ChainVitals) -> str:
-    if vital.blocks_behind is None:
+def _behind(vital: ChainVitals, head: Head | None) -> str:
+    if head is None:
         return (
             "The chain's node does not answer just now: what gas costs, what an eth is worth and how far "
             "behind the chain this is are not known."
+        )
+    if vital.blocks_behind is None:
+        return (
+            f"The chain's node is only at block {head.block.number}, behind what was followed: it does not "
+            "know the newest blocks, or they were taken back, and what is said of them may no longer hold."
         )
     if not vital.blocks_behind:
         return "The service is not behind the chain."
@@ -155,6 +167,11 @@ def _young(vital: ChainVitals, followed_s: int, is_whole: bool) -> list[str]:
 
 def _tokens(count: int) -> str:
     return "One token was" if count == 1 else f"{count or 'No'} tokens were"
+
+
+def _graduations(count: int) -> str:
+    curves = "One token's curve was" if count == 1 else f"{count or 'No'} tokens' curves were"
+    return f"{curves} filled and followed by a pool in the last day."
 
 
 def _duration(ms: int) -> str:

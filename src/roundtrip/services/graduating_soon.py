@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 
 from roundtrip.domain.curve import raised_bps
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.types import BPS, Address, plain_decimal
 from roundtrip.store import curves, deployers
 from roundtrip.store.addresses import addresses_of
 from roundtrip.store.chain import Cursor
@@ -180,11 +180,18 @@ def _text(shown: list[CurveFilling], told: list[Label], stands: Cursor) -> str:
     if not shown:
         said.append("No launch on a curve was launched or traded within the last day.")
     else:
-        first = "; ".join(
-            f"{called(label)}, {_percent(one.fill_bps)} full"
-            for one, label in list(zip(shown, told, strict=True))[:MOST_NAMED]
-        )
-        said.append(f"Closest to filling their curve: {first}.")
+        pairs = list(zip(shown, told, strict=True))
+        full = [called(label) for one, label in pairs if one.fill_bps >= BPS]
+        filling = [
+            f"{called(label)}, {_percent(one.fill_bps)} full" for one, label in pairs if one.fill_bps < BPS
+        ]
+        if filling:
+            said.append(f"Closest to filling their curve: {'; '.join(filling[:MOST_NAMED])}.")
+        if full:
+            more = f" and {len(full) - MOST_NAMED} more" if len(full) > MOST_NAMED else ""
+            said.append(
+                f"Already full, with a pool that is yet to open: {'; '.join(full[:MOST_NAMED])}{more}."
+            )
         said.append(
             "A full curve is closed and then becomes a pool; until that is open the token cannot be traded. "
             "A full curve is no sign that a token can be sold later: check it."

@@ -9,14 +9,13 @@ from roundtrip.chain.doctor import NEEDED
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.price import usd_per_eth
 from roundtrip.domain.types import BlockRef
+from roundtrip.domain.vitals import BEHIND_S, is_node_behind
 from roundtrip.store.chain import cursor
 from roundtrip.store.faults import DATABASE_FAULTS
 
 from .context import Answered, Context
 
 _DATABASE_S = 1.0
-BEHIND_S = 10
-"""What was followed up to may be so much older than the newest block: a hundred blocks of a real chain."""
 
 
 class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,8 +35,8 @@ _NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
     """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
-    false: the service has fallen behind the chain, or cannot make a check at all. ``lacks``: what it does
-    without."""
+    false: the service has fallen behind the chain, or the node far behind what was followed, or no check can
+    be made at all. ``lacks``: what it does without."""
 
     ok: bool
     head: int
@@ -77,7 +76,7 @@ def _behind(number: int, index: BlockRef | Lack | None) -> int:
 
 def _follows(head: BlockRef, index: BlockRef | Lack | None) -> bool:
     if isinstance(index, BlockRef):
-        return head.timestamp_s - index.timestamp_s <= BEHIND_S
+        return head.timestamp_s - index.timestamp_s <= BEHIND_S and not is_node_behind(head, index)
     return index is None
 
 

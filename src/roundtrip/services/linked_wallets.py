@@ -9,7 +9,7 @@ from roundtrip.chain.wallet_views import code_calls, read_codes
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.linked import Money, SameTokens, is_exchange
 from roundtrip.domain.types import BURN_ADDRESSES, Address
-from roundtrip.store import addresses, linked, origins, tokens
+from roundtrip.store import addresses, linked, origins, tokens, vitals
 from roundtrip.store.chain import Cursor
 from roundtrip.store.linked import Beside
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -41,7 +41,8 @@ async def _gathered(
     connection: asyncpg.Connection, wallet: Address, stands: Cursor, machinery: frozenset[Address]
 ) -> Gathered:
     """All that the index knows of it, and of whoever may be linked to it."""
-    found = Gathered(stands, wallet, is_machinery=wallet in machinery)
+    followed_s = await vitals.followed_from_s(connection, stands)
+    found = Gathered(stands, wallet, followed_s, is_machinery=wallet in machinery)
     wallet_id = await addresses.id_of(connection, wallet)
     if found.is_machinery or wallet_id is None:
         return found

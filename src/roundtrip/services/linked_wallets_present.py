@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from roundtrip.domain.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
 from roundtrip.domain.types import Address
 from roundtrip.store.chain import Cursor
-from roundtrip.store.linked import MOST_COUNTED, Shared
+from roundtrip.store.linked import LOOK_BACK_S, MOST_COUNTED, Shared
 from roundtrip.store.tokens import Label
 
 from .index_answer import named, when
@@ -50,10 +50,12 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """What the index knows. ``is_machinery``: the wallet is a contract that everybody uses; ``is_met``: it
-    stands in some fact; ``is_exchange``: it first sent eth to so many that it is taken for one."""
+    stands in some fact; ``is_exchange``: it first sent eth to so many that it is taken for one.
+    ``followed_s``: since when the chain is followed."""
 
     stands: Cursor
     wallet: Address
+    followed_s: int = 0
     is_machinery: bool = False
     is_met: bool = False
     is_exchange: bool = False
@@ -187,18 +189,31 @@ def _text(
     if gathered.tokens_compared:
         tokens = "token" if gathered.tokens_compared == 1 else "tokens"
         said.append(f"{gathered.tokens_compared} {tokens} that it bought in the last 30 days were compared.")
+    elif _is_young(gathered):
+        since = f"{when(gathered.followed_s):%Y-%m-%d %H:%M}"
+        said.append(
+            f"The chain is followed only since {since} UTC, and it bought nothing since then: there were no "
+            "tokens to compare."
+        )
     else:
         said.append("It bought nothing in the last 30 days, so there were no tokens to compare.")
     return said
 
 
+def _is_young(gathered: Gathered) -> bool:
+    """Whether there may have been more in the days that are compared, before the chain was followed."""
+    stands = gathered.stands
+    return stands.start_number > 0 and gathered.followed_s > stands.block.timestamp_s - LOOK_BACK_S
+
+
 def _linked_text(linked: list[LinkedWallet]) -> str:
     if not linked:
         return "No other wallet was found that is linked to it."
-    wallets = "wallet is" if len(linked) == 1 else "wallets are"
+    wallets = "wallet" if len(linked) == 1 else "wallets"
     best = linked[0]
+    why = " ".join(reason.text for reason in best.reasons)
     return (
-        f"{len(linked)} other {wallets} linked to it; the most likely to be the same person's is "
-        f"{best.address}, with {best.score} of 100. That is a hint and no proof: anybody may send anybody "
-        "eth, and buy what others buy."
+        f"{len(linked)} other {wallets} may be linked to it; the most likely to be the same person's is "
+        f"{best.address}, with {best.score} of 100. Why: {why} That is a hint and no proof: an employer, a "
+        "friend or a faucet pays people, too, and anybody may buy what others buy."
     )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -11,14 +11,23 @@ import msgspec
 
 from roundtrip.domain.events import Price
 from roundtrip.domain.policy import Policy
-from roundtrip.domain.signals import NARROW_TICKS, SIGNALS, SOLD_WEI, SUPPLY_BPS, Seen
-from roundtrip.domain.types import BPS, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.signals import (
+    NARROW_TICKS,
+    SIGNALS,
+    SOLD_WEI,
+    SUPPLY_BPS,
+    Seen,
+    foremost,
+    is_traded_in,
+    size,
+)
+from roundtrip.domain.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.worth import worth_usdg, worth_wei
-from roundtrip.store import deployers
+from roundtrip.store import deployers, vitals
 from roundtrip.store import signals as store
-from roundtrip.store.addresses import addresses_of
+from roundtrip.store.addresses import addresses_of, ids_of
 from roundtrip.store.chain import Cursor, newest_prices
-from roundtrip.store.signals import DeedSum, Evidence, LaunchedAgain, Left
+from roundtrip.store.signals import MOST_DEEDS, DeedSum, Doing, Evidence, LaunchedAgain, Left
 from roundtrip.store.tokens import Label, labels
 from roundtrip.venues.base import Contracts
 
@@ -43,6 +52,7 @@ MOST_SAID = 3
 
 Kind = Literal["insider_sold", "insider_moved", "liquidity_left", "serial_launcher", "large_burn"]
 _DEEDS: Mapping[str, Kind] = {"sold": "insider_sold", "moved": "insider_moved", "burned": "large_burn"}
+_WHAT: Mapping[Kind, str] = {kind: what for what, kind in _DEEDS.items()}
 _NAMES: Mapping[Kind, str] = {
     "insider_sold": "insiders selling",
     "insider_moved": "insiders moving tokens",
@@ -72,7 +82,12 @@ class Signal(msgspec.Struct, frozen=True, rename="camel"):
     kind: Kind
     token: TokenNamed
     wallet: Annotated[str, msgspec.Meta(description="Who did it.")]
-    other: Annotated[str | None, msgspec.Meta(description="Who got the tokens; null where nobody did.")]
+    other: Annotated[
+        str | None, msgspec.Meta(description="Who got the tokens; null where nobody did, or several.")
+    ]
+    recipients: Annotated[
+        int | None, msgspec.Meta(description="How many got the tokens; null where nobody did.")
+    ]
     size: SignalSize
     tx: Annotated[str, msgspec.Meta(description="The largest transaction of it.")]
     block: Annotated[int, msgspec.Meta(description="That transaction's block.")]
@@ -81,75 +96,117 @@ class Signal(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Signals(IndexAnswer, frozen=True, rename="camel"):
-    """Odd things of the last hour, the newest first."""
+    """Odd things of the last hour, the newest first; where there are many, the largest of each kind."""
 
     signals: list[Signal]
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """One thing that may be odd. ``launches``: how often the wallet launched within the hour."""
+    """One thing that may be odd. ``launches``: how often the wallet launched within the hour. ``evidence``
+    None: it is looked up where it is shown, as ``recipients``, ``most_id`` and ``most_raw``: to how many its
+    tokens went, to whom most of them."""
 
     kind: Kind
     token_id: int
     wallet_id: int
-    other_id: int | None
     seen: Seen
-    evidence: Evidence
+    evidence: Evidence | None = None
     launches: int = 0
+    recipients: int = 0
+    most_id: int | None = None
+    most_raw: int = 0
 
 
 async def signals(ctx: Context, params: Nothing) -> Answered[Signals]:
     """The answer. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
-        found = await _found(connection, stands, ctx.contracts)
-        odd, untold = _odd(found, ctx.policy)
-        shown = await _shown(connection, odd[:MOST_SHOWN])
+        now_s = stands.block.timestamp_s
+        odd, untold = await _odd(connection, stands, ctx)
+        foremost = await _evident(connection, now_s, _foremost(odd))
+        shown = await _shown(connection, foremost)
+        followed_s = await vitals.followed_from_s(connection, stands)
+    is_young = stands.start_number > 0 and followed_s > now_s - WITHIN_S
     answer = Signals(
-        text=_text(shown, len(odd), untold),
+        text=_text(shown, len(odd), untold, followed_s if is_young else None),
         chain_id=ctx.chain_id,
         block=stands.block.number,
-        block_time=when(stands.block.timestamp_s),
+        block_time=when(now_s),
         signals=shown,
     )
     return Answered(answer, ctx.policy.answer_ttl_ms)
 
 
-async def _found(connection: asyncpg.Connection, stands: Cursor, contracts: Contracts) -> list[_Found]:
-    """Everything that may be odd."""
+async def _odd(connection: asyncpg.Connection, stands: Cursor, ctx: Context) -> tuple[list[_Found], int]:
+    """All that is odd; and of how many it cannot be told."""
+    await store.plan(connection)
     now_s = stands.block.timestamp_s
     after_s = now_s - WITHIN_S
     done = await store.deeds(connection, after_s, SUPPLY_BPS, SOLD_WEI)
-    left = await store.liquidity_left(connection, after_s, now_s, stands.start_number, NARROW_TICKS)
     again = await store.launchers(connection, after_s)
     careers = await deployers.graduations(connection, [one.deployer_id for one in again])
     found = [_of_deed(one) for one in done]
     found += [_of_launch(one, *careers[one.deployer_id]) for one in again]
-    if left:
-        known = await labels(connection, {i for one in left for i in (one.token_id, one.quote_id)})
-        prices = await newest_prices(connection)
-        for one in left:
-            wei = _worth(known[one.quote_id].address, one.quote_raw, prices, contracts)
-            found.append(_of_left(one, wei, known[one.token_id].supply_raw))
-    return found
+    odd, untold = _told(found, ctx.policy)
+    left, left_untold = await _left(connection, stands, ctx)
+    return odd + left, untold + left_untold
+
+
+def _told(found: Iterable[_Found], policy: Policy) -> tuple[list[_Found], int]:
+    """Those that are odd; and of how many it cannot be told."""
+    said = [(one, SIGNALS[one.kind](one.seen, policy)) for one in found]
+    return [one for one, is_odd in said if is_odd], sum(is_odd is None for _, is_odd in said)
+
+
+async def _left(connection: asyncpg.Connection, stands: Cursor, ctx: Context) -> tuple[list[_Found], int]:
+    """The same of liquidity, in pools that matter: the launch's own, and where a good part of its trades is
+    made. Of one token and wallet the largest."""
+    now_s, start = stands.block.timestamp_s, stands.start_number
+    prices = await newest_prices(connection)
+    quotes = await ids_of(connection, {ZERO_ADDRESS, ctx.contracts.weth, ctx.contracts.usdg, *prices})
+    each = {one: _worth(quote, WEI_PER_ETH, prices, ctx.contracts) for quote, one in quotes.items()}
+    wei_each = {one: wei / WEI_PER_ETH for one, wei in each.items() if wei is not None}
+    left = await store.liquidity_left(connection, now_s - WITHIN_S, now_s, start, NARROW_TICKS, wei_each)
+    if not left:
+        return [], 0
+    known = await labels(connection, {i for one in left for i in (one.token_id, one.quote_id)})
+    found: dict[int, list[_Found]] = {}
+    for one in left:
+        wei = _worth(known[one.quote_id].address, one.quote_raw, prices, ctx.contracts)
+        found.setdefault(one.pool_id, []).append(_of_left(one, wei, known[one.token_id].supply_raw))
+    # Weighed is only what would be told of.
+    asked = {
+        (one.token_id, one.pool_id)
+        for one in left
+        if not one.is_own
+        and any(SIGNALS[each.kind](each.seen, ctx.policy) is not False for each in found[one.pool_id])
+    }
+    in_eth = [one for quote, one in quotes.items() if quote in (ZERO_ADDRESS, ctx.contracts.weth)]
+    traded = await store.turnovers(connection, asked, now_s, in_eth)
+    matter = {one.pool_id for one in left if one.is_own}
+    matter |= {pool for token, pool in asked if is_traded_in(traded[token][pool], traded[token].values())}
+    odd, untold = _told([one for pool in matter for one in found[pool]], ctx.policy)
+    largest: dict[tuple[int, int], _Found] = {}
+    for each_one in sorted(odd, key=_order):
+        largest[each_one.token_id, each_one.wallet_id] = each_one
+    return list(largest.values()), untold
 
 
 def _of_deed(one: DeedSum) -> _Found:
     seen = Seen(one.token_raw, one.supply_raw, one.eth_wei)
-    other_id = one.other_id if one.what == "moved" else None
-    return _Found(_DEEDS[one.what], one.token_id, one.wallet_id, other_id, seen, one.evidence)
+    return _Found(_DEEDS[one.doing.what], one.doing.token_id, one.doing.wallet_id, seen)
 
 
 def _of_launch(one: LaunchedAgain, launches: int, graduated: int) -> _Found:
     seen = Seen(launches=launches, graduated=graduated)
-    return _Found("serial_launcher", one.token_id, one.deployer_id, None, seen, one.evidence, one.launches)
+    return _Found("serial_launcher", one.token_id, one.deployer_id, seen, one.evidence, one.launches)
 
 
 def _of_left(one: Left, eth_wei: int | None, supply_raw: int | None) -> _Found:
     whole = one.before if one.before is not None and one.before > 0 else None
     share = share_bps(one.weight, whole)
     seen = Seen(one.token_raw, supply_raw, eth_wei, None if share is None else min(BPS, share))
-    return _Found("liquidity_left", one.token_id, one.wallet_id, None, seen, one.evidence)
+    return _Found("liquidity_left", one.token_id, one.wallet_id, seen, one.evidence)
 
 
 def _worth(
@@ -168,38 +225,69 @@ def _worth(
     return worth_wei(worth_usdg(quote_raw, own.usdg_raw), of_eth.usdg_raw)
 
 
-def _odd(found: Iterable[_Found], policy: Policy) -> tuple[list[_Found], int]:
-    """Those that are odd, the newest first, one a kind, token and wallet; and of how many it cannot be
-    told."""
-    odd: dict[tuple[str, int, int], _Found] = {}
-    untold = 0
-    for one in sorted(
-        found, key=lambda each: (each.evidence.block_number, each.evidence.log_index), reverse=True
-    ):
-        said = SIGNALS[one.kind](one.seen, policy)
-        untold += said is None
-        if said:
-            odd.setdefault((one.kind, one.token_id, one.wallet_id), one)
-    return list(odd.values()), untold
+# --- which are shown -------------------------------------------------------------------------------
+
+
+def _order(one: _Found) -> tuple[int, int, int, int, int]:
+    """The larger one is greater; of those alike, the newer."""
+    at = (one.evidence.block_number, one.evidence.log_index) if one.evidence else (0, 0)
+    return (*size(one.seen), *at, one.token_id)
+
+
+def _foremost(odd: Iterable[_Found]) -> list[_Found]:
+    by_kind: dict[Kind, list[_Found]] = {}
+    for one in sorted(odd, key=_order, reverse=True):
+        by_kind.setdefault(one.kind, []).append(one)
+    return foremost(by_kind.values(), MOST_SHOWN)
+
+
+async def _evident(connection: asyncpg.Connection, now_s: int, found: list[_Found]) -> list[_Found]:
+    """The same with their evidence, the newest first."""
+    doings = {_doing(one): one for one in found if one.evidence is None}
+    traced = await store.traced(connection, now_s - WITHIN_S, doings)
+    evident = [one for one in found if one.evidence is not None]
+    for doing, one in doings.items():
+        at = traced[doing]
+        evident.append(
+            replace(
+                one,
+                evidence=at.evidence,
+                recipients=at.recipients,
+                most_id=at.most_id,
+                most_raw=at.most_raw,
+            )
+        )
+    return sorted(evident, key=_place, reverse=True)
+
+
+def _doing(one: _Found) -> Doing:
+    return Doing(_WHAT[one.kind], one.token_id, one.wallet_id)
+
+
+def _place(one: _Found) -> tuple[int, int]:
+    assert one.evidence is not None
+    return one.evidence.block_number, one.evidence.log_index
 
 
 async def _shown(connection: asyncpg.Connection, odd: list[_Found]) -> list[Signal]:
     known = await labels(connection, {one.token_id for one in odd})
-    wallets = {one.wallet_id for one in odd} | {one.other_id for one in odd if one.other_id is not None}
+    wallets = {one.wallet_id for one in odd} | {one.most_id for one in odd if one.most_id is not None}
     addresses = await addresses_of(connection, wallets)
     return [
         _signal(
             one,
             known[one.token_id],
             addresses[one.wallet_id],
-            None if one.other_id is None else addresses[one.other_id],
+            addresses[one.most_id] if one.most_id is not None and one.kind == "insider_moved" else None,
         )
         for one in odd
     ]
 
 
-def _signal(one: _Found, token: Label, wallet: Address, other: Address | None) -> Signal:
+def _signal(one: _Found, token: Label, wallet: Address, most: Address | None) -> Signal:
+    """``most``: who got most of it, where somebody was given it."""
     seen, evidence = one.seen, one.evidence
+    assert evidence is not None
     amount = None
     if seen.token_raw is not None and token.decimals is not None:
         amount = plain_decimal(seen.token_raw, token.decimals)
@@ -207,7 +295,8 @@ def _signal(one: _Found, token: Label, wallet: Address, other: Address | None) -
         kind=one.kind,
         token=named(token),
         wallet=wallet,
-        other=other,
+        other=most if one.recipients == 1 else None,
+        recipients=None if most is None else one.recipients,
         size=SignalSize(
             amount=amount,
             supply_bps=seen.supply_bps(),
@@ -217,11 +306,11 @@ def _signal(one: _Found, token: Label, wallet: Address, other: Address | None) -
         tx=evidence.tx_hash,
         block=evidence.block_number,
         time=when(evidence.at_s),
-        text=_sentence(one, called(token), wallet, other),
+        text=_sentence(one, called(token), wallet, most),
     )
 
 
-def _sentence(one: _Found, token: str, wallet: Address, other: Address | None) -> str:
+def _sentence(one: _Found, token: str, wallet: Address, most: Address | None) -> str:
     seen = one.seen
     supply, worth = seen.supply_bps(), seen.eth_wei
     much = "some" if supply is None else f"{_percent(supply)} of the supply"
@@ -230,7 +319,7 @@ def _sentence(one: _Found, token: str, wallet: Address, other: Address | None) -
         case "insider_sold":
             return f"{wallet}, who is behind {token}, sold {much} of it{brought}."
         case "insider_moved":
-            return f"{wallet}, who is behind {token}, moved {much} of it to {other}."
+            return f"{wallet}, who is behind {token}, moved {much} of it to {_recipients(one, most)}."
         case "large_burn":
             return f"{wallet} burned {much} of {token}."
         case "liquidity_left":
@@ -238,27 +327,42 @@ def _sentence(one: _Found, token: str, wallet: Address, other: Address | None) -
             with_eth = "" if worth is None else f", {eth_text(worth)} of its money side"
             return f"{wallet} took {part} out of a pool of {token}{with_eth}."
         case "serial_launcher":
-            times = "" if one.launches < 2 else f", the newest of {one.launches} within the hour"
+            times = "" if one.launches < 2 else f", the last of {one.launches} within the hour"
             return (
                 f"{wallet} launched {token}{times}; of its {seen.launches} launches {seen.graduated} became "
                 "a pool."
             )
 
 
-def _text(shown: list[Signal], odd: int, untold: int) -> str:
+def _recipients(one: _Found, most: Address | None) -> str:
+    if one.recipients <= 1:
+        return str(most)
+    share = share_bps(one.most_raw, one.seen.supply_raw)
+    of_supply = "" if share is None else f" ({_percent(share)})"
+    return f"{one.recipients:,} addresses, the most to {most}{of_supply}"
+
+
+def _text(shown: list[Signal], odd: int, untold: int, followed_s: int | None) -> str:
+    """``followed_s``: since when the chain is followed, where that is less than the hour."""
     if shown:
         counts = Counter(one.kind for one in shown)
         parts = ", ".join(f"{_NAMES[kind]} ({count})" for kind, count in counts.most_common())
         said = [f"Odd things on launches within the last hour: {parts}."]
         said += ["The newest:", *(one.text for one in shown[:MOST_SAID])]
         if odd > len(shown):
-            said.append(f"{odd - len(shown)} older ones are left out.")
-    else:
+            said.append(f"{odd - len(shown)} smaller ones are left out.")
+    elif followed_s is None:
         said = ["Nothing odd happened on launches within the last hour."]
+    else:
+        said = ["Nothing odd was seen on launches."]
+    if followed_s is not None:
+        since = f"{when(followed_s):%Y-%m-%d %H:%M:%S}"
+        said.append(f"The chain is followed only since {since} UTC: there may have been more before that.")
     if untold:
+        least = "At least " if untold >= MOST_DEEDS else ""
         said.append(
-            f"{untold} more could not be measured, since the token's supply or the pool's liquidity is not "
-            "known yet."
+            f"{least}{untold} more could not be measured, since the token's supply or the pool's liquidity "
+            "is not known yet."
         )
     return " ".join(said)
 

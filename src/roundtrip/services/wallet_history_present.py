@@ -223,7 +223,7 @@ def _in_eth(wei: int | None) -> float | None:
 
 def text_of(came: Came, age_days: int | None, known: Known, views: WalletViews) -> str:
     """Plain sentences, one after the other."""
-    said = [*_contract_text(views), *_origin_text(came, age_days, known.family), *_launch_text(known)]
+    said = [*_contract_text(views), *_origin_text(came, age_days, known.family, views), *_launch_text(known)]
     return " ".join([*said, *_record_text(known), *_holdings_text(known, views)])
 
 
@@ -231,24 +231,27 @@ def _contract_text(views: WalletViews) -> list[str]:
     return ["This address is a contract, not a person's wallet."] if views.is_contract else []
 
 
-def _origin_text(came: Came, age_days: int | None, family: int) -> list[str]:
+def _origin_text(came: Came, age_days: int | None, family: int, views: WalletViews) -> list[str]:
     if came.origin is None:
         if came.status == "searching":
             return ["Its age and funder are being looked for in older blocks: ask again in a while."]
         return [
-            "Its age and funder are not known: nothing is known to have reached it, or not what came first."
+            "Its age and funder are not known: the index saw nothing reach it, or cannot tell whether that "
+            "was the first."
         ]
     days = "less than a day" if not age_days else "1 day" if age_days == 1 else f"{age_days:,} days"
-    since = f"The wallet was first seen {when(came.origin.first_s):%Y-%m-%d %H:%M} UTC, {days} ago."
+    since = f"It was first seen {when(came.origin.first_s):%Y-%m-%d %H:%M} UTC, {days} ago."
+    # What sends a contract eth calls it.
+    plainly = "" if views.is_contract else " in a plain transfer"
     if came.origin.funder is None:
-        return [since, "Nobody is known to have sent it eth in a plain transfer."]
+        return [since, f"Nobody is known to have sent it eth{plainly}."]
     if is_exchange(family):
-        also = "who did so for over 500 wallets: probably an exchange or a bridge"
+        also = "who sent over 500 wallets their first eth: probably an exchange or a bridge"
+    elif family:
+        also = f"who sent {family:,} wallet{' its' if family == 1 else 's their'} first eth"
     else:
-        also = (
-            f"who did so for {family:,} wallet{'' if family == 1 else 's'}" if family else "an older wallet"
-        )
-    return [since, f"Its first eth in a plain transfer came from {came.origin.funder}, {also}."]
+        also = "an older wallet"
+    return [since, f"Its first eth{plainly} came from {came.origin.funder}, {also}."]
 
 
 def _launch_text(known: Known) -> list[str]:

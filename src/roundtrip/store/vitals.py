@@ -1,31 +1,20 @@
 """What was counted on the chain lately, and since when the index has it."""
 
-from dataclasses import dataclass
-
 import asyncpg
 
 from .chain import Cursor
 
-AVERAGED_BLOCKS = 1000
+AVERAGED_BLOCKS = 100
 """The newest so many tell how long a block takes: a block's time is in whole seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """So many blocks after another one in so many seconds."""
-
-    blocks: int
-    seconds: int
-
-
-async def pace(connection: asyncpg.Connection, stands: Cursor) -> Pace:
-    """Of the newest blocks; of none where fewer than two are known."""
-    row = await connection.fetchrow(
-        "SELECT max(number) - min(number) AS blocks, max(at_s) - min(at_s) AS seconds FROM facts.block"
-        " WHERE number >= $1",
+async def newest_times(connection: asyncpg.Connection, stands: Cursor) -> list[int]:
+    """When the newest blocks were made, the oldest of them first."""
+    rows = await connection.fetch(
+        "SELECT at_s FROM facts.block WHERE number >= $1 ORDER BY number",
         stands.block.number - AVERAGED_BLOCKS,
     )
-    return Pace(row["blocks"] or 0, row["seconds"] or 0)
+    return [row["at_s"] for row in rows]
 
 
 async def followed_from_s(connection: asyncpg.Connection, stands: Cursor) -> int:

@@ -364,7 +364,7 @@ class Ledger:
         self._prices.filled(pool, quote_raw or 0, self._block.ref)
         self._batch.liquidity.append(
             LiquidityChange(
-                spot, pool.at, pool.token, event.owner, self._sender(told), event.tick_lower,
+                spot, pool.at, pool.token, event.owner, self._doer(told), event.tick_lower,
                 event.tick_upper, event.liquidity_delta, token_raw, quote_raw,
             )
         )  # fmt: skip

@@ -23,7 +23,9 @@ from roundtrip.domain.errors import (
     RoundtripError,
     ServiceFull,
 )
+from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Answered, Context
+from roundtrip.services.wallet_params import WalletParams
 from unit.chain.samples import interpreters_recursion_limit
 
 SECRET = "postgresql:///roundtrip?user=hidden"
@@ -284,6 +286,19 @@ async def test_the_message_names_the_field_that_does_not_fit(house: House) -> No
 async def test_a_good_address_is_not_blamed_for_another_field(house: House) -> None:
     reply = await house.ask(replace(PLAIN, bad_params="bad_address"), address="x", more=1)
     assert "more" in error_in(reply.body)[1]
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [(WalletParams, "That is not an address:"), (CheckParams, "That is not a token address:")],
+)
+async def test_a_wallet_is_not_said_to_be_no_token(
+    house: House, params: type[msgspec.Struct], said: str
+) -> None:
+    reply = await house.ask(replace(PLAIN, params=params, bad_params="bad_address"), address="0x12")
+    code, message = error_in(reply.body)
+    assert code == "bad_address"
+    assert message.startswith(said)
 
 
 # --- bodies at the HTTP door -----------------------------------------------------------------------

@@ -1,0 +1,215 @@
+"""What somebody puts on the chain to be read as a signal of another's, or to push real ones out of sight."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.policy import POLICY, Policy
+from roundtrip.domain.types import Address
+from roundtrip.services.context import Context
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.signals import MOST_SHOWN, Signals, signals
+from roundtrip.store import tokens
+from support.tables import appended, begun, own_database
+from support.told_blocks import (
+    DEAD,
+    ENTRY_POINT,
+    WETH,
+    Chain,
+    Sent,
+    executing,
+    launched,
+    moved,
+    operated,
+    sent,
+    v3_at,
+    v3_burnt,
+    v3_minted,
+    v3_opened,
+    v3_swap,
+)
+from support.told_winners import DEPLOYER, MILLION, TOKEN, buys, curve, sells
+from unit.venues.logs import NETWORK
+from unit.venues.network import address
+
+ETH, SUPPLY = 10**18, 10**27
+STRANGER, BUYER, BUNDLER = address(0x57A6), address(0xB0B), address(0xB0D1)
+MAIN, SIDE = 3000, 100
+
+
+@dataclass
+class Ground:
+    """What the answer needs of a context."""
+
+    pool: asyncpg.Pool
+    policy: Policy = POLICY
+    contracts: Any = NETWORK
+    chain_id: int = 1
+
+    async def told(self, chain: Chain, supply_raw: int | None = SUPPLY) -> Signals:
+        async with self.pool.acquire() as connection:
+            await appended(connection, await begun(connection, chain.parent), chain.blocks)
+            if supply_raw is not None:
+                await tokens.keep(connection, TOKEN, "S", None, 18, supply_raw, 1)
+        return (await signals(cast(Context, self), Nothing())).answer
+
+
+@pytest.fixture(scope="session")
+async def ground(database_url: str) -> AsyncIterator[Ground]:
+    async with (
+        own_database(database_url, "signals_forged") as url,
+        asyncpg.create_pool(url, min_size=1, max_size=2) as pool,
+    ):
+        yield Ground(pool)
+
+
+def begins() -> Chain:
+    chain = Chain()
+    chain.block(sent(launched(TOKEN, curve(TOKEN), DEPLOYER), sender=DEPLOYER), after_s=7200)
+    chain.block(after_s=7200)
+    return chain
+
+
+def amounts(token_raw: int, quote_raw: int) -> tuple[int, int]:
+    return (token_raw, quote_raw) if TOKEN < WETH else (quote_raw, token_raw)
+
+
+def opens(fee: int, who: Address, eth: int, token: Address = TOKEN) -> Sent:
+    at = v3_at(token, WETH, fee)
+    pair = (SUPPLY // 10, eth * ETH) if token < WETH else (eth * ETH, SUPPLY // 10)
+    return sent(v3_opened(token, WETH, fee), v3_minted(at, who, eth * 10**18, *pair), sender=who)
+
+
+def takes(fee: int, who: Address, eth: int, token: Address = TOKEN) -> Sent:
+    at = v3_at(token, WETH, fee)
+    pair = (SUPPLY // 10, eth * ETH) if token < WETH else (eth * ETH, SUPPLY // 10)
+    return sent(v3_burnt(at, who, eth * 10**18, *pair), sender=who)
+
+
+def swaps(fee: int, wei: int, who: Address = BUYER) -> Sent:
+    return sent(v3_swap(v3_at(TOKEN, WETH, fee), *amounts(-MILLION, wei)), sender=who)
+
+
+def shown(answer: Signals) -> list[tuple[str, str]]:
+    return [(one.kind, one.wallet) for one in answer.signals]
+
+
+# --- airdrops --------------------------------------------------------------------------------------
+
+
+async def test_of_many_who_got_some_nobody_is_said_to_have_got_all(ground: Ground) -> None:
+    chain = begins()
+    some = [moved(TOKEN, DEPLOYER, address(0xD00 + n), SUPPLY // 100) for n in range(99)]
+    chain.block(sent(*some, moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
+    (one,) = (await ground.told(chain)).signals
+    assert (one.kind, one.other, one.recipients, one.size.supply_bps) == ("insider_moved", None, 100, 10_100)
+    assert one.text.endswith(f"of it to 100 addresses, the most to {BUYER} (2.00 %).")
+
+
+async def test_who_got_it_twice_is_one(ground: Ground) -> None:
+    chain = begins()
+    for _ in range(2):
+        chain.block(sent(moved(TOKEN, DEPLOYER, BUYER, SUPPLY // 50), sender=DEPLOYER))
+    (one,) = (await ground.told(chain)).signals
+    assert (one.other, one.recipients, one.size.supply_bps) == (BUYER, 1, 400)
+    assert one.text.endswith(f"moved 4.00 % of the supply of it to {BUYER}.")
+
+
+# --- pools -----------------------------------------------------------------------------------------
+
+
+async def test_a_strangers_pool_is_not_the_tokens(ground: Ground) -> None:
+    """Nothing, or next to nothing, is traded there, though he takes all out of it."""
+    chain = begins()
+    chain.block(opens(MAIN, DEPLOYER, 1000), *(swaps(MAIN, ETH) for _ in range(9)))
+    chain.block(opens(SIDE, STRANGER, 1))
+    chain.block(takes(SIDE, STRANGER, 1))
+    assert shown(await ground.told(chain)) == []
+    chain.block(swaps(SIDE, ETH - 1, STRANGER))
+    assert shown(await ground.told(chain)) == []
+    chain.block(swaps(SIDE, 1, STRANGER))
+    assert shown(await ground.told(chain)) == [("liquidity_left", STRANGER)], "a tenth is traded there"
+
+
+async def test_many_small_trades_make_no_pool_of_weight(ground: Ground) -> None:
+    chain = begins()
+    chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH))
+    chain.block(opens(SIDE, STRANGER, 1), *(swaps(SIDE, 1000, STRANGER) for _ in range(50)))
+    chain.block(takes(SIDE, STRANGER, 1))
+    assert shown(await ground.told(chain)) == []
+
+
+async def test_the_pool_where_it_is_traded_is_told_of(ground: Ground) -> None:
+    chain = begins()
+    chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH), buys(BUYER, 8.9))
+    chain.block(takes(MAIN, DEPLOYER, 1000), after_s=7200)
+    (one,) = (await ground.told(chain)).signals
+    assert (one.kind, one.wallet, one.size.pool_bps) == ("liquidity_left", DEPLOYER, 10_000)
+    # A day later what was traded before counts no more.
+    chain.block(takes(MAIN, DEPLOYER, 1000), after_s=86_400)
+    assert shown(await ground.told(chain)) == []
+
+
+async def test_the_account_took_it_and_not_who_sent_its_operation(ground: Ground) -> None:
+    chain = begins()
+    at = v3_at(TOKEN, WETH, MAIN)
+    pair = amounts(SUPPLY // 10, 100 * ETH)
+    put = v3_opened(TOKEN, WETH, MAIN), executing(), v3_minted(at, BUYER, 10**24, *pair)
+    chain.block(sent(*put, operated(BUYER), sender=BUNDLER, to=ENTRY_POINT), swaps(MAIN, ETH))
+    taken = executing(), v3_burnt(at, BUYER, 10**24, *pair), operated(BUYER)
+    chain.block(sent(*taken, sender=BUNDLER, to=ENTRY_POINT))
+    assert shown(await ground.told(chain)) == [("liquidity_left", BUYER)]
+
+
+# --- floods ----------------------------------------------------------------------------------------
+
+
+async def test_what_cannot_be_measured_pushes_nothing_out(ground: Ground) -> None:
+    chain = begins()
+    chain.block(buys(DEPLOYER, 3.0))
+    chain.block(sells(DEPLOYER, 3.0))
+    burners = [address(0xC0000 + n) for n in range(2100)]
+    chain.block(*(sent(moved(TOKEN, who, DEAD, 1), sender=who) for who in burners))
+    answer = await ground.told(chain, None)
+    assert shown(answer) == [("insider_sold", DEPLOYER)]
+    assert "At least 700 more could not be measured" in answer.text
+
+
+async def test_many_small_ones_push_no_large_one_out(ground: Ground) -> None:
+    """Of its own kind it is the largest, and the others have their turn."""
+    chain = begins()
+    chain.block(opens(MAIN, DEPLOYER, 1000), swaps(MAIN, ETH))
+    chain.block(takes(MAIN, DEPLOYER, 1000))
+    chain.block(sent(moved(TOKEN, BUYER, DEAD, SUPPLY // 2), sender=BUYER))
+    burners = [address(0xC0000 + n) for n in range(60)]
+    chain.block(*(sent(moved(TOKEN, who, DEAD, SUPPLY // 100), sender=who) for who in burners))
+    fakes = [address(0xFA4E_0000 + n * 2) for n in range(120)]
+    chain.block(*(sent(launched(fake, curve(fake), STRANGER), sender=STRANGER) for fake in fakes))
+    chain.block(*(opens(MAIN, STRANGER, 1, fake) for fake in fakes))
+    chain.block(*(sent(v3_swap(v3_at(fake, WETH), -1, 1), sender=STRANGER) for fake in fakes))
+    chain.block(*(takes(MAIN, STRANGER, 1, fake) for fake in fakes))
+    answer = await ground.told(chain)
+    found = shown(answer)
+    assert len(found) == MOST_SHOWN
+    assert ("liquidity_left", DEPLOYER) in found
+    assert ("large_burn", BUYER) in found
+    assert ("serial_launcher", STRANGER) in found
+    blocks = [one.block for one in answer.signals]
+    assert blocks == sorted(blocks, reverse=True), "the newest first"
+
+
+# --- a young index ---------------------------------------------------------------------------------
+
+
+async def test_an_index_of_a_minute_does_not_speak_of_an_hour(ground: Ground) -> None:
+    chain = Chain()
+    chain.block(after_s=60)
+    chain.block(after_s=60)
+    answer = await ground.told(chain)
+    assert answer.text.startswith("Nothing odd was seen on launches. The chain is followed only since 20")
+    assert answer.text.endswith("there may have been more before that.")
+    chain.block(after_s=3600)
+    assert (await ground.told(chain)).text == "Nothing odd happened on launches within the last hour."
