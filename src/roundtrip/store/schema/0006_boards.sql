@@ -91,6 +91,11 @@ CREATE INDEX token_by_symbol ON facts.token (symbol_key);
 ALTER TABLE facts.launch ADD COLUMN symbol_key text;
 CREATE INDEX launch_by_symbol ON facts.launch (symbol_key, block_number, log_index) INCLUDE (token_id);
 
+-- Whoever sent the first eth that reached a wallet, in a plain transfer: one without calldata, of nobody's but its
+-- sender's making. With a block and no funder the wallet had its first eth otherwise (a bridge, a contract's call), or
+-- did something before anybody was seen to send it any: whoever sends it some later is not its funder.
+COMMENT ON COLUMN facts.origin.funder_id IS 'NULL with a funded_number: it has none, for ever';
+
 -- What was followed before was not kept for this: the next sync begins anew. It takes the blocks again, and no
 -- check is lost.
 TRUNCATE facts.cursor, facts.block, facts.address, facts.pool, facts.launch, facts.launch_quote, facts.launch_step,
