@@ -164,7 +164,7 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
     assert (row.launchpad, row.venue, row.check) == (True, "launchpad_curve", None)
     assert (row.net_in_eth, row.in_eth, row.out_eth) == (0.6, 0.6, 0.0)
     assert row.in_usd == pytest.approx(0.6 * 3500, rel=0.01)
-    assert (row.buys, row.sells, row.buyers, row.sellers, row.funders) == (3, 0, 3, 0, 3)
+    assert (row.buys, row.sells, row.buyers, row.sellers, row.crowd) == (3, 0, 3, 0, 3)
     assert row.launched_at is not None
     assert row.launched_at == row.opened_at
     async with moved.pool.acquire() as connection:
@@ -197,7 +197,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     assert (row.in_eth, row.out_eth) == (1.875, story.back_wei / ETH)
     assert row.net_in_eth == (1_875 * MILLI - story.back_wei) / ETH
     assert row.in_usd == pytest.approx(1.875 * 3500, rel=0.01)
-    assert (row.buys, row.sells, row.buyers, row.sellers, row.funders) == (4, 1, 4, 1, 3)
+    assert (row.buys, row.sells, row.buyers, row.sellers, row.crowd) == (4, 1, 4, 1, 3)
     assert row.opened_at.timestamp() < story.newest_s - DAY_S
     assert row.check is not None
     assert (row.check.code, row.check.level) == ("ok", "ok")

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.moving import WINDOW_S, Checked, Flow, strangers
+from roundtrip.domain.crowd import FAIRNESS, Fairness
+from roundtrip.domain.moving import SHARED_PURSE, WINDOW_S, Checked, Flow, crowd
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain, evidence, moving, vitals
 from roundtrip.store.chain import Cursor
@@ -22,6 +23,8 @@ from unit.venues.logs import NETWORK
 
 VERDICTS = (("ok", "ok"), ("cannot_sell", "danger"), ("unproven", "unknown"), ("heavy_fees", "danger"))
 SPANS_S = (1, 30, WINDOW_S, 50_000)
+FAIRNESSES = (FAIRNESS, Fairness(young_s=0), Fairness(young_s=1, most_funded=1), Fairness(300, 1, 0))
+"""For chains of four wallets."""
 few = settings(
     max_examples=15,
     deadline=None,
@@ -120,16 +123,30 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
     return found
 
 
-def obvious_strangers(facts: Raw, buyers: tuple[int, ...]) -> int:
-    """Buyers are put together with their funders until nothing more can be."""
-    groups: list[set[int]] = [{buyer, facts.origin[buyer]["funder_id"] or buyer} for buyer in buyers]
-    for _ in groups:
-        merged: list[set[int]] = []
-        for group in groups:
-            touched = [one for one in merged if one & group]
-            merged = [one for one in merged if not one & group] + [group.union(*touched)]
-        groups = merged
-    return len(groups)
+def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fairness) -> int:
+    """Person by person, out of the whole table."""
+
+    def old(wallet: int) -> bool:
+        return wallet in facts.origin and facts.origin[wallet]["first_s"] <= from_s - fairness.young_s
+
+    def pays_many(wallet: int) -> bool:
+        return sum(row["funder_id"] == wallet for row in facts.origin.values()) > fairness.most_funded
+
+    people, shared = set(), []
+    for buyer in buyers:
+        funder = facts.origin[buyer]["funder_id"] if buyer in facts.origin else None
+        if old(buyer) and (funder is None or pays_many(funder)):
+            people.add(buyer)
+            if pays_many(buyer):
+                shared.append(buyer)
+        elif funder is None or not old(funder):
+            shared.append(None)
+        elif pays_many(funder):
+            shared.append(funder)
+        else:
+            people.add(funder)
+    alone = len(people - set(shared))
+    return alone + sum(max(1, shared.count(one) // SHARED_PURSE) for one in set(shared))
 
 
 def in_order(flow: Flow) -> Flow:
@@ -153,10 +170,13 @@ async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
                 seen[name] += sum(getattr(flow, name) is not None for flow in found)
             seen["out"] += sum(flow.out_wei > 0 for flow in found)
         for flow in obvious_flows(facts, window, 1).values():
-            funders = await moving.funders_of(connection, flow.buyers)
-            count = strangers(flow.buyers, funders)
-            assert count == obvious_strangers(facts, flow.buyers)
-            seen["shared"] += count < len(flow.buyers)
+            for fairness in FAIRNESSES:
+                wallets = await moving.purses_of(connection, flow.buyers, fairness)
+                count = crowd(flow.buyers, wallets, window[0])
+                assert count == obvious_crowd(facts, flow.buyers, window[0], fairness)
+                seen["shared"] += count < len(flow.buyers)
+                seen["apart"] += count > 1
+                seen["exchanges"] += any(map(wallets.is_exchange, wallets.funded))
     await vitals_agree(connection, stands, facts, seen)
 
 
@@ -242,7 +262,8 @@ async def plays(
 
 
 KINDS_SEEN = (
-    "flows", "in_micro_usd", "launched_s", "checked", "out", "shared", "launches", "graduations",
+    "flows", "in_micro_usd", "launched_s", "checked", "out", "shared", "apart", "exchanges",
+    "launches", "graduations",
 )  # fmt: skip
 
 

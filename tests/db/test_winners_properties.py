@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.winners import SPANS, Fairness
+from roundtrip.domain.crowd import Fairness
+from roundtrip.domain.winners import SPANS
 from roundtrip.store import chain, rewind, winners
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain, MadeUp

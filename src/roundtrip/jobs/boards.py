@@ -58,5 +58,5 @@ async def _wanted(ctx: Context, now: datetime) -> Sequence[Address]:
         found = to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
         at_work = await jobs.among(connection, "recheck", [flow.token for flow in found], since)
         most = [flow for flow in found if flow.token not in at_work][:MOST_CHECKED]
-        funders = await moving.funders_of(connection, {buyer for flow in most for buyer in flow.buyers})
-    return [flow.token for flow in crowded(most, funders)][:room]
+        wallets = await moving.purses_of(connection, {buyer for flow in most for buyer in flow.buyers})
+    return [flow.token for flow in crowded(most, wallets, window[0])][:room]

@@ -16,7 +16,7 @@ from roundtrip.domain.moving import (
     Flow,
     board,
     considered,
-    strangers,
+    crowd,
 )
 from roundtrip.store import moving, vitals
 from roundtrip.store.tokens import Label, labels
@@ -59,11 +59,11 @@ class Moving(msgspec.Struct, frozen=True, rename="camel"):
     sells: int
     buyers: Annotated[int, msgspec.Meta(description="Different wallets that bought.")]
     sellers: Annotated[int, msgspec.Meta(description="Different wallets that sold.")]
-    funders: Annotated[
+    crowd: Annotated[
         int,
         msgspec.Meta(
-            description="How many of the buyers share no funder: those that had their first eth from one "
-            "wallet, or from each other, count once."
+            description="As how many people the buyers count: those that one wallet first sent eth count "
+            "once; of new wallets whose funder is new, an exchange or not known, ten count as one."
         ),
     ]
     launched_at: Annotated[
@@ -94,8 +94,8 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
         now_s = ctx.now_s()
         window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
         found = considered(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
-        funders = await moving.funders_of(connection, {buyer for flow in found for buyer in flow.buyers})
-        told = board(found, funders, now_s)
+        wallets = await moving.purses_of(connection, {buyer for flow in found for buyer in flow.buyers})
+        told = board(found, wallets, window[0], now_s)
         names = await labels(connection, [flow.token_id for flow in told.rows])
         followed_s = await vitals.followed_from_s(connection, stands)
     answer = MovingNow(
@@ -105,7 +105,8 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
         block_time=when(window[1]),
         since=when(window[0]),
         tokens=[
-            _row(flow, names[flow.token_id], strangers(flow.buyers, funders), now_s) for flow in told.rows
+            _row(flow, names[flow.token_id], crowd(flow.buyers, wallets, window[0]), now_s)
+            for flow in told.rows
         ],
         unproven=told.unproven,
         traps=told.traps,
@@ -113,7 +114,7 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
     return Answered(answer, ttl_ms=ctx.policy.answer_ttl_ms)
 
 
-def _row(flow: Flow, label: Label, funders: int, now_s: float) -> Moving:
+def _row(flow: Flow, label: Label, people: int, now_s: float) -> Moving:
     return Moving(
         token=named(label),
         launchpad=flow.is_launchpads(),
@@ -126,7 +127,7 @@ def _row(flow: Flow, label: Label, funders: int, now_s: float) -> Moving:
         sells=flow.sells,
         buyers=len(flow.buyers),
         sellers=flow.sellers,
-        funders=funders,
+        crowd=people,
         launched_at=None if flow.launched_s is None else when(flow.launched_s),
         opened_at=when(flow.opened_s),
         check=_check(flow.fresh(now_s), now_s),

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 import asyncpg
 
+from roundtrip.domain.crowd import FAIRNESS, Fairness, Origin, Purses
 from roundtrip.domain.moving import Checked, Flow
 from roundtrip.domain.types import ZERO_ADDRESS
 from roundtrip.venues.base import Contracts
@@ -68,6 +69,23 @@ LEFT JOIN LATERAL (
 ) AS newest ON true
 """
 
+# $1 wallets, $2 most_funded
+_ORIGINS = """
+WITH own AS MATERIALIZED (
+    SELECT wallet_id, first_s, funder_id FROM facts.origin WHERE wallet_id = ANY($1::int[])
+), giver AS MATERIALIZED (
+    SELECT funder_id FROM own WHERE funder_id IS NOT NULL GROUP BY funder_id
+), known AS (
+    SELECT giver.funder_id, origin.first_s, origin.funder_id AS his,
+        (SELECT count(*) FROM (
+            SELECT FROM facts.origin AS paid WHERE paid.funder_id = giver.funder_id LIMIT $2::int + 1
+        ) AS few) AS paid
+    FROM giver LEFT JOIN facts.origin AS origin ON origin.wallet_id = giver.funder_id
+)
+SELECT wallet_id, first_s, funder_id, NULL::bigint AS paid FROM own
+UNION ALL SELECT funder_id, first_s, his, paid FROM known
+"""
+
 Window = tuple[int, int]
 """After the first second, up to and with the second, since 1970."""
 
@@ -80,14 +98,19 @@ async def flows(
     return [_flow(row) for row in rows]
 
 
-async def funders_of(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
-    """Who first sent eth to these wallets, where that is known."""
-    rows = await connection.fetch(
-        "SELECT wallet_id, funder_id FROM facts.origin WHERE wallet_id = ANY($1::int[])"
-        " AND funder_id IS NOT NULL",
-        list(wallet_ids),
-    )
-    return {row["wallet_id"]: row["funder_id"] for row in rows}
+async def purses_of(
+    connection: asyncpg.Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
+) -> Purses[int]:
+    """What is known of these wallets and of who funded them. How many those funded is counted no further than
+    is needed to tell an exchange."""
+    rows = await connection.fetch(_ORIGINS, list(wallet_ids), fairness.most_funded)
+    origins, funded = {}, {}
+    for row in rows:
+        if row["first_s"] is not None:
+            origins[row["wallet_id"]] = Origin(row["first_s"], row["funder_id"])
+        if row["paid"] is not None:
+            funded[row["wallet_id"]] = row["paid"]
+    return Purses(origins, funded, fairness)
 
 
 def _flow(row: asyncpg.Record) -> Flow:

@@ -6,8 +6,9 @@ from decimal import Decimal
 
 import asyncpg
 
+from roundtrip.domain.crowd import FAIRNESS, Fairness
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.domain.winners import FAIRNESS, MOST_WINNERS, SPANS, Fairness
+from roundtrip.domain.winners import MOST_WINNERS, SPANS
 
 from .words import as_address, as_bytes
 
@@ -89,12 +90,13 @@ WITH closed AS MATERIALIZED (
               SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $8::int
           ) AS few) >= $8::int
 ), buyer AS MATERIALIZED (
-    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s
+    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s, giver.first_s AS funder_first_s
     FROM unsure CROSS JOIN LATERAL (
         SELECT position.wallet_id FROM facts.position AS position
         WHERE position.token_id = unsure.token_id AND position.buys > 0 LIMIT $7::int
     ) AS bought
     LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
+    LEFT JOIN facts.origin AS giver ON giver.wallet_id = own.funder_id
 ), exchange AS MATERIALIZED (
     SELECT funder_id FROM (SELECT DISTINCT funder_id FROM buyer WHERE funder_id IS NOT NULL) AS funder
     WHERE (SELECT count(*) FROM (
@@ -110,7 +112,8 @@ GROUP BY buyer.token_id
 HAVING count(DISTINCT CASE
     WHEN buyer.first_s <= buyer.at_s - $3::int
         AND (buyer.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN buyer.wallet_id
-    ELSE coalesce(buyer.funder_id, 0) END) >= $4::int
+    WHEN buyer.funder_first_s <= buyer.at_s - $3::int THEN buyer.funder_id
+    ELSE 0 END) >= $4::int
 """  # noqa: S608
 
 # $1 from_s, $2 tokens found to be fair just now, $3 most_funded, $4 how many
