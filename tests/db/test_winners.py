@@ -7,11 +7,13 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
+from roundtrip.domain.crowd import Fairness
 from roundtrip.domain.types import BlockRef
 from roundtrip.store import chain, winners
 from roundtrip.store.winners import Board, Closings
+from roundtrip.store.words import as_bytes
 from support.tables import appended, begun, own_database
-from support.told_winners import DAY_S, Won
+from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 
 WAIT_S = 20
 NOBODY = Board("24h", 107, 7, ())
@@ -190,3 +192,29 @@ async def test_who_was_there_a_day_before_is_a_buyer_without_a_funder(
         DAY_S - late_s,
     )
     assert len((await count(index)).rows) == rows
+
+
+@pytest.mark.parametrize(("apart_s", "rows"), [(DAY_S, 1), (-DAY_S, 1), (DAY_S + 1, 2), (-DAY_S - 1, 2)])
+async def test_an_exchange_that_paid_the_winner_within_a_day_of_the_deployer_tells_they_are_kin(
+    index: asyncpg.Connection, apart_s: int, rows: int
+) -> None:
+    """To the second; and kin is none of the twenty buyers."""
+    ids = {row["address"]: row["id"] for row in await index.fetch("SELECT id, address FROM facts.address")}
+    best, deployer = (ids[as_bytes(one)] for one in (BEST, DEPLOYER))
+    exchange = 10**6
+    await index.execute(
+        "INSERT INTO facts.origin SELECT $1 + n, 1, 1, $1, 1, 1 FROM generate_series(1, 500) n", exchange
+    )
+    for wallet, at_s in ((best, 10**9), (deployer, 10**9 + apart_s)):
+        await index.execute(
+            "UPDATE facts.origin SET funder_id = $2, funded_number = 1, funded_s = $3 WHERE wallet_id = $1",
+            wallet,
+            exchange,
+            at_s,
+        )
+    at = await newest(index)
+    for least, expected in ((19, rows), (20, 0 if rows == 1 else 2)):
+        fairness = Fairness(least_buyers=least)
+        async with index.transaction(isolation="repeatable_read", readonly=True):
+            board = await winners.counted(index, "24h", at, fairness)
+        assert len(board.rows) == expected

@@ -35,10 +35,12 @@ FAIRNESS = Fairness()
 
 
 class Origin(NamedTuple, Generic[W]):
-    """When a wallet was first met, in seconds since 1970, and who sent it its first eth; None: not known."""
+    """When a wallet was first met, in seconds since 1970, and who sent it its first eth, and when; None: not
+    known."""
 
     first_s: int
     funder: W | None
+    funded_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,18 +72,18 @@ LEFT JOIN LATERAL (
 # $1 wallets, $2 most_funded
 _ORIGINS = """
 WITH own AS MATERIALIZED (
-    SELECT wallet_id, first_s, funder_id FROM facts.origin WHERE wallet_id = ANY($1::int[])
+    SELECT wallet_id, first_s, funder_id, funded_s FROM facts.origin WHERE wallet_id = ANY($1::int[])
 ), giver AS MATERIALIZED (
     SELECT funder_id FROM own WHERE funder_id IS NOT NULL GROUP BY funder_id
 ), known AS (
-    SELECT giver.funder_id, origin.first_s, origin.funder_id AS his,
+    SELECT giver.funder_id, origin.first_s, origin.funder_id AS his, origin.funded_s,
         (SELECT count(*) FROM (
             SELECT FROM facts.origin AS paid WHERE paid.funder_id = giver.funder_id LIMIT $2::int + 1
         ) AS few) AS paid
     FROM giver LEFT JOIN facts.origin AS origin ON origin.wallet_id = giver.funder_id
 )
-SELECT wallet_id, first_s, funder_id, NULL::bigint AS paid FROM own
-UNION ALL SELECT funder_id, first_s, his, paid FROM known
+SELECT wallet_id, first_s, funder_id, funded_s, NULL::bigint AS paid FROM own
+UNION ALL SELECT funder_id, first_s, his, funded_s, paid FROM known
 """
 
 Window = tuple[int, int]
@@ -107,7 +107,7 @@ async def purses_of(
     origins, funded = {}, {}
     for row in rows:
         if row["first_s"] is not None:
-            origins[row["wallet_id"]] = Origin(row["first_s"], row["funder_id"])
+            origins[row["wallet_id"]] = Origin(row["first_s"], row["funder_id"], row["funded_s"])
         if row["paid"] is not None:
             funded[row["wallet_id"]] = row["paid"]
     return Purses(origins, funded, fairness)

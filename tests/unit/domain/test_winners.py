@@ -119,6 +119,16 @@ def test_two_that_nobody_funded_are_not_kin() -> None:
     assert not known({DEPLOYER: OLD}).is_kin(BUYERS[0], DEPLOYER)
 
 
+def test_an_exchange_makes_those_kin_that_it_paid_within_a_day() -> None:
+    """Whoever pays the deployer and the winner may pay 501 others, too."""
+    for apart_s, kin in ((0, True), (DAY_S, True), (-DAY_S, True), (DAY_S + 1, False), (-DAY_S - 1, False)):
+        origins = {
+            DEPLOYER: Origin(0, EXCHANGE, BORN_S), BUYERS[0]: Origin(0, EXCHANGE, BORN_S + apart_s),
+        }  # fmt: skip
+        assert known(origins, {EXCHANGE: 501}).is_kin(BUYERS[0], DEPLOYER) is kin
+        assert known(origins, {EXCHANGE: 500}).is_kin(BUYERS[0], DEPLOYER)
+
+
 def test_an_exchange_makes_nobody_kin_and_a_deployer_who_pays_crowds_is_none() -> None:
     origins = {DEPLOYER: Origin(0, EXCHANGE), **paid(EXCHANGE, BUYERS[0]), **paid(DEPLOYER, BUYERS[1])}
     wallets = known(origins, {EXCHANGE: 501, DEPLOYER: 10_000})
