@@ -10,6 +10,7 @@ from roundtrip.domain.crowd import FAIRNESS, Fairness
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.domain.winners import MOST_WINNERS, SPANS
 
+from .chain import Cursor
 from .words import as_address, as_bytes
 
 COUNTING_S = 600.0
@@ -209,13 +210,18 @@ async def counted(
     return Board(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
 
 
-async def keep(connection: asyncpg.Connection, board: Board, at: BlockRef) -> bool:
-    """Puts a board that was counted at ``at`` in the place of the one before, in the caller's transaction,
-    which is to end at once: from here on the sync waits for it. False, and nothing is written: the block is
-    no longer known to be of the chain, so it is to be counted again."""
+async def keep(connection: asyncpg.Connection, board: Board, counted_at: Cursor) -> bool:
+    """Puts a board that was counted where the cursor stood ``counted_at`` in the place of the one before, in
+    the caller's transaction, which is to end at once: from here on the sync waits for it. False, and nothing
+    is written: blocks were taken away since, and its own is not known to be there still, so it is to be
+    counted again."""
+    at = counted_at.block
     # A reorganisation takes away what was counted above it: not before this is there, nor unseen by it.
-    stands = await connection.fetchval("SELECT hash FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
-    if stands != as_bytes(at.hash) and not await connection.fetchval(
+    stands = await connection.fetchrow("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
+    if stands is None:
+        return False
+    still_there = stands["rewinds"] == counted_at.rewinds or stands["hash"] == as_bytes(at.hash)
+    if not still_there and not await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.block WHERE number = $1 AND hash = $2)",
         at.number,
         as_bytes(at.hash),

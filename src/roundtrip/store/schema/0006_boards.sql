@@ -73,6 +73,11 @@ CREATE TABLE facts.winners_counted (
     at_s         int  NOT NULL
 );
 
+-- Another number after every reorganisation, and for every chain that is begun: what was counted while it stayed is of
+-- the chain that is there. Of a sequence that nothing begins anew.
+CREATE SEQUENCE facts.rewinds;
+ALTER TABLE facts.cursor ADD COLUMN rewinds bigint NOT NULL DEFAULT nextval('facts.rewinds');
+
 -- The newest of one deployer, and of one wallet, without reading all there are.
 DROP INDEX facts.launch_by_deployer, facts.closing_by_wallet;
 CREATE INDEX launch_by_deployer ON facts.launch (deployer_id, block_number, log_index);
