@@ -102,7 +102,8 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
             one["at_s"] for one in facts.launch if one["token_id"] == token_id and one["generation"] == 2
         ]
         checks = [one for one in facts.evidence if as_address(one["token"]) == facts.address[token_id]]
-        newest = max(checks, key=lambda one: one["id"], default=None)
+        deep = [one for one in checks if one["deep"]]
+        decided = [one for one in deep if one["verdict_level"] != "unknown"]
         found[token_id] = Flow(
             token_id,
             facts.address[token_id],
@@ -116,11 +117,14 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
             len(sells),
             tuple(sorted(buyers)),
             len({trade["trader_id"] for trade in sells}),
-            None
-            if newest is None
-            else Checked(newest["verdict_code"], newest["verdict_level"], newest["checked_at"].timestamp()),
+            *map(newest, (checks, deep, decided)),
         )
     return found
+
+
+def newest(checks: list[Any]) -> Checked | None:
+    one = max(checks, key=lambda one: one["id"], default=None)
+    return one and Checked(one["verdict_code"], one["verdict_level"], one["checked_at"].timestamp())
 
 
 def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fairness) -> int:
@@ -166,7 +170,7 @@ async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
             assert {flow.token_id: in_order(flow) for flow in found} == expected
             assert len(found) == len(expected)
             seen["flows"] += len(found)
-            for name in ("in_micro_usd", "launched_s", "checked"):
+            for name in ("in_micro_usd", "launched_s", "checked", "deep", "decided"):
                 seen[name] += sum(getattr(flow, name) is not None for flow in found)
             seen["out"] += sum(flow.out_wei > 0 for flow in found)
         for flow in obvious_flows(facts, window, 1).values():
@@ -216,10 +220,11 @@ async def adds_some(connection: asyncpg.Connection, chance: random.Random) -> No
         "UPDATE facts.launch_step SET step = 'pooled' WHERE log_index % 2 = $1", chance.randrange(2)
     )
     for row in await connection.fetch("SELECT address FROM facts.address ORDER BY id"):
-        for _ in range(chance.choice((0, 0, 1, 2))):
+        for _ in range(chance.choice((0, 0, 1, 2, 3))):
             at = datetime.fromtimestamp(chance.randrange(10**9), UTC)
             code, level = chance.choice(VERDICTS)
-            kept = evidence.KeptEvidence(at, 1, "p", code, level, b"")
+            deep = chance.random() < 0.6
+            kept = evidence.KeptEvidence(at, 1, "p", code, level, b"", deep=deep)
             await evidence.keep(connection, as_address(row["address"]), kept)
 
 
@@ -262,8 +267,8 @@ async def plays(
 
 
 KINDS_SEEN = (
-    "flows", "in_micro_usd", "launched_s", "checked", "out", "shared", "apart", "exchanges",
-    "launches", "graduations",
+    "flows", "in_micro_usd", "launched_s", "checked", "deep", "decided", "out", "shared", "apart",
+    "exchanges", "launches", "graduations",
 )  # fmt: skip
 
 

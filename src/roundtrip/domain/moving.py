@@ -32,6 +32,8 @@ MOST_CHECKED = 30
 SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
 """Codes of verdicts that a simulated sell went through for."""
 TRAP = "cannot_sell"
+CAUGHT_FOR_S = 86_400
+"""So long what a deep check caught counts against any number of plain ones, which ask no holder."""
 LAUNCHPAD_VENUES: frozenset[VenueKind] = frozenset({"launchpad_curve", "launchpad_pool"})
 
 
@@ -55,7 +57,8 @@ class Flow:
     ``launched_s``: when the launchpad launched it on a curve; None: it did not. ``opened_s``: when the oldest
     of the places opened where it was traded. ``venue``: the kind where most of the money went in.
     ``in_micro_usd``: None where it is not known of every buy. ``buyers``: interned addresses of
-    the wallets that bought. ``checked``: None: nobody ever did.
+    the wallets that bought. ``checked``: the newest check; None: nobody ever did. ``deep``: the newest deep
+    one, whatever came of it; ``decided``: the newest deep one that could tell.
     """
 
     token_id: int
@@ -71,6 +74,8 @@ class Flow:
     buyers: tuple[int, ...]
     sellers: int
     checked: Checked | None
+    deep: Checked | None = None
+    decided: Checked | None = None
 
     def net_wei(self) -> int:
         """What came in and stayed."""
@@ -92,8 +97,11 @@ Standing = Literal["shown", "unproven", "trap"]
 
 def standing(flow: Flow, now_s: float) -> Standing:
     """Whether a token may be shown. What could not be sold is held back until a check says otherwise,
-    however old that is, and whoever launched it."""
-    if flow.checked is not None and flow.checked.code == TRAP:
+    however old that is, and whoever launched it; what a deep check caught, for a day, until a deep one says
+    otherwise."""
+    decided = flow.decided
+    caught = decided is not None and decided.code == TRAP and decided.age_s(now_s) <= CAUGHT_FOR_S
+    if caught or (flow.checked is not None and flow.checked.code == TRAP):
         return "trap"
     if flow.is_launchpads():
         return "shown"
@@ -158,12 +166,13 @@ def crowd(buyers: Iterable[int], wallets: Purses[int], from_s: int) -> int:
 
 
 def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
-    """Those that are shown by a check, or held back, and were not checked lately. Known traps come last:
-    many of them must not keep others from being checked."""
+    """Those that are shown by a check, or held back, and were not checked deeply of late: who asks for plain
+    checks keeps nobody from that. Known traps come last: many of them must not keep others from being
+    checked."""
     wanted = [
         flow
         for flow in ranked(flows)
-        if (flow.checked is None or flow.checked.age_s(now_s) >= CHECKED_EVERY_S)
+        if (flow.deep is None or flow.deep.age_s(now_s) >= CHECKED_EVERY_S)
         and not (flow.is_launchpads() and standing(flow, now_s) == "shown")
     ]
     return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")

@@ -30,7 +30,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
 
     async def wish(connection: asyncpg.Connection) -> None:
         # With a time: those that are wished for without one, because something happened, are run before them.
-        await jobs.enqueue_many(connection, "recheck", wanted, run_at=now)
+        await jobs.enqueue_many(connection, "recheck", wanted, {"deep": True}, run_at=now)
         # Last: from here on the job's row is locked.
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 

@@ -5,6 +5,7 @@ of which it is not known do not count at all.
 """
 
 from collections.abc import Collection
+from datetime import datetime
 
 import asyncpg
 
@@ -60,13 +61,25 @@ WITH seen AS MATERIALIZED (
 )
 SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
     in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers,
-    newest.verdict_code, newest.verdict_level, newest.checked_at
+    newest.verdict_code, newest.verdict_level, newest.checked_at,
+    deep.verdict_code AS deep_code, deep.verdict_level AS deep_level, deep.checked_at AS deep_at,
+    decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
+    decided.checked_at AS decided_at
 FROM most JOIN facts.address AS token ON token.id = most.token_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
 LEFT JOIN LATERAL (
     SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
     WHERE evidence.token = token.address ORDER BY evidence.id DESC LIMIT 1
 ) AS newest ON true
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address AND evidence.deep ORDER BY evidence.id DESC LIMIT 1
+) AS deep ON true
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address AND evidence.deep AND evidence.verdict_level <> 'unknown'
+    ORDER BY evidence.id DESC LIMIT 1
+) AS decided ON true
 """
 
 # $1 wallets, $2 most_funded
@@ -114,7 +127,7 @@ async def purses_of(
 
 
 def _flow(row: asyncpg.Record) -> Flow:
-    usd, code = row["in_micro_usd"], row["verdict_code"]
+    usd = row["in_micro_usd"]
     return Flow(
         row["token_id"],
         as_address(row["address"]),
@@ -128,8 +141,14 @@ def _flow(row: asyncpg.Record) -> Flow:
         row["sells"],
         tuple(row["buyers"]),
         row["sellers"],
-        None if code is None else Checked(code, row["verdict_level"], row["checked_at"].timestamp()),
+        _checked(row["verdict_code"], row["verdict_level"], row["checked_at"]),
+        _checked(row["deep_code"], row["deep_level"], row["deep_at"]),
+        _checked(row["decided_code"], row["decided_level"], row["decided_at"]),
     )
+
+
+def _checked(code: str | None, level: str, at: datetime) -> Checked | None:
+    return None if code is None else Checked(code, level, at.timestamp())
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:

@@ -7,6 +7,7 @@ import pytest
 
 from roundtrip.domain.crowd import Origin, Purses
 from roundtrip.domain.moving import (
+    CAUGHT_FOR_S,
     CHECKED_EVERY_S,
     CROWD,
     MOST_OF_A_SORT,
@@ -37,7 +38,9 @@ def flow(number: int, net_wei: int = 100, checked: Checked | None = None, launch
     venue, launched_s = ("launchpad_curve", 5) if launchpad else ("amm_v3", None)
     address = Address(f"0x{number:040x}")
     buyers = tuple(range(CROWD))
-    return Flow(number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, buyers, 1, checked)  # type: ignore[arg-type]
+    return Flow(
+        number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, buyers, 1, checked, checked
+    )  # type: ignore[arg-type]
 
 
 def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> Checked:
@@ -89,6 +92,23 @@ def test_a_proof_counts_an_hour_and_a_trap_stays_one() -> None:
     ):
         assert standing(flow(1, checked=checked(code, age_s)), NOW_S) == expected
     assert standing(flow(1), NOW_S) == "unproven"
+
+
+@pytest.mark.parametrize("launchpad", [True, False])
+def test_what_a_deep_check_caught_is_a_trap_whatever_plain_ones_say(launchpad: bool) -> None:
+    """Anybody can ask for a plain check, which asks no holder."""
+    plain, shown = checked(age_s=1), "shown"
+    for age_s, expected in ((60, "trap"), (CAUGHT_FOR_S, "trap"), (CAUGHT_FOR_S + 1, shown)):
+        caught = replace(flow(1, checked=plain, launchpad=launchpad), decided=checked("cannot_sell", age_s))
+        assert standing(caught, NOW_S) == expected
+    assert standing(replace(flow(1, checked=plain), decided=checked()), NOW_S) == shown
+
+
+def test_plain_checks_keep_nothing_from_being_checked_deeply() -> None:
+    asked = replace(flow(1, checked=checked(age_s=1)), deep=None)
+    late = replace(asked, deep=checked(age_s=CHECKED_EVERY_S))
+    lately = replace(asked, deep=checked("unproven", CHECKED_EVERY_S - 1))
+    assert [to_check([one], NOW_S) for one in (asked, late, lately)] == [[asked], [late], []]
 
 
 def test_the_launchpads_token_in_a_strangers_pool_needs_a_proof() -> None:

@@ -73,6 +73,10 @@ CREATE TABLE facts.winners_counted (
     at_s         int  NOT NULL
 );
 
+-- Whether the check was deep: real holders were asked, too. What caught them is not undone by one that asked nobody.
+ALTER TABLE facts.evidence ADD COLUMN deep boolean NOT NULL DEFAULT false;
+CREATE INDEX evidence_deep_by_token ON facts.evidence (token, id DESC) WHERE deep;
+
 -- Another number after every reorganisation, and for every chain that is begun: what was counted while it stayed is of
 -- the chain that is there. Of a sequence that nothing begins anew.
 CREATE SEQUENCE facts.rewinds;
