@@ -6,10 +6,12 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.crowd import FAIRNESS
 from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.moving import (
     CROWD,
     MOST_OF_A_SORT,
+    SHARED_PURSE,
     WINDOW_S,
     Board,
     Checked,
@@ -152,22 +154,28 @@ def _text(
         parts.append(
             f"The chain is followed only since {when(followed_s):%H:%M:%S}, so there may have been more."
         )
+    if followed_s > window[0] - FAIRNESS.young_s:
+        parts.append(
+            "The chain is followed for less than a day, so no wallet is known to be old, and "
+            f"{SHARED_PURSE} new ones count as one person."
+        )
     parts += _cautions(told, names, now_s)
     parts += _held_back(told)
     return " ".join(parts)
 
 
 def _most(told: Board, names: Mapping[int, Label], span: str) -> str:
-    crowd = f"at least {CROWD} buyers who share no funder"
+    people = f"at least {CROWD} different people, as far as can be told by who paid for their wallets"
     if not told.rows:
-        return f"{span} there was no token to list into which {crowd} put more eth than came out."
+        return f"{span} there was no token to list that took in more eth than came out, bought by {people}."
     listed = "; ".join(
         f"{called(names[flow.token_id])} with {eth_text(flow.net_wei())} more from {len(flow.buyers)} buyers"
         for flow in told.rows[:_NAMED]
     )
-    tokens = "one token" if len(told.rows) == 1 else f"{len(told.rows)} tokens"
-    most = "It is" if len(told.rows) == 1 else "The first of them:"
-    return f"{span} {crowd} put more eth into {tokens} than came out. {most} {listed}."
+    if len(told.rows) == 1:
+        return f"{span} one token took in more eth than came out, bought by {people}. It is {listed}."
+    tokens = f"{len(told.rows)} tokens took in more eth than came out, each bought by {people}"
+    return f"{span} {tokens}. The first of them: {listed}."
 
 
 def _cautions(told: Board, names: Mapping[int, Label], now_s: float) -> list[str]:
@@ -203,11 +211,17 @@ def _some(flows: list[Flow], names: Mapping[int, Label]) -> str:
 def _held_back(told: Board) -> list[str]:
     parts = []
     if told.unproven:
-        tokens = "One token was" if told.unproven == 1 else f"{_count(told.unproven)} tokens were"
-        parts.append(f"{tokens} left out because no sell of theirs is proven yet.")
+        parts.append(
+            "One token was left out because no sell of it is proven yet."
+            if told.unproven == 1
+            else f"{_count(told.unproven)} tokens were left out because no sell of them is proven yet."
+        )
     if told.traps:
-        tokens = "One token was" if told.traps == 1 else f"{_count(told.traps)} tokens were"
-        parts.append(f"{tokens} left out because a check found that they cannot be sold.")
+        parts.append(
+            "One token was left out because a check found that it cannot be sold."
+            if told.traps == 1
+            else f"{_count(told.traps)} tokens were left out because a check found that they cannot be sold."
+        )
     return parts
 
 

@@ -43,7 +43,7 @@ CREATE TABLE facts.inside (
 CREATE INDEX inside_by_time ON facts.inside (at_s);
 CREATE INDEX inside_by_token ON facts.inside (token_id);
 
--- Tokens with at least twenty buyers who share no funder, found out by block_number: it stays so.
+-- Tokens that a crowd bought, as domain/crowd.py tells one, found out by block_number: it stays so.
 CREATE TABLE facts.fair_token (
     token_id     int PRIMARY KEY,
     block_number int NOT NULL
