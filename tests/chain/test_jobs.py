@@ -148,6 +148,11 @@ async def test_a_check_made_again_keeps_its_evidence(
     assert kept is not None
     assert (kept.verdict_code, kept.verdict_level) == ("cannot_sell", "danger")
     assert await clean.fetchval("SELECT count(*) FROM facts.proof") == 1
+    assert [row["deep"] for row in await clean.fetch("SELECT deep FROM facts.evidence")] == [False]
+    await jobs.enqueue(clean, "recheck", token, {"deep": True})
+    await work(ctx)
+    kept_deep = await clean.fetch("SELECT deep, asked FROM facts.evidence ORDER BY id")
+    assert [tuple(row) for row in kept_deep] == [(False, False), (True, False)]
 
 
 @pytest.mark.parametrize("fault", ["no eth_simulateV1", "all errors", "status 500"])

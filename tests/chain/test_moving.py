@@ -165,7 +165,7 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
     assert (row.launchpad, row.venue, row.check) == (True, "launchpad_curve", None)
     assert (row.net_in_eth, row.in_eth, row.out_eth) == (0.6, 0.6, 0.0)
     assert row.in_usd == pytest.approx(0.6 * 3500, rel=0.01)
-    assert (row.buys, row.sells, row.buyers, row.sellers, row.funders) == (3, 0, 3, 0, 3)
+    assert (row.buys, row.sells, row.buyers, row.sellers, row.crowd) == (3, 0, 3, 0, 3)
     assert row.launched_at is not None
     assert row.launched_at == row.opened_at
     async with moved.pool.acquire() as connection:
@@ -173,9 +173,11 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
     assert row.launched_at.timestamp() == launched_s
     # The trap, "plain" and "usdg_pool": nobody has sold any of them yet. One wallet's friends are no crowd.
     assert (answer.unproven, answer.traps) == (3, 0)
+    assert "one token took in more eth than came out, bought by at least 3 different people" in answer.text
+    assert "followed for less than a day" not in answer.text
     assert f'"MOVE" ({story.launched}) with 0.6 eth' in answer.text
     assert "One token of the launchpad was not checked in the last hour" in answer.text
-    assert "3 tokens were left out because no sell of theirs is proven yet." in answer.text
+    assert "3 tokens were left out because no sell of them is proven yet." in answer.text
 
 
 async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_trap_never(
@@ -198,7 +200,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     assert (row.in_eth, row.out_eth) == (1.875, story.back_wei / ETH)
     assert row.net_in_eth == (1_875 * MILLI - story.back_wei) / ETH
     assert row.in_usd == pytest.approx(1.875 * 3500, rel=0.01)
-    assert (row.buys, row.sells, row.buyers, row.sellers, row.funders) == (4, 1, 4, 1, 3)
+    assert (row.buys, row.sells, row.buyers, row.sellers, row.crowd) == (4, 1, 4, 1, 3)
     assert row.opened_at.timestamp() < story.newest_s - DAY_S
     assert row.check is not None
     assert (row.check.code, row.check.level) == ("ok", "ok")
@@ -207,7 +209,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     dollars = answer.tokens[2]
     assert (dollars.in_usd, dollars.buyers) == (300.0, 3)
     assert dollars.in_eth == pytest.approx(300 / 3500, rel=0.01)
-    assert "One token was left out because a check found that they cannot be sold." in answer.text
+    assert "One token was left out because a check found that it cannot be sold." in answer.text
     kept = await evidence.latest(rows, Address(trap))
     assert kept is not None
     assert kept.verdict_code == "cannot_sell"
@@ -221,7 +223,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
 @pytest.mark.parametrize(
     ("code", "level", "listed", "said"),
     [
-        ("cannot_sell", "danger", False, "a check found that they cannot be sold"),
+        ("cannot_sell", "danger", False, "a check found that it cannot be sold"),
         ("unproven", "unknown", True, "could not be found out"),
         ("heavy_fees", "danger", True, "loses half or more"),
         ("ok", "ok", True, "MOVE"),
@@ -268,7 +270,7 @@ async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itsel
     assert await rows.fetch("SELECT id, run_at FROM jobs.job WHERE kind = 'recheck' ORDER BY id") == ids
     await work(moved, 2)
     assert await boarded(moved, rows) == []
-    assert await rows.fetchval("SELECT count(*) FROM facts.evidence") == 3
+    assert await rows.fetchval("SELECT count(*) FROM facts.evidence WHERE deep") == 3
     oldest = await rows.fetchval("SELECT min(checked_at) FROM facts.evidence")
     early, late = (
         replace(moved, now_s=lambda s=s: oldest.timestamp() + s)  # type: ignore[misc]
@@ -423,3 +425,4 @@ async def test_a_young_index_is_not_taken_for_a_quiet_chain(
     assert f"{said}: there may have been more trades, launches and graduations before that." in found.text
     assert moving.tokens == []
     assert "followed only since" in moving.text
+    assert "and 10 new ones count as one person." in moving.text

@@ -316,7 +316,7 @@ async def test_a_burn_is_a_burn_and_no_move(index: asyncpg.Connection, taker: Ad
 
 @pytest.mark.parametrize("sizes", [[1], [9]])
 async def test_who_is_funded_later_was_no_insider(index: asyncpg.Connection, sizes: list[int]) -> None:
-    """In one batch as in several."""
+    """In one batch as in several; and he becomes none: for one wei anybody would be."""
     chain = begins()
     chain.block(sent(moved(HIGH, PAYEE, ALICE, 500), sender=PAYEE))
     chain.block(sent(sender=DEV, to=PAYEE, value_wei=5))
@@ -326,7 +326,25 @@ async def test_who_is_funded_later_was_no_insider(index: asyncpg.Connection, siz
         sent(moved(HIGH, address(0xFA57), BOB, 700), sender=address(0xFA57)),
     )
     await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
-    assert [row["token_raw"] for row in await told(index, "inside")] == [600, 700]
+    assert [row["token_raw"] for row in await told(index, "inside")] == [700]
+
+
+@pytest.mark.parametrize("sizes", [[1], [9]])
+@pytest.mark.parametrize(
+    ("before", "after", "expected"), [(498, 0, [600]), (499, 0, []), (498, 1, [600]), (499, 1, [])]
+)
+async def test_whom_an_exchange_paid_is_no_insider_of_its_launches(
+    index: asyncpg.Connection, sizes: list[int], before: int, after: int, expected: list[int]
+) -> None:
+    """By what it had paid until then, in one batch as in several. What it does itself counts all the same."""
+    chain, crowd = begins(), [address(0xC0000 + n) for n in range(before + after)]
+    paid = [sent(sender=DEV, to=one, value_wei=5) for one in crowd]
+    chain.block(sent(sender=DEV, to=PAYEE, value_wei=5), *paid[:before])
+    chain.block(sent(moved(HIGH, PAYEE, ALICE, 600), sender=PAYEE))
+    chain.block(*paid[before:])
+    chain.block(sent(moved(HIGH, DEV, ALICE, 700), sender=DEV))
+    await appended(index, await begun(index, chain.parent), chain.blocks, sizes)
+    assert [row["token_raw"] for row in await told(index, "inside")] == [*expected, 700]
 
 
 PAYEE = address(0x9A7EE)

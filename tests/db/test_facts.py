@@ -193,6 +193,21 @@ async def test_origins_stay_as_they_were_first_told(connection: asyncpg.Connecti
     }  # fmt: skip
 
 
+async def test_who_had_eth_from_elsewhere_has_no_funder_for_ever(
+    connection: asyncpg.Connection, ids: Ids
+) -> None:
+    """Whether it is told with his being met, or later."""
+    elsewhere, paid = Funded(WALLET, None, 5, AT_S), Funded(WALLET, OTHER, 6, AT_S)
+    for met, told in (([Met(WALLET, 5, AT_S)], [elsewhere, paid]), ([], [elsewhere])):
+        await connection.execute("TRUNCATE facts.origin")
+        await facts.put_origins(connection, [Met(WALLET, 5, AT_S)], [], ids)
+        await facts.put_origins(connection, met, told, ids)
+        await facts.put_origins(connection, [], [paid], ids)
+        await facts.put_origins(connection, [Met(WALLET, 7, AT_S)], [paid], ids)
+        row = await only(connection, "origin")
+        assert (row["funder_id"], row["funded_number"], row["funded_s"]) == (None, 5, AT_S)
+
+
 # --- the cursor and the blocks ---------------------------------------------------------------------
 
 

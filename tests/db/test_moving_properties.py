@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.moving import WINDOW_S, Checked, Flow, strangers
+from roundtrip.domain.crowd import FAIRNESS, Fairness
+from roundtrip.domain.moving import SHARED_PURSE, WINDOW_S, Checked, Flow, crowd
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain, evidence, moving, vitals
 from roundtrip.store.chain import Cursor
@@ -24,6 +25,8 @@ from unit.venues.logs import NETWORK
 
 VERDICTS = (("ok", "ok"), ("cannot_sell", "danger"), ("unproven", "unknown"), ("heavy_fees", "danger"))
 SPANS_S = (1, 30, WINDOW_S, 50_000)
+FAIRNESSES = (FAIRNESS, Fairness(young_s=0), Fairness(young_s=1, most_funded=1), Fairness(300, 1, 0))
+"""For chains of four wallets."""
 few = settings(
     max_examples=15,
     deadline=None,
@@ -101,7 +104,8 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
             one["at_s"] for one in facts.launch if one["token_id"] == token_id and one["generation"] == 2
         ]
         checks = [one for one in facts.evidence if as_address(one["token"]) == facts.address[token_id]]
-        newest = max(checks, key=lambda one: one["id"], default=None)
+        deep = [one for one in checks if one["deep"]]
+        decided = [one for one in deep if one["verdict_level"] != "unknown"]
         found[token_id] = Flow(
             token_id,
             facts.address[token_id],
@@ -115,23 +119,40 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
             len(sells),
             tuple(sorted(buyers)),
             len({trade["trader_id"] for trade in sells}),
-            None
-            if newest is None
-            else Checked(newest["verdict_code"], newest["verdict_level"], newest["checked_at"].timestamp()),
+            *map(newest, (checks, deep, decided)),
         )
     return found
 
 
-def obvious_strangers(facts: Raw, buyers: tuple[int, ...]) -> int:
-    """Buyers are put together with their funders until nothing more can be."""
-    groups: list[set[int]] = [{buyer, facts.origin[buyer]["funder_id"] or buyer} for buyer in buyers]
-    for _ in groups:
-        merged: list[set[int]] = []
-        for group in groups:
-            touched = [one for one in merged if one & group]
-            merged = [one for one in merged if not one & group] + [group.union(*touched)]
-        groups = merged
-    return len(groups)
+def newest(checks: list[Any]) -> Checked | None:
+    one = max(checks, key=lambda one: one["id"], default=None)
+    return one and Checked(one["verdict_code"], one["verdict_level"], one["checked_at"].timestamp())
+
+
+def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fairness) -> int:
+    """Person by person, out of the whole table."""
+
+    def old(wallet: int) -> bool:
+        return wallet in facts.origin and facts.origin[wallet]["first_s"] <= from_s - fairness.young_s
+
+    def pays_many(wallet: int) -> bool:
+        return sum(row["funder_id"] == wallet for row in facts.origin.values()) > fairness.most_funded
+
+    people, shared = set(), []
+    for buyer in buyers:
+        funder = facts.origin[buyer]["funder_id"] if buyer in facts.origin else None
+        if old(buyer) and (funder is None or pays_many(funder)):
+            people.add(buyer)
+            if pays_many(buyer):
+                shared.append(buyer)
+        elif funder is None or not old(funder):
+            shared.append(None)
+        elif pays_many(funder):
+            shared.append(funder)
+        else:
+            people.add(funder)
+    alone = len(people - set(shared))
+    return alone + sum(max(1, shared.count(one) // SHARED_PURSE) for one in set(shared))
 
 
 def in_order(flow: Flow) -> Flow:
@@ -154,16 +175,17 @@ async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
             most = await moving.flows(connection, window, NETWORK, least, 1)
             assert [one.in_wei - one.out_wei for one in most] == by_money[:1]
             seen["flows"] += len(found)
-            for name in ("in_micro_usd", "launched_s", "checked"):
+            for name in ("in_micro_usd", "launched_s", "checked", "deep", "decided"):
                 seen[name] += sum(getattr(flow, name) is not None for flow in found)
             seen["out"] += sum(flow.out_wei > 0 for flow in found)
         for flow in obvious_flows(facts, window, 1).values():
-            funders = await moving.funders_of(connection, flow.buyers)
-            known = {one: facts.origin[one]["funder_id"] for one in flow.buyers}
-            assert funders == {one: funder for one, funder in known.items() if funder is not None}
-            count = strangers(flow.buyers, funders)
-            assert count == obvious_strangers(facts, flow.buyers)
-            seen["shared"] += count < len(flow.buyers)
+            for fairness in FAIRNESSES:
+                wallets = await moving.purses_of(connection, flow.buyers, fairness)
+                count = crowd(flow.buyers, wallets, window[0])
+                assert count == obvious_crowd(facts, flow.buyers, window[0], fairness)
+                seen["shared"] += count < len(flow.buyers)
+                seen["apart"] += count > 1
+                seen["exchanges"] += any(map(wallets.is_exchange, wallets.funded))
     await vitals_agree(connection, stands, facts, seen)
 
 
@@ -202,10 +224,11 @@ async def adds_some(connection: asyncpg.Connection, chance: random.Random) -> No
         "UPDATE facts.launch_step SET step = 'pooled' WHERE log_index % 2 = $1", chance.randrange(2)
     )
     for row in await connection.fetch("SELECT address FROM facts.address ORDER BY id"):
-        for _ in range(chance.choice((0, 0, 1, 2))):
+        for _ in range(chance.choice((0, 0, 1, 2, 3))):
             at = datetime.fromtimestamp(chance.randrange(10**9), UTC)
             code, level = chance.choice(VERDICTS)
-            kept = evidence.KeptEvidence(at, 1, "p", code, level, b"")
+            deep = chance.random() < 0.6
+            kept = evidence.KeptEvidence(at, 1, "p", code, level, b"", deep=deep)
             await evidence.keep(connection, as_address(row["address"]), kept)
 
 
@@ -248,7 +271,8 @@ async def plays(
 
 
 KINDS_SEEN = (
-    "flows", "in_micro_usd", "launched_s", "checked", "out", "shared", "launches", "graduations",
+    "flows", "in_micro_usd", "launched_s", "checked", "deep", "decided", "out", "shared", "apart",
+    "exchanges", "launches", "graduations",
 )  # fmt: skip
 
 

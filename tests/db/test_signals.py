@@ -60,7 +60,9 @@ async def deeds(index: asyncpg.Connection, chain: Chain, supply_raw: int | None 
 async def left(index: asyncpg.Connection, chain: Chain) -> list[Left]:
     newest_s = await followed(index, chain, None)
     start = chain.parent.number + 1
-    return await signals.liquidity_left(index, newest_s - HOUR_S, newest_s, start, NARROW_TICKS)
+    # Every quote is worth something, so that nothing has to be traded.
+    each = {row["id"]: 1.0 for row in await index.fetch("SELECT id FROM facts.address")}
+    return await signals.liquidity_left(index, newest_s - HOUR_S, newest_s, start, NARROW_TICKS, each)
 
 
 @pytest.mark.parametrize(("later_s", "token_raw"), [(3599, 1100), (3600, 600)])
@@ -71,7 +73,7 @@ async def test_what_is_an_hour_old_adds_nothing(
     chain.block(sent(moved(HIGH, DEV, ALICE, 500), sender=DEV))
     chain.block(sent(moved(HIGH, DEV, BOB, 600), sender=DEV), after_s=later_s)
     (one,) = await deeds(index, chain)
-    assert (one.what, one.token_raw) == ("moved", token_raw)
+    assert (one.doing.what, one.token_raw) == ("moved", token_raw)
 
 
 async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.Connection) -> None:
@@ -96,11 +98,12 @@ async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(
     for _ in range(2):
         chain.block(sent(*largest, sender=DEV))
     (one,) = await deeds(index, chain)
-    first = chain.blocks[2]
-    assert one.evidence.tx_hash == first.transactions[0].hash
-    assert (one.evidence.block_number, one.evidence.log_index) == (first.ref.number, 1)
+    newest_s, first = chain.blocks[-1].ref.timestamp_s, chain.blocks[2]
+    (traced,) = (await signals.traced(index, newest_s - HOUR_S, [one.doing])).values()
+    assert traced.evidence.tx_hash == first.transactions[0].hash
+    assert (traced.evidence.block_number, traced.evidence.log_index) == (first.ref.number, 1)
     bob = await index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(BOB))
-    assert (one.token_raw, one.other_id) == (2000, bob)
+    assert (one.token_raw, traced.recipients, traced.most_id, traced.most_raw) == (2000, 3, bob, 800)
 
 
 @pytest.mark.parametrize("burnt", [3, 10])
@@ -140,4 +143,4 @@ async def test_an_insider_of_a_launchs_own_block_is_one(index: asyncpg.Connectio
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, ALICE, 2)))
     (one,) = await deeds(index, chain)
-    assert (one.what, one.token_raw) == ("moved", 2)
+    assert (one.doing.what, one.token_raw) == ("moved", 2)

@@ -7,11 +7,15 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
+from roundtrip.domain.crowd import Fairness
 from roundtrip.domain.types import BlockRef
 from roundtrip.store import chain, winners
+from roundtrip.store.chain import Cursor
+from roundtrip.store.forget import forget
 from roundtrip.store.winners import Board, Closings
+from roundtrip.store.words import as_bytes
 from support.tables import appended, begun, own_database
-from support.told_winners import DAY_S, Won
+from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 
 WAIT_S = 20
 NOBODY = Board("24h", 107, 7, ())
@@ -41,10 +45,14 @@ async def sync(url: str) -> AsyncIterator[asyncpg.Connection]:
     await connection.close()
 
 
-async def newest(connection: asyncpg.Connection) -> BlockRef:
+async def stood(connection: asyncpg.Connection) -> Cursor:
     stands = await chain.cursor(connection)
     assert stands is not None
-    return stands.block
+    return stands
+
+
+async def newest(connection: asyncpg.Connection) -> BlockRef:
+    return (await stood(connection)).block
 
 
 async def count(connection: asyncpg.Connection, span: str = "24h") -> Board:
@@ -59,7 +67,7 @@ async def test_what_is_kept_reads_back(index: asyncpg.Connection) -> None:
     assert len(board.found) == 1
     assert await winners.kept(index, "24h") is None
     assert await winners.counted_to(index) == {}
-    assert await winners.keep(index, board, at)
+    assert await winners.keep(index, board, await stood(index))
     assert await winners.kept(index, "24h") == replace(board, found=())
     assert await winners.kept(index, "24h", 1) == replace(board, found=(), rows=board.rows[:1])
     assert await winners.kept(index, "7d") is None
@@ -71,14 +79,14 @@ async def test_amounts_are_kept_to_the_wei(index: asyncpg.Connection) -> None:
         (await count(index)).rows[0], profit_wei=2**255 - 1, spent_wei=2**256 - 1, best_got_wei=10**60
     )
     board = replace(NOBODY, rows=(row,))
-    assert await winners.keep(index, board, await newest(index))
+    assert await winners.keep(index, board, await stood(index))
     assert await winners.kept(index, "24h") == board
 
 
 async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(
     index: asyncpg.Connection,
 ) -> None:
-    at = await newest(index)
+    at = await stood(index)
     for span in ("24h", "7d"):
         assert await winners.keep(index, await count(index, span), at)
     assert await winners.keep(index, NOBODY, at)
@@ -111,7 +119,7 @@ async def test_a_board_of_blocks_that_are_gone_is_not_kept(
     index: asyncpg.Connection, told_otherwise: bool
 ) -> None:
     """Also where others have their numbers by now."""
-    at, board = await newest(index), await count(index)
+    at, board = await stood(index), await count(index)
     won = Won().chain
     forked = won.fork(105, "another")
     writer = await begun(index, won.parent)
@@ -127,22 +135,48 @@ async def test_a_board_of_blocks_that_are_gone_is_not_kept(
 
 
 async def test_a_board_of_a_block_before_the_newest_is_kept(index: asyncpg.Connection) -> None:
-    at, board = await newest(index), await count(index)
+    at, board = await stood(index), await count(index)
     won = Won().chain
     writer = await begun(index, won.parent)
     won.block()
     await appended(index, writer, won.blocks)
     assert await winners.keep(index, board, at)
-    assert await winners.counted_to(index) == {"24h": at.number}
+    assert await winners.counted_to(index) == {"24h": at.block.number}
+
+
+async def test_a_board_is_kept_however_many_blocks_came_since(index: asyncpg.Connection) -> None:
+    """A span of all takes minutes to count: its block is among those that are forgotten by then. That none
+    was taken away is known."""
+    board, won = await count(index), Won().chain
+    writer = await begun(index, won.parent)
+    await appended(index, writer, won.blocks)
+    at = await stood(index)
+    await index.execute("DELETE FROM facts.block")
+    won.block()
+    await appended(index, writer, won.blocks[-1:])
+    assert await winners.keep(index, board, at)
+    # One block taken away, and it cannot be told whether the board's own was among them.
+    await writer.rewind(index, won.blocks[-1].ref, won.blocks[-2].ref)
+    await index.execute("UPDATE facts.cursor SET hash = $1", bytes(32))
+    assert not await winners.keep(index, board, at)
+
+
+async def test_a_board_of_an_index_that_was_forgotten_is_not_kept(index: asyncpg.Connection) -> None:
+    """Numbers of addresses begin anew there: it would name others."""
+    at, board = await stood(index), await count(index)
+    await forget(index)
+    assert not await winners.keep(index, board, at)
+    await chain.begin(index, 100, BlockRef(99, "0x" + "77" * 32, 1_760_000_000))
+    assert not await winners.keep(index, board, at)
 
 
 async def test_a_fork_just_then_is_waited_for(index: asyncpg.Connection, sync: asyncpg.Connection) -> None:
     """It takes away what it sees: a board written beside it would stay."""
-    at, board = await newest(index), await count(index)
+    at, board = await stood(index), await count(index)
     await sync.execute("SET lock_timeout = 0")
     going_back = sync.transaction()
     await going_back.start()
-    await sync.execute("UPDATE facts.cursor SET number = 105, hash = $1", b"\x01" * 32)
+    await chain.advance(sync, at.block.hash, BlockRef(105, "0x" + "01" * 32, at.block.timestamp_s))
     await sync.execute("DELETE FROM facts.block WHERE number > 105")
 
     async def keep() -> bool:
@@ -160,7 +194,7 @@ async def test_a_fork_just_then_is_waited_for(index: asyncpg.Connection, sync: a
 async def test_a_fork_waits_until_a_board_is_kept_and_then_sees_it(
     index: asyncpg.Connection, sync: asyncpg.Connection
 ) -> None:
-    at, board = await newest(index), await count(index)
+    at, board = await stood(index), await count(index)
     async with index.transaction():
         assert await winners.keep(index, board, at)
         with pytest.raises(asyncpg.LockNotAvailableError):
@@ -172,7 +206,7 @@ async def test_what_there_is_to_count_from_is_known(index: asyncpg.Connection) -
     first_s = Won().chain.blocks[0].ref.timestamp_s
     found = await winners.closings(index, "24h", at.timestamp_s)
     assert found == Closings(closings=7, tokens=2, young=1, fair=0, first_s=first_s)
-    assert await winners.keep(index, await count(index), at)
+    assert await winners.keep(index, await count(index), await stood(index))
     assert (await winners.closings(index, "24h", at.timestamp_s)).fair == 1
     assert (await winners.closings(index, "24h", at.timestamp_s - 2)).closings == 2
     assert (await winners.closings(index, "24h", at.timestamp_s + DAY_S)).closings == 0
@@ -190,3 +224,29 @@ async def test_who_was_there_a_day_before_is_a_buyer_without_a_funder(
         DAY_S - late_s,
     )
     assert len((await count(index)).rows) == rows
+
+
+@pytest.mark.parametrize(("apart_s", "rows"), [(DAY_S, 1), (-DAY_S, 1), (DAY_S + 1, 2), (-DAY_S - 1, 2)])
+async def test_an_exchange_that_paid_the_winner_within_a_day_of_the_deployer_tells_they_are_kin(
+    index: asyncpg.Connection, apart_s: int, rows: int
+) -> None:
+    """To the second; and kin is none of the twenty buyers."""
+    ids = {row["address"]: row["id"] for row in await index.fetch("SELECT id, address FROM facts.address")}
+    best, deployer = (ids[as_bytes(one)] for one in (BEST, DEPLOYER))
+    exchange = 10**6
+    await index.execute(
+        "INSERT INTO facts.origin SELECT $1 + n, 1, 1, $1, 1, 1 FROM generate_series(1, 500) n", exchange
+    )
+    for wallet, at_s in ((best, 10**9), (deployer, 10**9 + apart_s)):
+        await index.execute(
+            "UPDATE facts.origin SET funder_id = $2, funded_number = 1, funded_s = $3 WHERE wallet_id = $1",
+            wallet,
+            exchange,
+            at_s,
+        )
+    at = await newest(index)
+    for least, expected in ((19, rows), (20, 0 if rows == 1 else 2)):
+        fairness = Fairness(least_buyers=least)
+        async with index.transaction(isolation="repeatable_read", readonly=True):
+            board = await winners.counted(index, "24h", at, fairness)
+        assert len(board.rows) == expected

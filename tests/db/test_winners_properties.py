@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.winners import SPANS, Fairness
+from roundtrip.domain.crowd import Fairness
+from roundtrip.domain.winners import SPANS
 from roundtrip.store import chain, rewind, winners
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain, MadeUp
@@ -47,7 +48,7 @@ async def recounted(connection: asyncpg.Connection, fairness: Fairness, looked_a
         slow = await facts(connection, fairness)
         async with connection.transaction():
             board = await winners.counted(connection, span, stands.block, fairness, looked_at=looked_at)
-            assert await winners.keep(connection, board, stands.block)
+            assert await winners.keep(connection, board, stands)
         assert slow.told(board.rows) == plain(slow.winners(span))
         assert slow.names(board.found) == slow.fair(span) - slow.kept_fair
         kept = await winners.kept(connection, span)

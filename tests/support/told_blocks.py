@@ -37,6 +37,7 @@ class Sent(NamedTuple):
     to: Address | None
     value_wei: int
     type: str
+    input: str = "0x"
 
 
 def sent(
@@ -45,9 +46,10 @@ def sent(
     to: Address | None = CONTRACT,
     value_wei: int = 0,
     type: str = "0x2",
+    input: str = "0x",
 ) -> Sent:
     """A transaction with these logs."""
-    return Sent(own, sender, to, value_wei, type)
+    return Sent(own, sender, to, value_wei, type, input)
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class Chain:
         number, at_s = before.number + 1, before.timestamp_s + after_s
         own = _word(f"{self.salt} {before.hash} {at_s} {transactions}")
         made = tuple(
-            Tx(_word(f"{own} {n}"), one.sender, one.to, hex(one.value_wei), "0x0", one.type)
+            Tx(_word(f"{own} {n}"), one.sender, one.to, hex(one.value_wei), "0x0", one.input, one.type)
             for n, one in enumerate(transactions)
         )
         pairs = [(log, place) for place, one in enumerate(transactions) for log in one.logs]
@@ -236,7 +238,9 @@ class MadeUp:
             own.insert(self._random.randrange(len(own) + 1), executing())
             own.append(operated(self._wallet()))
         value_wei = self._amount() if to is not None and self._random.random() < 0.4 else 0
-        return Sent(tuple(own), self._wallet(), to, value_wei, self._random.choice(("0x2", "0x2", "0x64")))
+        kind = self._random.choice(("0x2", "0x2", "0x64"))
+        # By whether there is anything to tell, so that no other chance of a seed changes.
+        return Sent(tuple(own), self._wallet(), to, value_wei, kind, "0x5ca1ab1e" if own else "0x")
 
     def _logs(self, opened: set[tuple[str, ...]]) -> Sequence[Log]:
         roll = self._random.random()

@@ -41,8 +41,8 @@ def launches(token: Address) -> Sent:
 
 @dataclass(slots=True)
 class Won:
-    """Twenty buyers, each with a funder of his own; a day later three of them, the deployer and a wallet that
-    he paid sell out; and everybody sells out of a young token with a fortune."""
+    """Twenty buyers, each with a funder of his own a day before the launch; a day after it three of them, the
+    deployer and a wallet that he paid sell out; and everybody sells out of a young token with a fortune."""
 
     chain: Chain = field(default_factory=Chain)
 
@@ -51,7 +51,7 @@ class Won:
         chain.block(
             pays(DEPLOYER, HIS_FRIEND), *(pays(address(0xF000 + n), who) for n, who in enumerate(BUYERS))
         )
-        chain.block(launches(TOKEN))
+        chain.block(launches(TOKEN), after_s=DAY_S)
         chain.block(*(buys(who, 0.5) for who in (*BUYERS, DEPLOYER, HIS_FRIEND)))
         chain.block(launches(YOUNG), after_s=DAY_S)
         chain.block(sells(BEST, 3.0), buys(LOSER, 9.0, YOUNG))

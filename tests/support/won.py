@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import asyncpg
 
+from roundtrip.domain.crowd import Fairness, Origin
 from roundtrip.domain.events import Spot
 from roundtrip.domain.types import Address, BlockRef, TxHash
-from roundtrip.domain.winners import SPANS, Begun, Closed, Fairness, Origin, Wallets, Winner, board
+from roundtrip.domain.winners import SPANS, Begun, Closed, Wallets, Winner, board
 from roundtrip.store import chain
 from roundtrip.store.winners import Ranked
 from roundtrip.store.words import as_address, as_bytes
@@ -25,7 +26,7 @@ class Facts:
         self.at_s: int = tables["cursor"][0]["at_s"]
         self.wallets = Wallets(
             {
-                name[row["wallet_id"]]: Origin(row["first_s"], name.get(row["funder_id"]))
+                name[row["wallet_id"]]: Origin(row["first_s"], name.get(row["funder_id"]), row["funded_s"])
                 for row in tables["origin"]
             },
             Counter(name[row["funder_id"]] for row in tables["origin"] if row["funder_id"] is not None),
@@ -169,7 +170,8 @@ def _origin(dice: random.Random, wallet: int) -> tuple[int | None, ...]:
     met, funder = block(dice.randrange(0, _NEWEST, _APART)), dice.choice((*[None] * 25, 1, 1, 2, *_WALLETS))
     if funder is None or funder == wallet:
         return (wallet, met.number, met.timestamp_s, None, None, None)
-    return (wallet, met.number, met.timestamp_s, funder, met.number, met.timestamp_s)
+    paid = block(met.number + dice.randrange(0, _NEWEST - met.number + 1, _APART))
+    return (wallet, met.number, met.timestamp_s, funder, paid.number, paid.timestamp_s)
 
 
 async def _strew_tokens(connection: asyncpg.Connection, dice: random.Random) -> None:

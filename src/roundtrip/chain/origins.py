@@ -36,8 +36,9 @@ _FIRST_UNSIGNED = 0x64
 
 class Found(NamedTuple):
     """The first block after which the wallet had a nonce or a balance, and its time in seconds since 1970.
-    ``funder``: the sender of the first plain transfer to it in that block; None where there is none, since
-    money also comes out of contracts and bridges, and for contracts."""
+    ``funder``: who sent it eth in that block, in a plain transfer, before anything else that is seen gave it
+    any and before it sent anything; None where nobody did, since money also comes out of contracts and
+    bridges, and for contracts."""
 
     first_number: int
     first_s: int
@@ -77,6 +78,7 @@ class _Tx(msgspec.Struct):
     sender: _Address = msgspec.field(name="from")
     value: _Quantity
     nonce: _Quantity
+    input: str
     to: _Address | None = None
     type: _Quantity = "0x0"
 
@@ -211,10 +213,13 @@ def _has_state(witnesses: Sequence[Bounds], states: Sequence[State]) -> bool:
 
 
 def _funder(block: _Block, wallet: Address) -> Address | None:
+    """As the sync tells it: whatever the wallet did or was given first decides."""
     for tx in block.transactions:
         sender, to = Address(tx.sender.lower()), (tx.to or "").lower()
-        if to == wallet != sender and int(tx.value, 16) > 0 and tx.is_signed():
-            return sender
+        if sender == wallet:
+            return None
+        if to == wallet and int(tx.value, 16) > 0:
+            return sender if tx.is_signed() and tx.input == "0x" else None
     return None
 
 

@@ -33,6 +33,7 @@ MOST_TIMESTAMP_S = 2**31 - 1
 """Times are stored in 4 bytes."""
 _CHAINS_OWN_TYPES = 0x64
 """Transactions of this type and above are the chain's own doing: deposits, retries, its clock."""
+NO_INPUT = "0x"
 _LOGS_IN_A_ROW = 1_000
 """So many are checked before others have their turn: 5 to 13 ms. A stranger can put 70,000 into a block."""
 _NO_NARROWER: frozenset[Concern] = frozenset({"behind", "limited", "method"})
@@ -60,12 +61,13 @@ class Tx(msgspec.Struct, frozen=True, gc=False):
     to: _Address | None
     value: _Quantity
     nonce: _Quantity
+    input: str
     type: _Quantity = "0x0"
 
-    def sends_eth(self) -> bool:
-        """Whether somebody sends eth along. A bridge's deposit, which is the chain's own, has a sender who is
-        nobody here."""
-        return self.has_value() and int(self.type, 16) < _CHAINS_OWN_TYPES
+    def is_transfer(self) -> bool:
+        """Whether somebody sends eth and nothing else: no contract is called. A bridge's deposit, which is
+        the chain's own, has a sender who is nobody here."""
+        return self.has_value() and self.input == NO_INPUT and int(self.type, 16) < _CHAINS_OWN_TYPES
 
     def has_value(self) -> bool:
         """Whether eth goes along, whoever sends it."""
@@ -335,6 +337,7 @@ def _in_lower_case(transactions: tuple[Tx, ...]) -> tuple[Tx, ...]:
             tx.to and tx.to.lower(),
             tx.value.lower(),
             tx.nonce.lower(),
+            tx.input.lower(),
             tx.type.lower(),
         )
         for tx in transactions

@@ -271,9 +271,11 @@ class Met(NamedTuple):
 
 
 class Funded(NamedTuple):
-    """The first plain transfer of eth to a wallet."""
+    """Who sent the first eth that reached a wallet, in a plain transfer. ``funder`` None: it came otherwise,
+    out of a bridge or a contract, or the wallet did something before anybody was seen to send it any: nobody
+    becomes its funder any more."""
 
     wallet: Address
-    funder: Address
+    funder: Address | None
     block_number: int
     at_s: int

@@ -1,9 +1,11 @@
 """What the board of what moves shows, what it holds back, and what is to be checked for it."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from .crowd import Purses
 from .evidence import VenueKind
 from .types import Address
 
@@ -11,7 +13,12 @@ WINDOW_S = 600
 """Ten minutes of the chain's time."""
 ROWS = 20
 CROWD = 3
-"""So many buyers who share no funder: one actor with twenty wallets is no crowd."""
+"""So many purses: one actor with twenty wallets is no crowd."""
+SHARED_PURSE = 10
+"""Of wallets that may all be one's, young ones of an exchange or of nobody who is known, so many count as
+one. New people come young, out of exchanges and bridges, and on a new index everybody is young: with none of
+them counted the board would be empty. A false crowd costs thirty paid wallets then, and is noise: whatever is
+listed can be sold to the launchpad's contracts, or was in a check."""
 MOST_OF_A_SORT = 30
 """Of what is shown without a proof, with one, and held back, so many each are looked at closely: a flood of
 one sort does not push out another."""
@@ -25,6 +32,8 @@ MOST_CHECKED = 30
 SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
 """Codes of verdicts that a simulated sell went through for."""
 TRAP = "cannot_sell"
+CAUGHT_FOR_S = 86_400
+"""So long what a deep check caught counts against any number of plain ones, which ask no holder."""
 LAUNCHPAD_VENUES: frozenset[VenueKind] = frozenset({"launchpad_curve", "launchpad_pool"})
 
 
@@ -48,7 +57,8 @@ class Flow:
     ``launched_s``: when the launchpad launched it on a curve; None: it did not. ``opened_s``: when the oldest
     of the places opened where it was traded. ``venue``: the kind where most of the money went in.
     ``in_micro_usd``: None where it is not known of every buy. ``buyers``: interned addresses of
-    the wallets that bought. ``checked``: None: nobody ever did.
+    the wallets that bought. ``checked``: the newest check; None: nobody ever did. ``deep``: the newest deep
+    one, whatever came of it; ``decided``: the newest deep one that could tell.
     """
 
     token_id: int
@@ -64,6 +74,8 @@ class Flow:
     buyers: tuple[int, ...]
     sellers: int
     checked: Checked | None
+    deep: Checked | None = None
+    decided: Checked | None = None
 
     def net_wei(self) -> int:
         """What came in and stayed."""
@@ -85,8 +97,11 @@ Standing = Literal["shown", "unproven", "trap"]
 
 def standing(flow: Flow, now_s: float) -> Standing:
     """Whether a token may be shown. What could not be sold is held back until a check says otherwise,
-    however old that is, and whoever launched it."""
-    if flow.checked is not None and flow.checked.code == TRAP:
+    however old that is, and whoever launched it; what a deep check caught, for a day, until a deep one says
+    otherwise."""
+    decided = flow.decided
+    caught = decided is not None and decided.code == TRAP and decided.age_s(now_s) <= CAUGHT_FOR_S
+    if caught or (flow.checked is not None and flow.checked.code == TRAP):
         return "trap"
     if flow.is_launchpads():
         return "shown"
@@ -100,7 +115,7 @@ def ranked(flows: Iterable[Flow]) -> list[Flow]:
 
 
 def considered(flows: Iterable[Flow], now_s: float) -> list[Flow]:
-    """Those whose buyers' funders are counted: of each sort the ones with most money."""
+    """Those whose buyers' purses are counted: of each sort the ones with most money."""
     taken: dict[tuple[Standing, bool], int] = {}
     found = []
     for flow in ranked(flows):
@@ -120,14 +135,15 @@ class Board:
     traps: int
 
 
-def board(flows: Iterable[Flow], funders: Mapping[int, int], now_s: float) -> Board:
-    """The board. ``funders``: who first sent eth to a buyer, where that is known."""
+def board(flows: Iterable[Flow], wallets: Purses[int], from_s: int, now_s: float) -> Board:
+    """The board. ``wallets``: what is known of the buyers. ``from_s``: when the window began, by the chain's
+    clock; ``now_s`` is ours."""
     rows: list[Flow] = []
     held: dict[Standing, int] = {}
     for flow in ranked(flows):
         if len(rows) == ROWS:
             break
-        if strangers(flow.buyers, funders) < CROWD:
+        if crowd(flow.buyers, wallets, from_s) < CROWD:
             continue
         stands = standing(flow, now_s)
         if stands == "shown":
@@ -137,35 +153,31 @@ def board(flows: Iterable[Flow], funders: Mapping[int, int], now_s: float) -> Bo
     return Board(tuple(rows), held.get("unproven", 0), held.get("trap", 0))
 
 
-def strangers(wallets: Iterable[int], funders: Mapping[int, int]) -> int:
-    """How many of the wallets share no funder: those that one wallet paid for count once, and so do those of
-    which one paid for the next. Who has no funder that is known is nobody's."""
-    up: dict[int, int] = {}
+def crowd(buyers: Iterable[int], wallets: Purses[int], from_s: int) -> int:
+    """As how many people the buyers of a window that began at ``from_s`` count: one a purse, and of a purse
+    that many share one for every ten, at least one.
 
-    def top(wallet: int) -> int:
-        while (above := up.get(wallet, wallet)) != wallet:
-            up[wallet] = wallet = up.get(above, above)
-        return wallet
-
-    found = list(wallets)
-    for wallet in found:
-        if wallet in funders:
-            up[top(wallet)] = top(funders[wallet])
-    return len({top(wallet) for wallet in found})
+    Old is who was there a day before the window, not before the token: else nobody who came within a year
+    would count for a token of a year. Who prepares wallets waits a day either way."""
+    purses = Counter(wallets.purse(buyer, from_s) for buyer in buyers)
+    return sum(
+        max(1, count // SHARED_PURSE) if wallets.is_shared(purse) else 1 for purse, count in purses.items()
+    )
 
 
 def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
-    """Those that are shown by a check, or held back, and were not checked lately. Known traps come last:
-    many of them must not keep others from being checked."""
+    """Those that are shown by a check, or held back, and were not checked deeply of late: who asks for plain
+    checks keeps nobody from that. Known traps come last: many of them must not keep others from being
+    checked."""
     wanted = [
         flow
         for flow in ranked(flows)
-        if (flow.checked is None or flow.checked.age_s(now_s) >= CHECKED_EVERY_S)
+        if (flow.deep is None or flow.deep.age_s(now_s) >= CHECKED_EVERY_S)
         and not (flow.is_launchpads() and standing(flow, now_s) == "shown")
     ]
     return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")
 
 
-def crowded(flows: Iterable[Flow], funders: Mapping[int, int]) -> list[Flow]:
+def crowded(flows: Iterable[Flow], wallets: Purses[int], from_s: int) -> list[Flow]:
     """Those with a crowd, in the order given."""
-    return [flow for flow in flows if strangers(flow.buyers, funders) >= CROWD]
+    return [flow for flow in flows if crowd(flow.buyers, wallets, from_s) >= CROWD]

@@ -4,20 +4,19 @@ A closing counts where its token is fair, and its wallet stands apart from the t
 winners is advice on whom to follow, so whatever a deployer could arrange alone counts for nothing:
 
 - A young token: its first day is the deployer's own doing.
-- A crowd out of one purse: buyers are counted by who funded them. Whom an exchange funded, or nobody that is
-  known, counts for himself only if he was there a day before the token. All others of one exchange count as
-  one, since anybody can pay 501 wallets; and so do all others whom nobody is known to have funded, since a
-  contract can pay twenty fresh wallets without a trace.
-- The deployer, whoever paid him, whomever he paid, and whoever shares his funder.
+- A crowd out of one purse: buyers are counted as ``domain/crowd.py`` says, by what was there a day before
+  the token began.
+- The deployer, whoever paid him, whomever he paid, and whoever shares his funder; of an exchange's customers
+  those that it paid within a day of him.
 
 ``store/winners.py`` says the same in SQL; tests hold both against each other.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .crowd import Purses
 from .events import Spot
 from .types import Address
 
@@ -27,27 +26,6 @@ SPANS: MappingProxyType[str, int | None] = MappingProxyType(
 """Seconds that each board looks back; None: to the beginning."""
 MOST_WINNERS = 100
 """Ranks of a board that are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fairness:
-    """What makes a token fair. ``young_s``: so old it must be, and so long before it a buyer without a known
-    funder must have been there. ``least_buyers``: who share no funder. ``most_funded``: who was the first to
-    pay more wallets is an exchange, which says nothing of whose they are."""
-
-    young_s: int = 86_400
-    least_buyers: int = 20
-    most_funded: int = 500
-
-
-FAIRNESS = Fairness()
-
-
-class Origin(NamedTuple):
-    """When a wallet was first met, in seconds since 1970, and who first sent it eth; None: not known."""
-
-    first_s: int
-    funder: Address | None
 
 
 class Begun(NamedTuple):
@@ -83,42 +61,25 @@ class Winner(NamedTuple):
     best: Closed
 
 
-@dataclass(frozen=True, slots=True)
-class Wallets:
-    """What is known of wallets. Who stands in no origin was never met: neither age nor funder are known.
-    ``funded``: how many wallets each funder was the first to pay."""
-
-    origins: Mapping[Address, Origin]
-    funded: Mapping[Address, int]
-    fairness: Fairness = field(default=FAIRNESS)
-
-    def funder(self, wallet: Address | None) -> Address | None:
-        """Who first sent it eth; None: not known."""
-        origin = None if wallet is None else self.origins.get(wallet)
-        return None if origin is None else origin.funder
-
-    def is_exchange(self, funder: Address) -> bool:
-        """Whether what it funded is anybody's."""
-        return self.funded.get(funder, 0) > self.fairness.most_funded
+class Wallets(Purses[Address]):
+    """What is known of wallets that win, and of those they won from."""
 
     def is_kin(self, wallet: Address, deployer: Address | None) -> bool:
-        """Whether the wallet is the deployer, or may well be. An exchange makes nobody kin by funding two; a
-        deployer who pays crowds is none."""
+        """Whether the wallet is the deployer, or may well be. An exchange makes two kin only by funding both
+        within a day: anybody becomes one for 501 payments. A deployer who pays crowds is none."""
         if deployer is None:
             return False
         own, his = self.funder(wallet), self.funder(deployer)
         if wallet in (deployer, his) or own == deployer:
             return True
-        return own is not None and own == his and not self.is_exchange(own)
+        if own is None or own != his:
+            return False
+        return not self.is_exchange(own) or self._funded_together(wallet, deployer)
 
-    def purse(self, buyer: Address, born_s: int) -> Address | None:
-        """By what buyers of a token that began at ``born_s`` are told apart; None: of those who may all be
-        one."""
-        funder, origin = self.funder(buyer), self.origins.get(buyer)
-        was_there = origin is not None and origin.first_s <= born_s - self.fairness.young_s
-        if was_there and (funder is None or self.is_exchange(funder)):
-            return buyer
-        return funder
+    def _funded_together(self, *wallets: Address) -> bool:
+        times = [self.origins[wallet].funded_s for wallet in wallets]
+        known = [at_s for at_s in times if at_s is not None]
+        return len(known) == len(times) and max(known) - min(known) <= self.fairness.young_s
 
     def is_fair(self, token: Begun, buyers: Iterable[Address], at_s: int) -> bool:
         """Whether a token is fair at that time. Once found, it is kept: that funders of its buyers become

@@ -30,7 +30,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
 
     async def wish(connection: asyncpg.Connection) -> None:
         # With a time: those that are wished for without one, because something happened, are run before them.
-        await jobs.enqueue_many(connection, "recheck", wanted, run_at=now)
+        await jobs.enqueue_many(connection, "recheck", wanted, {"deep": True}, run_at=now)
         # Last: from here on the job's row is locked.
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 
@@ -58,5 +58,5 @@ async def _wanted(ctx: Context, now: datetime) -> Sequence[Address]:
         found = to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
         at_work = await jobs.among(connection, "recheck", [flow.token for flow in found], since)
         most = [flow for flow in found if flow.token not in at_work][:MOST_CHECKED]
-        funders = await moving.funders_of(connection, {buyer for flow in most for buyer in flow.buyers})
-    return [flow.token for flow in crowded(most, funders)][:room]
+        wallets = await moving.purses_of(connection, {buyer for flow in most for buyer in flow.buyers})
+    return [flow.token for flow in crowded(most, wallets, window[0])][:room]

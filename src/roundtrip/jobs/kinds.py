@@ -18,7 +18,8 @@ _NEVER_GIVEN_UP = 10**9
 KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
     {
         "token": Kind(token, lease_s=30, at_once=4, limit_s=30),
-        "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=120),
+        # A deep one makes three trips and some more of the holders', of up to a minute each.
+        "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=300),
         "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
         # These wish for themselves: given up, nobody else would.
         "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, most_tries=_NEVER_GIVEN_UP, at_start="facts"),

@@ -1,5 +1,5 @@
 """``recheck``, of a token's address: checks it as a caller would, because something changed that its last
-verdict stood on. It counts against nobody."""
+verdict stood on, or a board shows it; deep where the payload says so. It counts against nobody."""
 
 from roundtrip.domain.errors import NodeFault
 from roundtrip.services.check import made
@@ -13,7 +13,8 @@ from .worker import Effect, nothing
 async def recheck(ctx: Context, job: Job) -> Effect:
     """The check keeps its evidence itself; run twice, it keeps it twice, which is what happened. Raises
     NodeFault also when the node left the verdict open: it is made again later."""
-    answered = await made(ctx, CheckParams(job.key), asked=False)
+    deep = "1" if job.payload.get("deep") is True else "0"
+    answered = await made(ctx, CheckParams(job.key, deep), asked=False)
     if not answered.counted:
         raise NodeFault("the verdict was left open")
     return nothing

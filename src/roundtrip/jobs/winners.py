@@ -46,7 +46,7 @@ async def winners(ctx: Context, job: Job) -> Effect:
 
     async def keeps(connection: asyncpg.Connection) -> None:
         if board is not None and stands is not None:
-            await keep(connection, board, stands.block)
+            await keep(connection, board, stands)
         tried = {**job.payload, **dict.fromkeys(due[:1], now_s)}
         wait_s = 0.0 if due[1:] else _SOON_S
         run_at = datetime.fromtimestamp(now_s, UTC) + timedelta(seconds=wait_s)

@@ -44,7 +44,7 @@ async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answere
     now_s = ctx.now_s()
     own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others, deep, begin.indexed)
     began = written(ctx.contracts, begin.head.spoken().name, judgement.verdict, own)
-    await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked)
+    await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked, deep)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return Answered(
         present(evidence, judgement, ctx.policy, now_s),
@@ -75,6 +75,7 @@ async def _keep(
     proof: tuple[bytes, list[bytes]],
     now_s: float,
     asked: bool,
+    deep: bool,
 ) -> None:
     kept = evidence_store.KeptEvidence(
         at(now_s),
@@ -84,6 +85,7 @@ async def _keep(
         judgement.verdict.level,
         canonical.dump(evidence),
         asked,
+        deep,
     )
     try:
         async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():

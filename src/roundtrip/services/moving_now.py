@@ -6,17 +6,19 @@ from typing import Annotated
 
 import msgspec
 
+from roundtrip.domain.crowd import FAIRNESS
 from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.moving import (
     CROWD,
     MOST_OF_A_SORT,
+    SHARED_PURSE,
     WINDOW_S,
     Board,
     Checked,
     Flow,
     board,
     considered,
-    strangers,
+    crowd,
 )
 from roundtrip.store import moving, vitals
 from roundtrip.store.tokens import Label, labels
@@ -59,11 +61,11 @@ class Moving(msgspec.Struct, frozen=True, rename="camel"):
     sells: int
     buyers: Annotated[int, msgspec.Meta(description="Different wallets that bought.")]
     sellers: Annotated[int, msgspec.Meta(description="Different wallets that sold.")]
-    funders: Annotated[
+    crowd: Annotated[
         int,
         msgspec.Meta(
-            description="How many of the buyers share no funder: those that had their first eth from one "
-            "wallet, or from each other, count once."
+            description="As how many people the buyers count: those that one wallet first sent eth count "
+            "once; of new wallets whose funder is new, an exchange or not known, ten count as one."
         ),
     ]
     launched_at: Annotated[
@@ -94,8 +96,8 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
         now_s = ctx.now_s()
         window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
         found = considered(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
-        funders = await moving.funders_of(connection, {buyer for flow in found for buyer in flow.buyers})
-        told = board(found, funders, now_s)
+        wallets = await moving.purses_of(connection, {buyer for flow in found for buyer in flow.buyers})
+        told = board(found, wallets, window[0], now_s)
         names = await labels(connection, [flow.token_id for flow in told.rows])
         followed_s = await vitals.followed_from_s(connection, stands)
     answer = MovingNow(
@@ -105,7 +107,8 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
         block_time=when(window[1]),
         since=when(window[0]),
         tokens=[
-            _row(flow, names[flow.token_id], strangers(flow.buyers, funders), now_s) for flow in told.rows
+            _row(flow, names[flow.token_id], crowd(flow.buyers, wallets, window[0]), now_s)
+            for flow in told.rows
         ],
         unproven=told.unproven,
         traps=told.traps,
@@ -113,7 +116,7 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
     return Answered(answer, ttl_ms=ctx.policy.answer_ttl_ms)
 
 
-def _row(flow: Flow, label: Label, funders: int, now_s: float) -> Moving:
+def _row(flow: Flow, label: Label, people: int, now_s: float) -> Moving:
     return Moving(
         token=named(label),
         launchpad=flow.is_launchpads(),
@@ -126,7 +129,7 @@ def _row(flow: Flow, label: Label, funders: int, now_s: float) -> Moving:
         sells=flow.sells,
         buyers=len(flow.buyers),
         sellers=flow.sellers,
-        funders=funders,
+        crowd=people,
         launched_at=None if flow.launched_s is None else when(flow.launched_s),
         opened_at=when(flow.opened_s),
         check=_check(flow.fresh(now_s), now_s),
@@ -151,22 +154,28 @@ def _text(
         parts.append(
             f"The chain is followed only since {when(followed_s):%H:%M:%S}, so there may have been more."
         )
+    if followed_s > window[0] - FAIRNESS.young_s:
+        parts.append(
+            "The chain is followed for less than a day, so no wallet is known to be old, and "
+            f"{SHARED_PURSE} new ones count as one person."
+        )
     parts += _cautions(told, names, now_s)
     parts += _held_back(told)
     return " ".join(parts)
 
 
 def _most(told: Board, names: Mapping[int, Label], span: str) -> str:
-    crowd = f"at least {CROWD} buyers who share no funder"
+    people = f"at least {CROWD} different people, as far as can be told by who paid for their wallets"
     if not told.rows:
-        return f"{span} there was no token to list into which {crowd} put more eth than came out."
+        return f"{span} there was no token to list that took in more eth than came out, bought by {people}."
     listed = "; ".join(
         f"{called(names[flow.token_id])} with {eth_text(flow.net_wei())} more from {len(flow.buyers)} buyers"
         for flow in told.rows[:_NAMED]
     )
-    tokens = "one token" if len(told.rows) == 1 else f"{len(told.rows)} tokens"
-    most = "It is" if len(told.rows) == 1 else "The first of them:"
-    return f"{span} {crowd} put more eth into {tokens} than came out. {most} {listed}."
+    if len(told.rows) == 1:
+        return f"{span} one token took in more eth than came out, bought by {people}. It is {listed}."
+    tokens = f"{len(told.rows)} tokens took in more eth than came out, each bought by {people}"
+    return f"{span} {tokens}. The first of them: {listed}."
 
 
 def _cautions(told: Board, names: Mapping[int, Label], now_s: float) -> list[str]:
@@ -202,11 +211,17 @@ def _some(flows: list[Flow], names: Mapping[int, Label]) -> str:
 def _held_back(told: Board) -> list[str]:
     parts = []
     if told.unproven:
-        tokens = "One token was" if told.unproven == 1 else f"{_count(told.unproven)} tokens were"
-        parts.append(f"{tokens} left out because no sell of theirs is proven yet.")
+        parts.append(
+            "One token was left out because no sell of it is proven yet."
+            if told.unproven == 1
+            else f"{_count(told.unproven)} tokens were left out because no sell of them is proven yet."
+        )
     if told.traps:
-        tokens = "One token was" if told.traps == 1 else f"{_count(told.traps)} tokens were"
-        parts.append(f"{tokens} left out because a check found that they cannot be sold.")
+        parts.append(
+            "One token was left out because a check found that it cannot be sold."
+            if told.traps == 1
+            else f"{_count(told.traps)} tokens were left out because a check found that they cannot be sold."
+        )
     return parts
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
+from roundtrip.domain.crowd import FAIRNESS
 from roundtrip.domain.types import BlockRef
-from roundtrip.domain.winners import FAIRNESS
 from roundtrip.store import winners as boards
 from roundtrip.store.tokens import Label, labels
 from roundtrip.store.winners import Board, Closings, Ranked
@@ -23,9 +23,11 @@ _SAID = 3
 _LIVE_S = 20.0
 """How long the database may take where the board is counted now: everyone shares the answer."""
 _DAY_S = 86_400
-_RULE = (
-    f"Only tokens that a wallet sold out of count. Left out are tokens younger than a day or with fewer than "
-    f"{FAIRNESS.least_buyers} buyers of separate funding, and whoever is close to a token's deployer."
+_PEOPLE = f"{FAIRNESS.least_buyers} different people, as far as can be told by who paid for their wallets"
+_TOKENS = f"A token counts once it is a day old and was bought by at least {_PEOPLE}."
+_WALLETS = (
+    "Its deployer does not count, nor does the wallet that first sent him eth, nor whom either of them was "
+    "the first to send eth."
 )
 
 
@@ -122,7 +124,7 @@ def _said(board: Board, rows: tuple[Ranked, ...], tokens: dict[int, Label], age_
     since = f", {age_s} seconds before the newest block" if age_s else ""
     return (
         f"Who closed the most profit in the 24 hours up to block {board.block_number}{since}: "
-        f"{first}{more} {_RULE}"
+        f"{first}{more} {_TOKENS} {_WALLETS}"
     )
 
 
@@ -138,24 +140,25 @@ def _line(row: Ranked, best: Label) -> str:
 async def _nobody(connection: asyncpg.Connection, board: Board, newest: BlockRef) -> str:
     """Why there is nobody on a board."""
     found = await boards.closings(connection, SPAN, board.at_s)
-    said = f"Nobody is on the board of the 24 hours up to block {board.block_number}. {_why(found, board)}"
+    span = f"the 24 hours up to block {board.block_number}"
+    said = f"Nobody is on the board of {span}. {_why(found, board)}"
     if found.first_s is not None and found.first_s > board.at_s - _DAY_S:
         said += f" The index itself began only at {when(found.first_s):%Y-%m-%d %H:%M} UTC."
-    return f"{said} {_RULE}"
+    return said
 
 
 def _why(found: Closings, board: Board) -> str:
     if not found.closings:
-        return "No wallet sold out of a token in that time."
+        return f"No wallet sold out of a token in that time. {_TOKENS}"
     times = "once" if found.closings == 1 else f"{found.closings:,} times"
     said = f"Wallets sold out of a token {times}"
     # What was found to be fair just now is kept by whoever does the jobs.
     if found.fair or board.found:
-        return f"{said}, and nobody who counts made a profit of it."
+        return f"{said}, and nobody who counts made a profit of it. {_WALLETS}"
     if found.young == found.tokens:
-        return f"{said}, all of tokens younger than a day."
-    few = f"fewer than {FAIRNESS.least_buyers} buyers of separate funding"
+        return f"{said}, all of tokens younger than a day, which do not count."
+    few = f"bought by fewer than {_PEOPLE}"
     if found.young:
         young = f"{found.young:,} of the {found.tokens:,} tokens are younger than a day"
-        return f"{said}: {young}, the others have {few}."
-    return f"{said}, all of tokens with {few}."
+        return f"{said}, but no token of them counts: {young}, the others were {few}."
+    return f"{said}, but no token of them counts: all were {few}."

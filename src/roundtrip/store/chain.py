@@ -21,7 +21,8 @@ MOST_IDS = 300_000
 class Cursor:
     """How far the chain was followed. ``start_number``: the first block that was read in full.
     ``older_number``: of those before it the next one whose launches and pools are to be read.
-    ``trades_from_s``: raw trades are kept from then on. ``first_hash``: of the chain's block 0."""
+    ``trades_from_s``: raw trades are kept from then on. ``first_hash``: of the chain's block 0. ``rewinds``:
+    another number whenever blocks were taken away."""
 
     start_number: int
     block: BlockRef
@@ -29,6 +30,7 @@ class Cursor:
     trades_from_s: int = field(default=0, compare=False)
     first_hash: str = field(default="0x", compare=False)
     is_local: bool = field(default=False, compare=False)
+    rewinds: int = field(default=0, compare=False)
 
     def is_whole(self) -> bool:
         """Whether it has every place that there ever was up to its block."""
@@ -60,13 +62,13 @@ class Ids:
 async def cursor(connection: asyncpg.Connection) -> Cursor | None:
     """Where the sync stands; None: it never began."""
     row = await connection.fetchrow(
-        "SELECT start_number, older_number, number, hash, at_s, trades_from_s, first_hash, is_local"
-        " FROM facts.cursor"
+        "SELECT start_number, older_number, number, hash, at_s, trades_from_s, first_hash, is_local,"
+        " rewinds FROM facts.cursor"
     )
     if row is None:
         return None
     block = BlockRef(row["number"], as_text(row["hash"]), row["at_s"])
-    whose = row["trades_from_s"], as_text(row["first_hash"]), row["is_local"]
+    whose = row["trades_from_s"], as_text(row["first_hash"]), row["is_local"], row["rewinds"]
     return Cursor(row["start_number"], block, row["older_number"], *whose)
 
 
@@ -101,7 +103,9 @@ async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockR
     until the transaction ends, so of two writers one waits, and then finds it moved. Gives how often somebody
     else changed what was folded before: who remembers anything of that reads it again."""
     changes: int | None = await connection.fetchval(
-        "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4 WHERE hash = $1 RETURNING changes",
+        "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4, rewinds ="
+        " CASE WHEN $2 < number THEN nextval('facts.rewinds') ELSE rewinds END"
+        " WHERE hash = $1 RETURNING changes",
         as_bytes(parent_hash),
         last.number,
         as_bytes(last.hash),

@@ -14,7 +14,7 @@ from .words import as_address, as_bytes
 @dataclass(frozen=True, slots=True)
 class KeptEvidence:
     """A stored document and the verdict it was read as then. ``asked``: somebody wanted to know; else it was
-    made again because something had changed."""
+    made again because something had changed. ``deep``: real holders were asked, too."""
 
     checked_at: datetime
     block_number: int
@@ -23,13 +23,14 @@ class KeptEvidence:
     verdict_level: str
     document: bytes
     asked: bool = True
+    deep: bool = False
 
 
 async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvidence) -> int:
     """Writes one document and gives its id."""
     row_id: int = await connection.fetchval(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document, asked) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+        " verdict_level, document, asked, deep) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
         evidence.checked_at,
         as_bytes(token),
         evidence.block_number,
@@ -38,6 +39,7 @@ async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvi
         evidence.verdict_level,
         evidence.document,
         evidence.asked,
+        evidence.deep,
     )
     return row_id
 

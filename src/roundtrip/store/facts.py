@@ -213,24 +213,36 @@ _PRICE = ("quote_id", "block_number", "at_s", "pool_id", "usdg_raw", "depth_raw"
 async def put_origins(
     connection: asyncpg.Connection, met: Sequence[Met], funded: Sequence[Funded], ids: Ids
 ) -> None:
-    """Wallets met, and who first sent them eth; who is known already stays as it is."""
+    """Wallets met, and whence they first had eth; what is decided already stays as it is."""
     known = ids.addresses
     if met:
+        # Most are met and have eth at once: one row is written, and not written again.
+        first = {one.wallet: one for one in reversed(funded)}
+        own = [first.get(one.wallet) for one in met]
+        new = {one.wallet for one in met}
+        funded = [one for one in funded if one.wallet not in new]
         await connection.execute(
-            "INSERT INTO facts.origin (wallet_id, first_number, first_s)"
-            " SELECT * FROM unnest($1::int[], $2::int[], $3::int[]) ON CONFLICT (wallet_id) DO NOTHING",
+            "INSERT INTO facts.origin AS origin"
+            " (wallet_id, first_number, first_s, funder_id, funded_number, funded_s)"
+            " SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::int[], $5::int[], $6::int[])"
+            " ON CONFLICT (wallet_id) DO UPDATE SET funder_id = excluded.funder_id,"
+            " funded_number = excluded.funded_number, funded_s = excluded.funded_s"
+            " WHERE origin.funded_number IS NULL AND excluded.funded_number IS NOT NULL",
             [known[one.wallet] for one in met],
             [one.block_number for one in met],
             [one.at_s for one in met],
+            [None if one is None or one.funder is None else known[one.funder] for one in own],
+            [None if one is None else one.block_number for one in own],
+            [None if one is None else one.at_s for one in own],
         )
     if funded:
         await connection.execute(
             "UPDATE facts.origin AS origin SET funder_id = given.funder, funded_number = given.number,"
             " funded_s = given.at_s FROM unnest($1::int[], $2::int[], $3::int[], $4::int[])"
             " AS given (wallet, funder, number, at_s)"
-            " WHERE origin.wallet_id = given.wallet AND origin.funder_id IS NULL",
+            " WHERE origin.wallet_id = given.wallet AND origin.funded_number IS NULL",
             [known[one.wallet] for one in funded],
-            [known[one.funder] for one in funded],
+            [None if one.funder is None else known[one.funder] for one in funded],
             [one.block_number for one in funded],
             [one.at_s for one in funded],
         )

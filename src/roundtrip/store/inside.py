@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import asyncpg
 
+from roundtrip.domain.crowd import FAIRNESS
 from roundtrip.domain.events import Deed
 
 from .chain import Ids
@@ -20,7 +21,12 @@ FROM unnest($1::int[], $2::int[], $3::int[], $4::text[], $5::int[], $6::int[], $
 JOIN facts.launch AS launch ON launch.token_id = given.token AND launch.block_number <= given.block
 LEFT JOIN facts.origin AS origin ON origin.wallet_id = given.wallet AND origin.funded_number <= given.block
 WHERE given.what = 'burned' OR (
-    (launch.deployer_id = given.wallet OR (given.own AND launch.deployer_id = origin.funder_id))
+    (launch.deployer_id = given.wallet OR (
+        given.own AND launch.deployer_id = origin.funder_id AND (SELECT count(*) FROM (
+            SELECT FROM facts.origin AS paid
+            WHERE paid.funder_id = launch.deployer_id AND paid.funded_number <= given.block LIMIT $12::int + 1
+        ) AS few) <= $12::int
+    ))
     AND NOT EXISTS (
         SELECT FROM facts.address AS other JOIN facts.pool AS pool ON pool.at = other.address
         WHERE other.id = given.other AND pool.block_number <= given.block
@@ -34,7 +40,8 @@ they do themselves counts."""
 
 async def put(connection: asyncpg.Connection, deeds: Sequence[Deed], ids: Ids) -> None:
     """Writes those of them that count: burns, and what was sold or moved by a launch's deployer or by a
-    wallet that the deployer was the first to send eth. What goes into a pool or a curve is not moved."""
+    wallet that the deployer was the first to send eth. Who has sent more than an exchange's number of wallets
+    their first eth is one: his customers are none of his. What goes into a pool or a curve is not moved."""
     if not deeds:
         return
     known = ids.addresses
@@ -51,6 +58,7 @@ async def put(connection: asyncpg.Connection, deeds: Sequence[Deed], ids: Ids) -
         [None if deed.eth_wei is None else str(deed.eth_wei) for deed in deeds],
         [as_bytes(deed.spot.tx_hash) for deed in deeds],
         [deed.own for deed in deeds],
+        FAIRNESS.most_funded,
     )
 
 

@@ -5,9 +5,11 @@ of which it is not known do not count at all.
 """
 
 from collections.abc import Collection
+from datetime import datetime
 
 import asyncpg
 
+from roundtrip.domain.crowd import FAIRNESS, Fairness, Origin, Purses
 from roundtrip.domain.moving import Checked, Flow
 from roundtrip.domain.types import ZERO_ADDRESS
 from roundtrip.venues.base import Contracts
@@ -59,13 +61,42 @@ WITH seen AS MATERIALIZED (
 )
 SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
     in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers,
-    newest.verdict_code, newest.verdict_level, newest.checked_at
+    newest.verdict_code, newest.verdict_level, newest.checked_at,
+    deep.verdict_code AS deep_code, deep.verdict_level AS deep_level, deep.checked_at AS deep_at,
+    decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
+    decided.checked_at AS decided_at
 FROM most JOIN facts.address AS token ON token.id = most.token_id
 LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
 LEFT JOIN LATERAL (
     SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
     WHERE evidence.token = token.address ORDER BY evidence.id DESC LIMIT 1
 ) AS newest ON true
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address AND evidence.deep ORDER BY evidence.id DESC LIMIT 1
+) AS deep ON true
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address AND evidence.deep AND evidence.verdict_level <> 'unknown'
+    ORDER BY evidence.id DESC LIMIT 1
+) AS decided ON true
+"""
+
+# $1 wallets, $2 most_funded
+_ORIGINS = """
+WITH own AS MATERIALIZED (
+    SELECT wallet_id, first_s, funder_id, funded_s FROM facts.origin WHERE wallet_id = ANY($1::int[])
+), giver AS MATERIALIZED (
+    SELECT funder_id FROM own WHERE funder_id IS NOT NULL GROUP BY funder_id
+), known AS (
+    SELECT giver.funder_id, origin.first_s, origin.funder_id AS his, origin.funded_s,
+        (SELECT count(*) FROM (
+            SELECT FROM facts.origin AS paid WHERE paid.funder_id = giver.funder_id LIMIT $2::int + 1
+        ) AS few) AS paid
+    FROM giver LEFT JOIN facts.origin AS origin ON origin.wallet_id = giver.funder_id
+)
+SELECT wallet_id, first_s, funder_id, funded_s, NULL::bigint AS paid FROM own
+UNION ALL SELECT funder_id, first_s, his, funded_s, paid FROM known
 """
 
 Window = tuple[int, int]
@@ -85,18 +116,23 @@ async def flows(
     return [_flow(row) for row in rows]
 
 
-async def funders_of(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
-    """Who first sent eth to these wallets, where that is known."""
-    rows = await connection.fetch(
-        "SELECT wallet_id, funder_id FROM facts.origin WHERE wallet_id = ANY($1::int[])"
-        " AND funder_id IS NOT NULL",
-        list(wallet_ids),
-    )
-    return {row["wallet_id"]: row["funder_id"] for row in rows}
+async def purses_of(
+    connection: asyncpg.Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
+) -> Purses[int]:
+    """What is known of these wallets and of who funded them. How many those funded is counted no further than
+    is needed to tell an exchange."""
+    rows = await connection.fetch(_ORIGINS, list(wallet_ids), fairness.most_funded)
+    origins, funded = {}, {}
+    for row in rows:
+        if row["first_s"] is not None:
+            origins[row["wallet_id"]] = Origin(row["first_s"], row["funder_id"], row["funded_s"])
+        if row["paid"] is not None:
+            funded[row["wallet_id"]] = row["paid"]
+    return Purses(origins, funded, fairness)
 
 
 def _flow(row: asyncpg.Record) -> Flow:
-    usd, code = row["in_micro_usd"], row["verdict_code"]
+    usd = row["in_micro_usd"]
     return Flow(
         row["token_id"],
         as_address(row["address"]),
@@ -110,8 +146,14 @@ def _flow(row: asyncpg.Record) -> Flow:
         row["sells"],
         tuple(row["buyers"]),
         row["sellers"],
-        None if code is None else Checked(code, row["verdict_level"], row["checked_at"].timestamp()),
+        _checked(row["verdict_code"], row["verdict_level"], row["checked_at"]),
+        _checked(row["deep_code"], row["deep_level"], row["deep_at"]),
+        _checked(row["decided_code"], row["decided_level"], row["decided_at"]),
     )
+
+
+def _checked(code: str | None, level: str, at: datetime) -> Checked | None:
+    return None if code is None else Checked(code, level, at.timestamp())
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:

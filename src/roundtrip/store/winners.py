@@ -6,9 +6,11 @@ from decimal import Decimal
 
 import asyncpg
 
+from roundtrip.domain.crowd import FAIRNESS, Fairness
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.domain.winners import FAIRNESS, MOST_WINNERS, SPANS, Fairness
+from roundtrip.domain.winners import MOST_WINNERS, SPANS
 
+from .chain import Cursor
 from .words import as_address, as_bytes
 
 COUNTING_S = 600.0
@@ -82,19 +84,21 @@ WITH closed AS MATERIALIZED (
         FROM closed LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
     ) AS begun WHERE at_s <= $2::int - $3::int
 ), unsure AS MATERIALIZED (
-    SELECT old.*, his.funder_id AS paid_by
+    SELECT old.*, his.funder_id AS paid_by, his.funded_s AS paid_s
     FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
     -- Out of an index alone: most tokens never have so many positions.
     WHERE (SELECT count(*) FROM (
               SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $8::int
           ) AS few) >= $8::int
 ), buyer AS MATERIALIZED (
-    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s
+    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s, own.funded_s,
+        giver.first_s AS funder_first_s
     FROM unsure CROSS JOIN LATERAL (
         SELECT position.wallet_id FROM facts.position AS position
         WHERE position.token_id = unsure.token_id AND position.buys > 0 LIMIT $7::int
     ) AS bought
     LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
+    LEFT JOIN facts.origin AS giver ON giver.wallet_id = own.funder_id
 ), exchange AS MATERIALIZED (
     SELECT funder_id FROM (SELECT DISTINCT funder_id FROM buyer WHERE funder_id IS NOT NULL) AS funder
     WHERE (SELECT count(*) FROM (
@@ -104,19 +108,21 @@ WITH closed AS MATERIALIZED (
 SELECT buyer.token_id FROM buyer LEFT JOIN exchange ON exchange.funder_id = buyer.funder_id
 WHERE (buyer.wallet_id = buyer.deployer_id OR buyer.funder_id = buyer.deployer_id
        OR buyer.wallet_id = buyer.paid_by
-       OR (buyer.funder_id = buyer.paid_by AND exchange.funder_id IS NULL)) IS NOT TRUE
+       OR (buyer.funder_id = buyer.paid_by AND (exchange.funder_id IS NULL
+           OR abs(buyer.funded_s - buyer.paid_s) <= $3::int))) IS NOT TRUE
 GROUP BY buyer.token_id
 -- 0 is nobody's number: all of those who may be one.
 HAVING count(DISTINCT CASE
     WHEN buyer.first_s <= buyer.at_s - $3::int
         AND (buyer.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN buyer.wallet_id
-    ELSE coalesce(buyer.funder_id, 0) END) >= $4::int
+    WHEN buyer.funder_first_s <= buyer.at_s - $3::int THEN buyer.funder_id
+    ELSE 0 END) >= $4::int
 """  # noqa: S608
 
-# $1 from_s, $2 tokens found to be fair just now, $3 most_funded, $4 how many
+# $1 from_s, $2 tokens found to be fair just now, $3 most_funded, $4 how many, $5 young_s
 _RANKED = """
 WITH fair AS MATERIALIZED (
-    SELECT fair.token_id, launch.deployer_id, his.funder_id AS paid_by
+    SELECT fair.token_id, launch.deployer_id, his.funder_id AS paid_by, his.funded_s AS paid_s
     FROM (
         SELECT DISTINCT token_id FROM facts.closing WHERE at_s > $1
         INTERSECT (SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($2::int[]))
@@ -137,7 +143,8 @@ WITH fair AS MATERIALIZED (
     WHERE closing.at_s > $1
       AND (closing.wallet_id = fair.deployer_id OR own.funder_id = fair.deployer_id
            OR closing.wallet_id = fair.paid_by
-           OR (own.funder_id = fair.paid_by AND exchange.paid_by IS NULL)) IS NOT TRUE
+           OR (own.funder_id = fair.paid_by AND (exchange.paid_by IS NULL
+               OR abs(own.funded_s - fair.paid_s) <= $5::int))) IS NOT TRUE
 ), ahead AS MATERIALIZED (
     SELECT wallet_id, sum(profit_wei) AS profit_wei, sum(spent_wei) AS spent_wei, count(*) AS closed,
         count(*) FILTER (WHERE profit_wei > 0) AS won
@@ -198,18 +205,23 @@ async def counted(
         )
         fair += [row["token_id"] for row in found]
     rows = await connection.fetch(
-        _RANKED, from_s, fair, fairness.most_funded, MOST_WINNERS, timeout=timeout_s
+        _RANKED, from_s, fair, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
     )
     return Board(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
 
 
-async def keep(connection: asyncpg.Connection, board: Board, at: BlockRef) -> bool:
-    """Puts a board that was counted at ``at`` in the place of the one before, in the caller's transaction,
-    which is to end at once: from here on the sync waits for it. False, and nothing is written: the block is
-    no longer known to be of the chain, so it is to be counted again."""
+async def keep(connection: asyncpg.Connection, board: Board, counted_at: Cursor) -> bool:
+    """Puts a board that was counted where the cursor stood ``counted_at`` in the place of the one before, in
+    the caller's transaction, which is to end at once: from here on the sync waits for it. False, and nothing
+    is written: blocks were taken away since, and its own is not known to be there still, so it is to be
+    counted again."""
+    at = counted_at.block
     # A reorganisation takes away what was counted above it: not before this is there, nor unseen by it.
-    stands = await connection.fetchval("SELECT hash FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
-    if stands != as_bytes(at.hash) and not await connection.fetchval(
+    stands = await connection.fetchrow("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
+    if stands is None:
+        return False
+    still_there = stands["rewinds"] == counted_at.rewinds or stands["hash"] == as_bytes(at.hash)
+    if not still_there and not await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.block WHERE number = $1 AND hash = $2)",
         at.number,
         as_bytes(at.hash),

@@ -258,5 +258,7 @@ def _addresses(batch: Batch) -> Iterable[Address]:
     found.update(price.quote for price in batch.prices.values())
     found.update(one.wallet for one in batch.met)
     for one in batch.funded:
-        found.update((one.wallet, one.funder))
+        found.add(one.wallet)
+        if one.funder is not None:
+            found.add(one.funder)
     return found

@@ -14,7 +14,7 @@ MOST_REMEMBERED = 200_000
 class Known:
     """``pools``: by where they are; None: there is no such pool. ``launched``: whether a launchpad launched
     the token. ``quotes``: what launches were made against. ``prices``: the newest of each quote. ``met`` and
-    ``funded``: wallets that have an origin and a funder already.
+    ``funded``: wallets that have an origin already, and those of which it is decided who funded them.
 
     True of the database at its cursor: whoever fails to write what was folded clears it.
     """

@@ -19,6 +19,7 @@ from roundtrip.domain.events import (
     LiquidityChange,
     LiquidityMoved,
     Met,
+    Operated,
     Pool,
     PoolOpened,
     Price,
@@ -182,22 +183,33 @@ class Ledger:
     # --- wallets -----------------------------------------------------------------------------------
 
     def _meet_wallets(self) -> None:
-        """Every sender, and everybody who was sent eth in a plain transfer."""
-        number, at_s = self._block.ref.number, self._block.ref.timestamp_s
-        for tx in self._block.transactions:
+        """Every sender, everybody who was sent eth, and whose operations were run; in the transactions'
+        order. Who acts had eth by then, whoever gave it: a later payment of one wei funds nobody."""
+        operated: dict[int, list[Address]] = {}
+        for told in self._block.told:
+            if isinstance(told.event, Operated):
+                operated.setdefault(told.tx_index, []).append(told.event.account)
+        for place, tx in enumerate(self._block.transactions):
+            sender = Address(tx.sender)
             if tx.to is not None and tx.has_value():
                 wallet = Address(tx.to)
                 self._meet(wallet)
-                if tx.sends_eth() and wallet != tx.sender and wallet not in self._known.funded:
-                    self._known.funded.add(wallet)
-                    self._batch.funded.append(Funded(wallet, Address(tx.sender), number, at_s))
-            self._meet(Address(tx.sender))
+                self._has_eth(wallet, sender if tx.is_transfer() and wallet != sender else None)
+            for account in (sender, *operated.get(place, ())):
+                self._meet(account)
+                self._has_eth(account, None)
 
     def _meet(self, wallet: Address) -> None:
         if wallet not in self._known.met:
             self._known.met.add(wallet)
             ref = self._block.ref
             self._batch.met.append(Met(wallet, ref.number, ref.timestamp_s))
+
+    def _has_eth(self, wallet: Address, funder: Address | None) -> None:
+        if wallet not in self._known.funded:
+            self._known.funded.add(wallet)
+            ref = self._block.ref
+            self._batch.funded.append(Funded(wallet, funder, ref.number, ref.timestamp_s))
 
     # --- pools and launches ------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from roundtrip.chain.past_logs import Past, PastBlock, Whose, read_past
 from roundtrip.chain.ranges import ranges
 from roundtrip.chain.rpc import Asks
 from roundtrip.chain.span_stream import Forked
-from roundtrip.chain.spans import Tx
+from roundtrip.chain.spans import NO_INPUT, Tx
 from roundtrip.chain.width import Width
 from roundtrip.domain.types import ZERO_ADDRESS
 from roundtrip.store.chain import Cursor
@@ -72,5 +72,5 @@ def block_told(block: PastBlock, decoder: Decoder) -> BlockTold:
         event = decoder(log)
         if event is not None:
             told.append(Told(places.setdefault(tx_hash, len(places)), log_index, event))
-    transactions = tuple(Tx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0") for tx_hash in places)
+    transactions = tuple(Tx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0", NO_INPUT) for tx_hash in places)
     return BlockTold(block.ref, transactions, told)

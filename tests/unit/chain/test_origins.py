@@ -196,13 +196,28 @@ async def test_the_first_transfer_with_a_value_counts_however_addresses_are_writ
         chain.busy(),
         tx(OTHER, None, 9, 0),
         tx(OTHER, WALLET, 0, 1),
-        tx(WALLET, WALLET, 1, 0),
         tx("0x" + FUNDER[2:].upper(), mixed, 9, 0, None),
         tx(BUSY, WALLET, 9, 24),
-        wallet=State(1, 18),
+        wallet=State(0, 18),
     )
     chain.pass_by(20)
     assert await searched(chain) == Found(21, 9002, FUNDER)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        tx(WALLET, OTHER, 0, 0),
+        tx(OTHER, WALLET, 1, 0, input="0x00"),
+        tx(SYSTEM, WALLET, 1, 0, "0x64"),
+    ],
+)
+async def test_who_pays_a_wallet_that_had_eth_already_is_no_funder(before: dict[str, Any]) -> None:
+    chain = Chain()
+    chain.pass_by(20)
+    chain.mine(chain.busy(), before, tx(FUNDER, WALLET, 9, 0), wallet=State(1, 10))
+    chain.pass_by(20)
+    assert await searched(chain) == Found(21, 9002, None)
 
 
 @pytest.mark.parametrize(("code", "funder"), [("0x6001", None), ("0xef0100" + "ab" * 20, FUNDER)])

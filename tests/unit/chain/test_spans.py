@@ -305,8 +305,23 @@ async def test_blocks_of_one_second_are_no_lie() -> None:
     ],
 )
 def test_values_and_types_are_numbers(value: str, kind: str, goes_along: bool, sends: bool) -> None:
-    tx = Tx("0x" + "11" * 32, A, B, value, "0x0", kind)
-    assert (tx.has_value(), tx.sends_eth()) == (goes_along, sends)
+    tx = Tx("0x" + "11" * 32, A, B, value, "0x0", "0x", kind)
+    assert (tx.has_value(), tx.is_transfer()) == (goes_along, sends)
+
+
+def test_eth_that_goes_along_with_a_call_is_no_transfer() -> None:
+    for put_in, expected in (("0x", True), ("0x00", False), ("0xd0e30db0", False)):
+        assert Tx("0x" + "11" * 32, A, B, "0x1", "0x0", put_in).is_transfer() is expected
+
+
+async def test_a_block_whose_transactions_have_no_input_cannot_be_read() -> None:
+    made = ScriptedChain(3)
+    made.blocks[1]["transactions"] = [
+        {key: value for key, value in one.items() if key != "input"} for one in made.blocks[1]["transactions"]
+    ]
+    assert made.blocks[1]["transactions"]
+    with pytest.raises(NodeFault, match="cannot be read"):
+        await read_span(made, 1, 1)
 
 
 async def test_others_have_their_turn_while_a_full_block_is_checked() -> None:

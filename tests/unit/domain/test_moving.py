@@ -1,29 +1,36 @@
 """Which tokens the board of what moves shows, holds back, and has checked."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
+from roundtrip.domain.crowd import Origin, Purses
 from roundtrip.domain.moving import (
+    CAUGHT_FOR_S,
     CHECKED_EVERY_S,
     CROWD,
     MOST_OF_A_SORT,
     PROVEN_FOR_S,
     ROWS,
     SELLS,
+    SHARED_PURSE,
     Checked,
     Flow,
     board,
     considered,
+    crowd,
     crowded,
     standing,
-    strangers,
     to_check,
 )
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import CODES
 
 NOW_S = 1_000_000.0
+DAY_S = 86_400
+FROM_S = 1_760_000_000
+"""When the window began, by the chain's clock."""
 
 
 def flow(number: int, net_wei: int = 100, checked: Checked | None = None, launchpad: bool = False) -> Flow:
@@ -31,15 +38,28 @@ def flow(number: int, net_wei: int = 100, checked: Checked | None = None, launch
     venue, launched_s = ("launchpad_curve", 5) if launchpad else ("amm_v3", None)
     address = Address(f"0x{number:040x}")
     buyers = tuple(range(CROWD))
-    return Flow(number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, buyers, 1, checked)  # type: ignore[arg-type]
+    return Flow(
+        number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, buyers, 1, checked, checked
+    )  # type: ignore[arg-type]
 
 
 def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> Checked:
     return Checked(code, level, NOW_S - age_s)
 
 
+def wallets(
+    funders: dict[int, int] | None = None, young: Iterable[int] = (), exchanges: Iterable[int] = ()
+) -> Purses[int]:
+    """Old ones up to number 1,000, but for these."""
+    given, new = funders or {}, set(young)
+    origins = {
+        one: Origin(FROM_S - DAY_S + (one in new), given.get(one)) for one in {*range(1000), *given, *new}
+    }
+    return Purses(origins, dict.fromkeys(exchanges, 501))
+
+
 def told(*flows: Flow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
-    found = board(flows, funders or {}, NOW_S)
+    found = board(flows, wallets(funders), FROM_S, NOW_S)
     return [row.token_id for row in found.rows], found.unproven, found.traps
 
 
@@ -74,6 +94,23 @@ def test_a_proof_counts_an_hour_and_a_trap_stays_one() -> None:
     assert standing(flow(1), NOW_S) == "unproven"
 
 
+@pytest.mark.parametrize("launchpad", [True, False])
+def test_what_a_deep_check_caught_is_a_trap_whatever_plain_ones_say(launchpad: bool) -> None:
+    """Anybody can ask for a plain check, which asks no holder."""
+    plain, shown = checked(age_s=1), "shown"
+    for age_s, expected in ((60, "trap"), (CAUGHT_FOR_S, "trap"), (CAUGHT_FOR_S + 1, shown)):
+        caught = replace(flow(1, checked=plain, launchpad=launchpad), decided=checked("cannot_sell", age_s))
+        assert standing(caught, NOW_S) == expected
+    assert standing(replace(flow(1, checked=plain), decided=checked()), NOW_S) == shown
+
+
+def test_plain_checks_keep_nothing_from_being_checked_deeply() -> None:
+    asked = replace(flow(1, checked=checked(age_s=1)), deep=None)
+    late = replace(asked, deep=checked(age_s=CHECKED_EVERY_S))
+    lately = replace(asked, deep=checked("unproven", CHECKED_EVERY_S - 1))
+    assert [to_check([one], NOW_S) for one in (asked, late, lately)] == [[asked], [late], []]
+
+
 def test_the_launchpads_token_in_a_strangers_pool_needs_a_proof() -> None:
     moved = replace(flow(1, launchpad=True), venue="amm_v4")
     assert not moved.is_launchpads()
@@ -94,35 +131,51 @@ def test_most_money_comes_first_and_what_is_held_back_is_counted() -> None:
 
 
 def test_one_actor_is_no_crowd() -> None:
-    assert told(flow(1, launchpad=True), flow(2), funders={1: 0}) == ([], 0, 0)
+    assert told(flow(1, launchpad=True), flow(2), funders={1: 9, 2: 9}) == ([], 0, 0)
     assert told(flow(1, launchpad=True), flow(2), funders={1: 9}) == ([1], 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("wallets", "funders", "expected"),
-    [
-        ([], {}, 0),
-        ([1, 2, 3], {}, 3),
-        ([1, 2, 3], {1: 9, 2: 9, 3: 9}, 1),
-        ([1, 2, 3], {1: 9, 2: 8, 3: 7}, 3),
-        # Each paid for the next, or each other; the funder bought, too.
-        ([1, 2, 3], {2: 1, 3: 2}, 1),
-        ([1, 2, 3], {1: 2, 2: 1}, 2),
-        ([1, 2, 9], {1: 9, 2: 9}, 1),
-        ([1, 2, 3, 4], {1: 9, 2: 9, 3: 8, 9: 8}, 3),
-        ([1], {1: 1}, 1),
-    ],
-)
-def test_wallets_that_one_paid_for_count_once(
-    wallets: list[int], funders: dict[int, int], expected: int
-) -> None:
-    assert strangers(wallets, funders) == expected
+MANY = tuple(range(2 * SHARED_PURSE))
 
 
-def test_a_long_line_of_wallets_takes_no_time() -> None:
-    count = 20_000
-    assert strangers(range(count), {n: n + 1 for n in range(count)}) == 1
-    assert strangers(range(count), {n + 1: n for n in range(count)}) == 1
+def test_old_wallets_are_told_apart_by_who_funded_them() -> None:
+    for buyers, funders, expected in (
+        ((), {}, 0),
+        ((1, 2, 3), {}, 3),
+        ((1, 2, 3), {1: 9, 2: 9, 3: 9}, 1),
+        ((1, 2, 3), {1: 9, 2: 8, 3: 7}, 3),
+        ((1, 2, 9), {1: 9, 2: 9}, 1),
+        (MANY, dict.fromkeys(MANY, 900), 1),
+    ):
+        assert crowd(buyers, wallets(funders), FROM_S) == expected, buyers
+
+
+def test_customers_of_one_exchange_are_no_single_buyer() -> None:
+    """An exchange has thousands, and a board without them would be empty."""
+    funders = dict.fromkeys(MANY, 900)
+    assert crowd(MANY, wallets(funders, exchanges=[900]), FROM_S) == len(MANY)
+    for count, expected in ((1, 1), (2, 1), (19, 1), (20, 2)):
+        young = wallets(funders, young=MANY, exchanges=[900])
+        assert crowd(MANY[:count], young, FROM_S) == expected
+
+
+def test_of_new_wallets_that_nobody_old_paid_ten_are_one() -> None:
+    """Bridged ones, and twenty fresh ones whom twenty fresh ones paid: both cost nothing."""
+    each = {one: 2000 + one for one in MANY}
+    unmet: Purses[int] = Purses({}, {})
+    for given in (
+        wallets(young=MANY),
+        wallets(each, young=[*MANY, *each.values()]),
+        wallets(dict.fromkeys(MANY, 2000), young=[*MANY, 2000], exchanges=[2000]),
+        unmet,
+    ):
+        assert [crowd(MANY[:count], given, FROM_S) for count in (1, 19, 20)] == [1, 1, 2]
+    assert crowd((*MANY, 500, 501), wallets(young=MANY), FROM_S) == 4
+
+
+def test_old_is_who_was_there_a_day_before_the_window() -> None:
+    assert crowd((1, 2, 3), wallets(), FROM_S) == 3
+    assert crowd((1, 2, 3), wallets(), FROM_S - 1) == 1
 
 
 def test_the_board_ends_and_with_it_what_it_counts() -> None:
@@ -160,4 +213,4 @@ def test_what_is_shown_by_its_check_or_held_back_is_checked_every_ten_minutes() 
 
 def test_nobody_alone_has_his_token_checked() -> None:
     flows = [flow(2), replace(flow(1), buyers=(5, 6, 7)), flow(3)]
-    assert crowded(flows, {5: 6}) == [flows[0], flows[2]]
+    assert crowded(flows, wallets({5: 6}), FROM_S) == [flows[0], flows[2]]

@@ -1,14 +1,12 @@
 """Who counts as a winner: one exclusion a test."""
 
+from roundtrip.domain.crowd import Origin
 from roundtrip.domain.events import Spot
 from roundtrip.domain.types import Address, TxHash
 from roundtrip.domain.winners import (
-    FAIRNESS,
     MOST_WINNERS,
     Begun,
     Closed,
-    Fairness,
-    Origin,
     Wallets,
     board,
 )
@@ -28,8 +26,10 @@ OLD, YOUNG = Origin(BORN_S - DAY_S, None), Origin(BORN_S - DAY_S + 1, None)
 
 
 def known(origins: dict[Address, Origin] | None = None, funded: dict[Address, int] | None = None) -> Wallets:
-    """Twenty buyers of age, whom nobody is known to have funded, but for these."""
-    return Wallets({**dict.fromkeys(BUYERS, OLD), **(origins or {})}, funded or {})
+    """Twenty old buyers, whom nobody is known to have funded, but for these; any funder is old, too."""
+    given = origins or {}
+    givers = [one.funder for one in given.values() if one.funder is not None]
+    return Wallets({**dict.fromkeys([*BUYERS, *givers], OLD), **given}, funded or {})
 
 
 def is_fair(wallets: Wallets, buyers: list[Address] = BUYERS, at_s: int = NOW_S) -> bool:
@@ -41,10 +41,6 @@ def paid(funder: Address, *those: Address) -> dict[Address, Origin]:
 
 
 # --- fair tokens -----------------------------------------------------------------------------------
-
-
-def test_the_thresholds_are_those_that_were_decided() -> None:
-    assert Fairness(young_s=DAY_S, least_buyers=20, most_funded=500) == FAIRNESS
 
 
 def test_a_token_is_fair_with_twenty_buyers_after_a_day() -> None:
@@ -62,6 +58,15 @@ def test_buyers_of_one_funder_are_one() -> None:
 
 def test_a_funder_who_buys_is_one_with_whom_he_funded() -> None:
     assert not is_fair(known(paid(BUYERS[0], BUYERS[1])))
+
+
+def test_fresh_funders_of_fresh_buyers_are_one() -> None:
+    """Paying twenty wallets through twenty others costs nothing."""
+    each = {one: Origin(BORN_S, wallet(1000 + n)) for n, one in enumerate(BUYERS)}
+    fresh = {wallet(1000 + n): YOUNG for n in range(len(BUYERS))}
+    assert not is_fair(known({**each, **fresh}))
+    assert is_fair(known({**each, wallet(1000): YOUNG}))
+    assert not is_fair(known({**each, wallet(1000): YOUNG, wallet(1001): YOUNG}))
 
 
 def test_young_wallets_that_nobody_is_known_to_have_funded_are_one() -> None:
@@ -112,6 +117,16 @@ def test_kin_is_the_deployer_whom_he_paid_and_who_shares_his_funder() -> None:
 
 def test_two_that_nobody_funded_are_not_kin() -> None:
     assert not known({DEPLOYER: OLD}).is_kin(BUYERS[0], DEPLOYER)
+
+
+def test_an_exchange_makes_those_kin_that_it_paid_within_a_day() -> None:
+    """Whoever pays the deployer and the winner may pay 501 others, too."""
+    for apart_s, kin in ((0, True), (DAY_S, True), (-DAY_S, True), (DAY_S + 1, False), (-DAY_S - 1, False)):
+        origins = {
+            DEPLOYER: Origin(0, EXCHANGE, BORN_S), BUYERS[0]: Origin(0, EXCHANGE, BORN_S + apart_s),
+        }  # fmt: skip
+        assert known(origins, {EXCHANGE: 501}).is_kin(BUYERS[0], DEPLOYER) is kin
+        assert known(origins, {EXCHANGE: 500}).is_kin(BUYERS[0], DEPLOYER)
 
 
 def test_an_exchange_makes_nobody_kin_and_a_deployer_who_pays_crowds_is_none() -> None:

@@ -5,13 +5,16 @@ from msgspec.structs import replace
 
 from roundtrip.chain.spans import BlockRead
 from roundtrip.domain.events import Funded, Met
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.sync.ledger import Batch
 from support.told_blocks import (
     ENTRY_POINT,
     START_S,
     bought,
+    executing,
     launched,
     moved,
+    operated,
     rescued,
     sent,
     swept,
@@ -95,6 +98,11 @@ def test_transfers_that_are_too_old_are_left_out_but_whom_they_reached_was_met()
 # --- origins ---------------------------------------------------------------------------------------
 
 
+def of(wallet: Address, batch: Batch) -> list[Address | None]:
+    """Who is told to have funded it, each time."""
+    return [one.funder for one in batch.funded if one.wallet == wallet]
+
+
 def test_a_wallet_is_met_once() -> None:
     story = Story()
     assert story.block(sent(sender=ALICE), sent(sender=ALICE)).met == [Met(ALICE, 100, START_S + 1)]
@@ -107,36 +115,65 @@ def test_the_funder_is_who_first_sent_eth() -> None:
         sent(sender=ALICE, to=BOB, value_wei=0), sent(sender=DEV, to=BOB, value_wei=1),
         sent(sender=CAROL, to=BOB, value_wei=10**18),
     )  # fmt: skip
-    assert batch.funded == [Funded(BOB, DEV, 100, START_S + 1)]
+    assert of(BOB, batch) == [DEV]
     assert [met.wallet for met in batch.met] == [ALICE, BOB, DEV, CAROL]
     assert story.block(sent(sender=CAROL, to=BOB, value_wei=5)).funded == []
 
 
-def test_who_was_met_before_may_be_funded_later() -> None:
+def test_who_was_given_tokens_before_may_be_funded_later() -> None:
     story = Story()
-    story.block(sent(sender=ALICE))
+    story.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, ALICE, 5), sender=DEV))
     batch = story.block(sent(sender=BOB, to=ALICE, value_wei=5))
-    assert (batch.funded, [met.wallet for met in batch.met]) == (
-        [Funded(ALICE, BOB, 101, START_S + 2)],
-        [BOB],
-    )
+    assert of(ALICE, batch) == [BOB]
+    assert Funded(ALICE, BOB, 101, START_S + 2) in batch.funded
+
+
+def test_nobody_becomes_the_funder_of_a_wallet_that_acted_before() -> None:
+    """Else one wei would tie any wallet to whoever pays it."""
+    story = Story()
+    assert story.block(sent(sender=ALICE)).funded == [Funded(ALICE, None, 100, START_S + 1)]
+    assert of(ALICE, story.block(sent(sender=BOB, to=ALICE, value_wei=1))) == []
+
+
+def test_within_a_block_the_transactions_order_decides() -> None:
+    acted, paid = sent(sender=ALICE), sent(sender=BOB, to=ALICE, value_wei=1)
+    assert of(ALICE, Story().block(acted, paid)) == [None]
+    assert of(ALICE, Story().block(paid, acted)) == [BOB]
+
+
+def test_an_account_whose_operation_was_run_acted() -> None:
+    own = sent(executing(), operated(ALICE), sender=BOB, to=ENTRY_POINT)
+    story = Story()
+    batch = story.block(own)
+    assert of(ALICE, batch) == [None]
+    assert ALICE in [met.wallet for met in batch.met]
+    assert of(ALICE, story.block(sent(sender=CAROL, to=ALICE, value_wei=1))) == []
+    paid = sent(sender=CAROL, to=ALICE, value_wei=1)
+    assert of(ALICE, Story().block(paid, own)) == [CAROL]
+    assert of(ALICE, Story().block(own, paid)) == [None]
 
 
 def test_nobody_funds_himself() -> None:
     """Who came by his first eth in a way that is not seen here would hide that by sending himself some."""
     story = Story()
-    assert story.block(sent(sender=ALICE, to=ALICE, value_wei=5)).funded == []
-    assert story.block(sent(sender=BOB, to=ALICE, value_wei=5)).funded == [
-        Funded(ALICE, BOB, 101, START_S + 2)
-    ]
+    assert of(ALICE, story.block(sent(sender=ALICE, to=ALICE, value_wei=5))) == [None]
+    assert of(ALICE, story.block(sent(sender=BOB, to=ALICE, value_wei=5))) == []
 
 
 @pytest.mark.parametrize("own", ["0x64", "0x68", "0x6a"])
 def test_what_the_chain_itself_sends_funds_nobody(own: str) -> None:
     story = Story()
     batch = story.block(sent(sender=BOB, to=ALICE, value_wei=5, type=own))
-    assert (batch.funded, [met.wallet for met in batch.met]) == ([], [ALICE, BOB])
-    assert story.block(sent(sender=BOB, to=ALICE, value_wei=5, type="0x0")).funded[0].funder == BOB
+    assert (of(ALICE, batch), [met.wallet for met in batch.met]) == ([None], [ALICE, BOB])
+    # Nor does who pays it afterwards.
+    assert of(ALICE, story.block(sent(sender=BOB, to=ALICE, value_wei=5, type="0x0"))) == []
+
+
+def test_a_call_funds_nobody() -> None:
+    """The first buyer of a curve is not its funder."""
+    story = Story()
+    assert of(CURVE, story.block(sent(sender=BOB, to=CURVE, value_wei=5, input="0xd0"))) == [None]
+    assert of(CURVE, story.block(sent(sender=ALICE, to=CURVE, value_wei=5))) == []
 
 
 @pytest.mark.parametrize("nothing", ["0x0", "0x00", "0x" + "0" * 64])
@@ -145,12 +182,12 @@ def test_no_eth_is_no_eth_however_it_is_written(nothing: str) -> None:
     block = story.chain.block(sent(sender=BOB, to=ALICE, value_wei=5))
     transactions = tuple(replace(tx, value=nothing) for tx in block.transactions)
     batch = story.read([BlockRead(block.ref, block.parent_hash, transactions, block.entries)])
-    assert (batch.funded, [met.wallet for met in batch.met]) == ([], [BOB])
+    assert (of(ALICE, batch), [met.wallet for met in batch.met]) == ([], [BOB])
 
 
 def test_eth_that_a_new_contract_is_given_funds_nobody() -> None:
     batch = Story().block(sent(sender=ALICE, to=None, value_wei=5))
-    assert (batch.funded, [met.wallet for met in batch.met]) == ([], [ALICE])
+    assert ([one.wallet for one in batch.funded], [met.wallet for met in batch.met]) == ([ALICE], [ALICE])
 
 
 def test_whom_an_entry_point_paid_for_is_no_funders_child() -> None:
@@ -158,7 +195,7 @@ def test_whom_an_entry_point_paid_for_is_no_funders_child() -> None:
     story = Story()
     story.block(sent(launched(HIGH, CURVE, DEV)))
     own = sent(bought(CURVE, ALICE, BOB, 7, 5), sender=CAROL, to=ENTRY_POINT, value_wei=7)
-    assert [one.wallet for one in story.block(own).funded] == [ENTRY_POINT]
+    assert {one.wallet for one in story.block(own).funded} == {ENTRY_POINT, CAROL}
 
 
 # --- liquidity -------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ BOARDS: tuple[Operation, ...] = (
         title="What moves now",
         description=(
             "Tokens with most money and wallets coming in over the last ten minutes: at most 20, by buys "
-            "less sells in eth, bought by at least three wallets that share no funder. "
+            "less sells in eth, bought by at least three different people, as far as can be told by who paid "
+            "for their wallets: what one wallet first sent eth counts once. "
             "Tokens on the launchpad's own curve or pool are always listed unless a check found that they "
             "cannot be sold; any other only once a simulated sell went through within the last hour, and its "
             "age stands beside it. "
@@ -47,8 +48,9 @@ BOARDS: tuple[Operation, ...] = (
         description=(
             "The wallets that closed the most profit in the last 24 hours, at most 50, with how often they "
             "won and their best trade. "
-            "Only tokens that a wallet sold out of count; tokens younger than a day or with fewer than 20 "
-            "buyers of separate funding, and wallets close to a token's deployer, are left out. "
+            "A token counts once a wallet sold out of it, it is a day old, and at least 20 different people "
+            "bought it, as far as can be told by who paid for their wallets. Left out are its deployer, who "
+            "first sent him eth, and whom either of them was the first to send eth. "
             "Amounts are in eth; ageS says how many seconds old the count is; answers are shared for 15 "
             "seconds. "
             "Fails with rate_limited or busy."

@@ -43,7 +43,7 @@ CREATE TABLE facts.inside (
 CREATE INDEX inside_by_time ON facts.inside (at_s);
 CREATE INDEX inside_by_token ON facts.inside (token_id);
 
--- Tokens with at least twenty buyers who share no funder, found out by block_number: it stays so.
+-- Tokens that a crowd bought, as domain/crowd.py tells one, found out by block_number: it stays so.
 CREATE TABLE facts.fair_token (
     token_id     int PRIMARY KEY,
     block_number int NOT NULL
@@ -73,6 +73,15 @@ CREATE TABLE facts.winners_counted (
     at_s         int  NOT NULL
 );
 
+-- Whether the check was deep: real holders were asked, too. What caught them is not undone by one that asked nobody.
+ALTER TABLE facts.evidence ADD COLUMN deep boolean NOT NULL DEFAULT false;
+CREATE INDEX evidence_deep_by_token ON facts.evidence (token, id DESC) WHERE deep;
+
+-- Another number after every reorganisation, and for every chain that is begun: what was counted while it stayed is of
+-- the chain that is there. Of a sequence that nothing begins anew.
+CREATE SEQUENCE facts.rewinds;
+ALTER TABLE facts.cursor ADD COLUMN rewinds bigint NOT NULL DEFAULT nextval('facts.rewinds');
+
 -- The newest of one deployer, and of one wallet, without reading all there are; and without a look at each, which
 -- lie far apart.
 DROP INDEX facts.launch_by_deployer, facts.closing_by_wallet;
@@ -97,6 +106,11 @@ CREATE INDEX token_by_symbol ON facts.token (symbol_key);
 -- Of what was launched the same again: who bears a symbol is told by who was launched last, and ten thousand may.
 ALTER TABLE facts.launch ADD COLUMN symbol_key text;
 CREATE INDEX launch_by_symbol ON facts.launch (symbol_key, block_number, log_index) INCLUDE (token_id);
+
+-- Whoever sent the first eth that reached a wallet, in a plain transfer: one without calldata, of nobody's but its
+-- sender's making. With a block and no funder the wallet had its first eth otherwise (a bridge, a contract's call), or
+-- did something before anybody was seen to send it any: whoever sends it some later is not its funder.
+COMMENT ON COLUMN facts.origin.funder_id IS 'NULL with a funded_number: it has none, for ever';
 
 -- What was followed before was not kept for this: the next sync begins anew. It takes the blocks again, and no
 -- check is lost.
