@@ -15,10 +15,9 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.services.context import Context
-from roundtrip.services.explain import explain
-from roundtrip.services.explain_answer import ExplainParams, Explanation
 from roundtrip.venues.entry_point import BEFORE_EXECUTION, ENTRY_POINTS, USER_OPERATION_EVENT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from support.explained import ETH, kinds, newest, sums, told
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.loud import loud
 from support.nodes import nodes_of
@@ -26,7 +25,6 @@ from support.nodes import over as nodes_over
 from support.trader import Market, Trader
 from support.wallet import Place, Step, Wallet, calldata
 
-ETH = 10**18
 BOB = "0x" + "b0b0" * 10
 APPROVE = "approve(address,uint256)"
 
@@ -34,27 +32,6 @@ APPROVE = "approve(address,uint256)"
 @pytest.fixture
 def alice(rpc: SyncRpc, built: Built) -> Wallet:
     return Wallet(rpc, built.contracts, "alice explains")
-
-
-def newest(rpc: SyncRpc) -> str:
-    """The last transaction of the newest block."""
-    return str(rpc.call("eth_getBlockByNumber", "latest", False)["transactions"][-1])
-
-
-async def told(ctx: Context, tx_hash: str) -> Explanation:
-    return (await explain(ctx, ExplainParams(tx_hash))).answer
-
-
-def sums(answer: Explanation) -> tuple[dict[str, int], dict[str, int]]:
-    """Paid and got, raw by asset."""
-    return (
-        {one.asset: int(one.raw) for one in answer.paid},
-        {one.asset: int(one.raw) for one in answer.got},
-    )
-
-
-def kinds(answer: Explanation) -> list[str]:
-    return [step.kind for step in answer.steps]
 
 
 # --- money and rights ------------------------------------------------------------------------------
@@ -437,6 +414,28 @@ async def test_the_whole_history_of_the_local_chain_can_be_told(
             with_index, without = await told(indexed, tx_hash), await told(ctx, tx_hash)
             assert with_index.status == "success"
             assert (with_index.kind, sums(with_index)) == (without.kind, sums(without)), tx_hash
+
+
+async def test_whose_trade_it_was_its_tokens_moved(indexed: Context, rpc: SyncRpc) -> None:
+    """Of all that was traded on the local chain, which is all somebody's."""
+    counted = 0
+    for number in range(45, int(rpc.call("eth_blockNumber"), 16), 25):
+        for tx_hash in rpc.call("eth_getBlockByNumber", hex(number), False)["transactions"]:
+            logs = rpc.call("eth_getTransactionReceipt", tx_hash)["logs"]
+            for step in (await told(indexed, tx_hash)).steps:
+                if step.kind not in ("buy", "sell"):
+                    continue
+                assert step.token is not None
+                assert step.who is not None
+                moved = 0
+                for log in logs:
+                    if log["address"] == step.token.address and log["topics"][0] == TRANSFER_TOPIC:
+                        sender, recipient = ("0x" + topic[-40:] for topic in log["topics"][1:3])
+                        sign = (recipient == step.who) - (sender == step.who)
+                        moved += sign * int(log["data"], 16)
+                assert moved > 0 if step.kind == "buy" else moved < 0, tx_hash
+                counted += 1
+    assert counted > 10
 
 
 # --- nodes that lie --------------------------------------------------------------------------------

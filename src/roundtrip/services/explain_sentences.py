@@ -1,9 +1,12 @@
 """The account of a whole transaction in plain sentences, out of its steps."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from roundtrip.chain.transactions import Around, Mined, Sent
-from roundtrip.domain.account import Account, Moved, Step, StepKind
+from roundtrip.domain.account import TRADES, Account, Moved, Step, StepKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
 
@@ -15,23 +18,29 @@ MOST_TOLD = 5
 """Steps in the text; the answer has more."""
 _LEAST_FEE_WEI = 10**12
 """Of a fee that is less nobody wants the digits."""
+_BY_TOKENS: tuple[StepKind, ...] = ("transfer", "item", "approval")
+"""Steps that tokens' contracts tell of."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComesTo:
+    """What it comes to for ``whose``: above zero came to it. ``incomplete``: eth may be missing."""
+
+    whose: Address | None
+    moved: dict[Address, int]
+    eth_by: EthBy
+    incomplete: bool
 
 
 def sentences(
-    words: Words,
-    sent: Sent,
-    account: Account,
-    whose: Address | None,
-    moved: dict[Address, int],
-    eth_by: EthBy,
-    mined: Mined,
-    around: Around,
+    words: Words, sent: Sent, account: Account, comes_to: ComesTo, mined: Mined, around: Around
 ) -> str:
+    """The whole of it."""
     said = [_operations_text(sent, account)] if account.accounts else []
     if sent.is_the_chains_own():
         said.append("The chain itself made this transaction, such as for a deposit by its bridge.")
     if account.steps[0].kind == "call":
-        said.append(call_text(words, sent))
+        said.append(call_text(words, sent, "did"))
     else:
         weight = sorted(range(len(account.steps)), key=lambda n: WEIGHTY.index(account.steps[n].kind))
         shown = [account.steps[number] for number in sorted(weight[:MOST_TOLD])]
@@ -41,9 +50,11 @@ def sentences(
             said.append(f"{left:,} more {'step is' if left == 1 else 'steps are'} not told here.")
     if account.strange_swaps:
         said.append(_strange_text(account.strange_swaps))
-    said += _altogether(words, account, whose, moved, eth_by, around)
+    said += _altogether(words, account, comes_to)
+    said += _eth_text(sent, account, comes_to, around)
     said.append(fee_text(sent, mined, around))
-    if any(not_money for not_money in moved if words.token(not_money) not in ("eth", "weth", "usdg")):
+    told = {*comes_to.moved, *(step.token for step in account.steps if step.kind in _BY_TOKENS)}
+    if any(not words.is_money(token) for token in told if token is not None):
         said.append("Amounts of tokens are as their contracts tell them.")
     return " ".join(one for one in said if one)
 
@@ -57,22 +68,26 @@ def _operations_text(sent: Sent, account: Account) -> str:
     return f"{sent.sender} carried operations of the accounts {shown}{beside} (account abstraction)."
 
 
-def call_text(words: Words, sent: Sent) -> str:
-    """What is told of a call that did nothing that its logs tell."""
+How = Literal["did", "tried", "wants"]
+_SEND: dict[How, str] = {"did": "sent", "tried": "tried to send", "wants": "wants to send"}
+_CALL: dict[How, str] = {"did": "called", "tried": "tried to call", "wants": "wants to call"}
+_MAKE: dict[How, str] = {"did": "made", "tried": "tried to make", "wants": "wants to make"}
+
+
+def call_text(words: Words, sent: Sent, how: How) -> str:
+    """What is told of a call that did nothing that its logs tell, that failed, or is in no block yet."""
     paid = f" with {wei_text(sent.value_wei)}" if sent.value_wei else ""
     if sent.to is None:
-        return f"{sent.sender} tried to make a contract{paid}."
+        return f"{sent.sender} {_MAKE[how]} a contract{paid}."
     target = words.who(sent.to)
     if not sent.data:
-        return f"{sent.sender} sent {wei_text(sent.value_wei)} to {target}."
-    known = known_call(sent)
+        return f"{sent.sender} {_SEND[how]} {wei_text(sent.value_wei)} to {target}."
+    known, did = known_call(sent), _CALL[how]
     if known is not None:
-        return f"{sent.sender} called {known.name} on {target}{paid}."
+        return f"{sent.sender} {did} {known.name} on {target}{paid}."
     if target != sent.to:
-        return f"{sent.sender} called {target}{paid}: selector {_selector(sent)}."
-    return (
-        f"{sent.sender} called a contract that we do not know, {sent.to}{paid}: selector {_selector(sent)}."
-    )
+        return f"{sent.sender} {did} {target}{paid}: selector {_selector(sent)}."
+    return f"{sent.sender} {did} a contract that we do not know, {sent.to}{paid}: selector {_selector(sent)}."
 
 
 def known_call(sent: Sent) -> KnownCall | None:
@@ -89,33 +104,59 @@ def _strange_text(count: int) -> str:
     return f"Contracts that are no pools we know told of {count:,} trades: nothing they say is believed here."
 
 
-def _altogether(
-    words: Words,
-    account: Account,
-    whose: Address | None,
-    moved: dict[Address, int],
-    eth_by: EthBy,
-    around: Around,
-) -> list[str]:
-    """What it comes to, where one step does not say it already; and how its eth is known."""
+def _altogether(words: Words, account: Account, comes_to: ComesTo) -> list[str]:
+    """What it comes to, where one step does not say it already."""
+    whose = comes_to.whose
     if whose is None:
         return ["What each account paid and got is told for itself."]
-    paid = [Moved(asset, -raw) for asset, raw in moved.items() if raw < 0]
-    got = [Moved(asset, raw) for asset, raw in moved.items() if raw > 0]
-    said = []
-    if (paid or got) and not _says_all(account.steps, whose, paid, got):
-        parts = [f"paid {words.amounts(paid)}"] if paid else []
-        parts += [f"got {words.amounts(got)}"] if got else []
-        said.append(f"Altogether {whose} {' and '.join(parts)}, its fee left out.")
-    if eth_by == "balance" and around.others and ZERO_ADDRESS in moved:
-        said.append("Its eth is measured over the whole block, in which others acted, too.")
-    elif eth_by == "events" and not {step.kind for step in account.steps} <= _EXACT:
-        said.append("Eth that contracts handed out inside of it could not be told.")
-    return said
+    paid = [Moved(asset, -raw) for asset, raw in comes_to.moved.items() if raw < 0]
+    got = [Moved(asset, raw) for asset, raw in comes_to.moved.items() if raw > 0]
+    unknown = _unknown_eth(words, account, comes_to)
+    if not (paid or got or unknown) or _says_all(account.steps, whose, paid, got):
+        return []
+    along = [one for one in paid if one.asset == ZERO_ADDRESS and comes_to.incomplete]
+    paid = [one for one in paid if one not in along]
+    parts = [f"paid {words.amounts(paid)}"] if paid else []
+    # What was sent along need not have been kept.
+    parts += [f"sent along {words.amounts(along)}"] if along else []
+    parts += [f"got {words.amounts(got)}"] if got else []
+    parts += [unknown] if unknown else []
+    shown = parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    return [f"Altogether {whose} {shown}, its fee left out."]
 
 
-_EXACT: frozenset[StepKind] = frozenset({"approval", "transfer", "item", "wrap"})
-"""Steps after which nobody expects eth back."""
+def _unknown_eth(words: Words, account: Account, comes_to: ComesTo) -> str:
+    """That a sell brought eth which nobody measured. Empty where nothing is missing."""
+    money = (ZERO_ADDRESS, words.contracts.weth)
+    if not comes_to.incomplete or any(comes_to.moved.get(asset, 0) > 0 for asset in money):
+        return ""
+    own = [step for step in account.steps if step.kind in TRADES and step.who == comes_to.whose]
+    if any(step.paid is not None and step.paid.asset in money for step in own):
+        return ""
+    brought: Counter[Address] = Counter()
+    for step in own:
+        if step.got is not None and step.got.asset in money and step.to is None:
+            brought[step.got.asset] += step.got.raw
+    if not brought:
+        return ""
+    told = words.amounts([Moved(asset, raw) for asset, raw in brought.items()])
+    pools = "pool" if sum(step.got is not None and step.got.asset in money for step in own) == 1 else "pools"
+    return f"got eth, how much could not be told (the {pools} paid {told})"
+
+
+def _eth_text(sent: Sent, account: Account, comes_to: ComesTo, around: Around) -> list[str]:
+    """How its eth is known, where that matters."""
+    if comes_to.eth_by == "balance":
+        if around.others and ZERO_ADDRESS in comes_to.moved:
+            return ["Its eth is measured over the whole block, in which others acted, too."]
+        return []
+    likely = sent.value_wei or any(step.kind in TRADES or step.kind == "unwrap" for step in account.steps)
+    if not comes_to.incomplete or not likely:
+        return []
+    if comes_to.whose != sent.sender:
+        return ["Eth that contracts handed out inside of it could not be told."]
+    why = "it sent more transactions in that block" if around.by_sender else "the node has not that state"
+    return [f"Whether contracts also sent it eth, or sent some back, is not known ({why})."]
 
 
 def _says_all(steps: Sequence[Step], whose: Address, paid: list[Moved], got: list[Moved]) -> bool:

@@ -32,10 +32,17 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Says what steps are, of one network and with what is known of its tokens."""
+    """Says what steps are, of one network and with what is known of its tokens. ``actors``: who sent the
+    transaction, what was called, and accounts of its operations: of anybody else a token's word is no more
+    than that."""
 
     contracts: Contracts
     known: Whereabouts
+    actors: frozenset[Address] = frozenset()
+
+    def is_money(self, asset: Address) -> bool:
+        """True for eth, weth and usdg."""
+        return asset in (ZERO_ADDRESS, self.contracts.weth, self.contracts.usdg)
 
     def token(self, asset: Address) -> str:
         """An asset in a sentence."""
@@ -72,6 +79,8 @@ class Words:
             return f"the account-abstraction entry point ({address})"
         if address == self.contracts.permit2:
             return f"Permit2 ({address})"
+        if address in self.known.markets:
+            return f"{_PLACES[self.known.markets[address].kind]} {address}"
         for name, known in self.contracts.named().items():
             if known == address and not name.startswith("beside"):
                 return f"the {name.replace('_', ' ')} ({address})"
@@ -121,34 +130,53 @@ class Words:
         paid, got = self.amount(step.paid), self.amount(step.got)
         at = f"{'on' if step.venue == 'launchpad_curve' else 'in'} {self.place(step)}"
         said = step.said
-        if isinstance(said, CurveTraded) and said.wallet == self.contracts.launchpad_router != step.who:
+        if isinstance(said, CurveTraded) and said.wallet == self.contracts.launchpad_router:
             return f"{got} was bought for {self.who(said.recipient)}, with {paid} {at}"
-        if isinstance(said, CurveTraded) and said.recipient != step.who:
-            at += f", for {self.who(said.recipient)} to have"
+        if step.to is not None:
+            at += f", for {self.who(step.to)} to have"
         if step.kind == "buy":
+            if step.who is None:
+                return f"{got} was bought for {paid} {at}"
             return f"{self.who(step.who)} bought {got} for {paid} {at}"
         verb = "sold" if step.kind == "sell" else "swapped"
+        if step.who is None:
+            return f"{paid} was {verb} for {got} {at}"
         return f"{self.who(step.who)} {verb} {paid} for {got} {at}"
 
     def _transfer(self, step: Step) -> str:
         assert step.paid is not None
-        amount = self.amount(step.paid)
+        amount, says = self.amount(step.paid), self._says(step)
+        if not step.paid.raw:
+            trick = "" if step.who in self.actors else ", and a transfer of 0 is a known trick"
+            sent = f"{self.who(step.who)} sent {amount} to {self.who(step.to)}"
+            return f"{says}{sent}: nothing moved{trick}"
         if step.paid.asset != ZERO_ADDRESS and step.who == ZERO_ADDRESS:
-            return f"{amount} was made for {self.who(step.to)}"
+            return f"{says}{amount} was made for {self.who(step.to)}"
         if step.to in BURN_ADDRESSES:
-            return f"{self.who(step.who)} burned {amount} (sent it to {step.to})"
-        return f"{self.who(step.who)} sent {amount} to {self.who(step.to)}"
+            return f"{says}{self.who(step.who)} burned {amount} (sent it to {step.to})"
+        return f"{says}{self.who(step.who)} sent {amount} to {self.who(step.to)}"
+
+    def _says(self, step: Step) -> str:
+        """Whose word it is, where nobody who took part is said to have done it: any contract can tell any
+        such tale of anybody."""
+        if step.token is None or self.is_money(step.token) or step.who in self.actors:
+            return ""
+        return f"{step.token} says that "
 
     def _item(self, step: Step) -> str:
         assert isinstance(step.said, ItemMoved)
         count = "" if step.said.pieces == 1 else f"{step.said.pieces:,} of "
+        says = self._says(step)
         what = f"{count}item {step.said.item} of the collection {step.said.collection}"
         if step.who == ZERO_ADDRESS:
-            return f"{what} was made for {self.who(step.to)}"
-        return f"{self.who(step.who)} sent {what} to {self.who(step.to)}"
+            return f"{says}{what} was made for {self.who(step.to)}"
+        return f"{says}{self.who(step.who)} sent {what} to {self.who(step.to)}"
 
     def _approval(self, step: Step) -> str:
-        owner, spender, said = self.who(step.who), self.who(step.to), step.said
+        spender, said = self.who(step.to), step.said
+        # What Permit2 tells was signed; anything else is a token's word.
+        says = "" if isinstance(said, Allowed) and said.by_permit2 else self._says(step)
+        owner = f"{says}{self.who(step.who)}"
         if isinstance(said, AllowedAll):
             if said.allowed:
                 return f"{owner} let {spender} take everything it holds of the collection {said.collection}"

@@ -1,0 +1,390 @@
+"""Transactions made to be misread: drains beside tiny trades, other people's trades, tales that tokens tell.
+Nobody is said to have done what it did not do, and nothing that moved is left out."""
+
+import pytest
+from eth_abi.abi import encode
+
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.services.context import Context
+from roundtrip.services.explain_answer import Explanation
+from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from roundtrip.venues.told import APPROVAL, DEPOSIT
+from support.explained import ETH, newest, sums, told
+from support.loud import loud
+from support.robot import robot
+from support.wallet import Place, Step, Wallet, calldata
+
+BOB, BOT, EVIL = "0x" + "b0b0" * 10, "0x" + "bb07" * 10, "0x" + "e711" * 10
+ZERO = "0x" + "0" * 40
+SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
+APPROVE, MOVE = "approve(address,uint256)", "transferFrom(address,address,uint256)"
+CURVE_BUY = "buy(uint256,uint256,address)"
+USDG = 10**6
+
+
+@pytest.fixture
+def alice(rpc: SyncRpc, built: Built) -> Wallet:
+    return Wallet(rpc, built.contracts, "alice attacks", eth=500)
+
+
+@pytest.fixture
+def victim(rpc: SyncRpc, built: Built) -> Wallet:
+    return Wallet(rpc, built.contracts, "a victim")
+
+
+def swap(sold: str, bought: str, to: str, raw: int, fee_pips: int = 3000) -> str:
+    return calldata(SINGLE, (sold, bought, fee_pips, to, raw, 0, 0))
+
+
+def moved_of(answer: Explanation, wallet: str) -> tuple[dict[str, int], dict[str, int]]:
+    (one,) = [other for other in answer.others if other.wallet == wallet]
+    return {x.asset: int(x.raw) for x in one.paid}, {x.asset: int(x.raw) for x in one.got}
+
+
+def curve_of(rpc: SyncRpc, built: Built, token: str) -> str:
+    asked = {"to": built.contracts["launchpadFactory"], "data": calldata("getLaunchedToken(address)", token)}
+    return "0x" + str(rpc.call("eth_call", asked, "latest"))[2 + 64 + 24 : 2 + 128]
+
+
+def in_one_block(rpc: SyncRpc, wallet: Wallet, step: Step) -> str:
+    """The first of two transactions of the wallet in one block: its eth cannot be measured."""
+    rpc.call("evm_setAutomine", False)
+    try:
+        first, _ = wallet.queue([step, Step(EVIL, "0x", 1)], 1_000_000, 10**10, 10**9)
+        rpc.call("evm_mine")
+    finally:
+        rpc.call("evm_setAutomine", True)
+    return first
+
+
+# --- what a trade hides ----------------------------------------------------------------------------
+
+
+async def test_a_drain_beside_a_tiny_trade_is_told(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet, victim: Wallet
+) -> None:
+    contracts, plain = built.contracts, built.tokens["plain"]
+    usdg, weth = contracts["usdg"], contracts["weth"]
+    victim.get_usdg(1000 * USDG)
+    victim.send(usdg, calldata(APPROVE, BOT, 2**256 - 1))
+    tiny = (contracts["swapRouter02"], swap(weth, plain, alice.address, 1000), 1000)
+    robot(rpc, BOT, tiny, (usdg, calldata(MOVE, victim.address, EVIL, 900 * USDG), 0))
+    alice.send(BOT, "0xdeadbeef", 1000)
+    answer = await told(indexed, newest(rpc))
+    assert f"{victim.address} sent 900 usdg to {EVIL}." in answer.text
+    assert [step.kind for step in answer.steps] == ["buy", "transfer"]
+    assert moved_of(answer, victim.address) == ({"usdg": 900 * USDG}, {})
+
+
+async def test_rights_and_money_given_beside_a_tiny_trade_are_told(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """By a wallet that lets a contract act for it."""
+    contracts, plain = built.contracts, built.tokens["plain"]
+    usdg, weth = contracts["usdg"], contracts["weth"]
+    alice.get_usdg(500 * USDG)
+    robot(
+        rpc,
+        alice.address,
+        (contracts["swapRouter02"], swap(weth, plain, alice.address, 1000), 1000),
+        (plain, calldata(APPROVE, EVIL, 2**127), 0),
+        (usdg, calldata("transfer(address,uint256)", EVIL, 400 * USDG), 0),
+        (weth, calldata("deposit()"), ETH),
+        (weth, calldata("transfer(address,uint256)", EVIL, ETH), 0),
+    )
+    alice.send(alice.address, "0x11223344")
+    answer = await told(indexed, newest(rpc))
+    assert [step.kind for step in answer.steps] == ["buy", "approval", "transfer", "wrap", "transfer"]
+    assert answer.steps[0].who == alice.address, "its own eth stands in no log"
+    for said in (f"let {EVIL} take up to", f"sent 400 usdg to {EVIL}", f"sent 1 weth to {EVIL}"):
+        assert f"{alice.address} {said}" in answer.text
+
+
+# --- whose a trade is ------------------------------------------------------------------------------
+
+
+async def test_who_has_what_was_bought_is_named(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    contracts, plain = built.contracts, built.tokens["plain"]
+    data = swap(contracts["weth"], plain, BOB, ETH // 10)
+    alice.send(contracts["swapRouter02"], data, ETH // 10)
+    answer = await told(indexed, newest(rpc))
+    (step,) = answer.steps
+    assert (step.who, step.to) == (alice.address, BOB)
+    assert f", for {BOB} to have." in answer.text
+    assert moved_of(answer, BOB)[1].keys() == {plain}
+
+
+async def test_what_a_bot_buys_for_itself_is_not_its_callers(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    contracts, plain = built.contracts, built.tokens["plain"]
+    weth, router = contracts["weth"], contracts["swapRouter02"]
+    rpc.call("anvil_setBalance", BOT, hex(10 * ETH))
+    robot(
+        rpc,
+        BOT,
+        (weth, calldata("deposit()"), ETH),
+        (weth, calldata(APPROVE, router, ETH), 0),
+        (router, swap(weth, plain, BOT, ETH // 10), 0),
+    )
+    alice.send(BOT, "0xdeadbeef")
+    answer = await told(indexed, newest(rpc))
+    (buy,) = [step for step in answer.steps if step.kind == "buy"]
+    assert (buy.who, buy.to) == (None, BOT)
+    assert "was bought for 0.1 weth in the v3 pool" in buy.text
+    assert sums(answer) == ({}, {})
+    assert f"{alice.address} bought" not in answer.text
+
+
+async def test_what_a_bot_buys_on_a_curve_is_not_its_callers(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    token = built.tokens["curve"]
+    curve = curve_of(rpc, built, token)
+    rpc.call("anvil_setBalance", BOT, hex(10 * ETH))
+    robot(rpc, BOT, (curve, calldata(CURVE_BUY, ETH // 100, 0, BOT), ETH // 100))
+    alice.send(BOT, "0xdeadbeef")
+    own = await told(indexed, newest(rpc))
+    assert (own.steps[0].who, own.steps[0].to) == (None, BOT)
+    assert f"{alice.address} bought" not in own.text
+    alice.send(BOT, "0xdeadbeef", ETH // 100)
+    paid = await told(indexed, newest(rpc))
+    assert (paid.steps[0].who, paid.steps[0].to) == (alice.address, BOT)
+
+
+@pytest.mark.parametrize("what", ["usdg", "plain"])
+async def test_a_victims_money_is_not_sold_by_who_drains_it(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet, victim: Wallet, what: str
+) -> None:
+    contracts = built.contracts
+    weth, router = contracts["weth"], contracts["swapRouter02"]
+    token = contracts["usdg"] if what == "usdg" else built.tokens["plain"]
+    if what == "usdg":
+        victim.get_usdg(900 * USDG)
+    else:
+        victim.buy(token, "weth", 3000, ETH // 10)
+    raw = victim.tokens(token)
+    victim.send(token, calldata(APPROVE, BOT, 2**256 - 1))
+    robot(
+        rpc,
+        BOT,
+        (token, calldata(MOVE, victim.address, BOT, raw), 0),
+        (token, calldata(APPROVE, router, raw), 0),
+        (router, swap(token, weth, alice.address, raw, 500 if what == "usdg" else 3000), 0),
+    )
+    alice.send(BOT, "0xdeadbeef")
+    answer = await told(indexed, newest(rpc))
+    (trade,) = [step for step in answer.steps if step.kind in ("buy", "sell")]
+    assert (trade.who, trade.to) == (None, alice.address)
+    assert f"{alice.address} sold" not in answer.text
+    assert f"{alice.address} bought" not in answer.text
+    assert moved_of(answer, victim.address)[0] == {"usdg" if what == "usdg" else token: raw}
+    assert victim.address in answer.text
+
+
+async def test_a_way_over_two_pools_is_of_who_went_it(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    contracts, plain = built.contracts, built.tokens["plain"]
+    hops = (contracts["usdg"], 500, contracts["weth"], 3000, plain)
+    path = b"".join(
+        bytes.fromhex(hop[2:]) if isinstance(hop, str) else hop.to_bytes(3, "big") for hop in hops
+    )
+    alice.get_usdg(100 * USDG)
+    alice.send(contracts["usdg"], calldata(APPROVE, contracts["swapRouter02"], 2**256 - 1))
+    way = calldata("exactInput((bytes,address,uint256,uint256))", (path, alice.address, 100 * USDG, 0))
+    alice.send(contracts["swapRouter02"], way)
+    answer = await told(indexed, newest(rpc))
+    assert [(step.who, step.to) for step in answer.steps] == [(alice.address, None)] * 2
+    assert (answer.others, sums(answer)[0]) == ([], {"usdg": 100 * USDG})
+
+
+async def test_of_two_buys_each_is_for_whom_it_is(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    contracts = built.contracts
+    plain, other = built.tokens["plain"], built.tokens["two_pools"]
+    buys = [
+        (contracts["swapRouter02"], swap(contracts["weth"], token, to, ETH // 100), ETH // 100)
+        for token, to in ((plain, alice.address), (other, EVIL))
+    ]
+    robot(rpc, BOT, *buys)
+    alice.send(BOT, "0xdeadbeef", ETH // 50)
+    answer = await told(indexed, newest(rpc))
+    assert [(step.who, step.to) for step in answer.steps] == [(alice.address, None), (alice.address, EVIL)]
+    assert f"for {EVIL} to have" in answer.text
+
+
+@pytest.mark.parametrize("story", ["fee_on_buy", "transfer_tax"])
+async def test_trades_of_a_token_that_keeps_a_part_are_its_traders(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet, story: str
+) -> None:
+    token = built.tokens[story]
+    held = alice.buy(token, "weth", 3000, ETH // 10)
+    assert held
+    buy = await told(indexed, newest(rpc))
+    alice.sell(token, "weth", 3000, held)
+    sell = await told(indexed, newest(rpc))
+    for answer, kind in ((buy, "buy"), (sell, "sell")):
+        assert {step.who for step in answer.steps if step.kind == kind} == {alice.address}
+    assert sums(buy)[1] == {token: held}
+
+
+# --- eth that cannot be measured -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measured", [True, False])
+async def test_what_a_curve_gave_back_was_not_paid(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet, measured: bool
+) -> None:
+    curve = curve_of(rpc, built, built.tokens["curve"])
+    step = Step(curve, calldata(CURVE_BUY, 100 * ETH, 0, alice.address), 100 * ETH)
+    before = alice.eth()
+    if measured:
+        spent = alice.send(step.to, step.data, step.value_wei).gas_wei
+        tx_hash, beside = newest(rpc), 0
+    else:
+        tx_hash, beside = in_one_block(rpc, alice, step), 1
+        spent = alice.receipt(tx_hash).gas_wei
+    answer = await told(indexed, tx_hash)
+    left = before - alice.eth() - spent
+    if beside:
+        number = hex(answer.tx_block or 0)
+        other = rpc.call("eth_getBlockByNumber", number, False)["transactions"][-1]
+        left -= alice.receipt(other).gas_wei + beside
+    assert 0 < left < 5 * ETH
+    assert sums(answer)[0] == {"eth": left}
+    assert (answer.eth_by, answer.incomplete) == ("balance" if measured else "events", False)
+    assert "100 eth" not in answer.text
+
+
+async def test_eth_sent_along_is_not_said_to_be_paid(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """Of 1 eth 0.9 came back, and all that is logged is an approval, or nothing."""
+    plain = built.tokens["plain"]
+    for more in [[(plain, calldata(APPROVE, EVIL, 5), 0)], []]:
+        robot(rpc, BOT, (alice.address, "0x", 9 * ETH // 10), *more)
+        answer = await told(indexed, in_one_block(rpc, alice, Step(BOT, "0xdeadbeef", ETH)))
+        assert (answer.eth_by, answer.incomplete) == ("events", True)
+        assert f"Altogether {alice.address} sent along 1 eth" in answer.text
+        assert "paid 1 eth" not in answer.text
+        assert "is not known (it sent more transactions in that block)" in answer.text
+
+
+async def test_a_sell_for_eth_that_was_not_measured_is_no_gift(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    plain = built.tokens["plain"]
+    held = alice.buy(plain, "weth", 3000, ETH // 10)
+    assert held
+    approve, sell = alice.sell_steps(plain, Place("weth", 3000), held)
+    alice.send(approve.to, approve.data)
+    answer = await told(indexed, in_one_block(rpc, alice, sell))
+    assert (answer.eth_by, answer.incomplete, sums(answer)) == ("events", True, ({plain: held}, {}))
+    assert answer.steps[0].got is not None
+    assert answer.steps[0].got.asset == "weth"
+    assert "and got eth, how much could not be told (the pool paid 0.09" in answer.text
+
+
+async def test_plain_eth_is_exact_only_where_nobody_could_hand_it_back(
+    indexed: Context, rpc: SyncRpc, alice: Wallet
+) -> None:
+    to_wallet = await told(indexed, in_one_block(rpc, alice, Step(BOB, "0x", ETH)))
+    assert (to_wallet.eth_by, to_wallet.incomplete) == ("events", False)
+    robot(rpc, BOT, (alice.address, "0x", ETH // 2))
+    to_bot = await told(indexed, in_one_block(rpc, alice, Step(BOT, "0x", ETH)))
+    assert (to_bot.eth_by, to_bot.incomplete) == ("events", True)
+
+
+async def test_eth_sent_to_what_wraps_it_for_itself_is_told(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    robot(rpc, BOT, (built.contracts["weth"], calldata("deposit()"), ETH))
+    alice.send(BOT, "0x", ETH)
+    answer = await told(indexed, newest(rpc))
+    assert f"{alice.address} sent 1 eth to {BOT}." in answer.text
+
+
+# --- tales -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("topic", "says"), [(TRANSFER_TOPIC, "sent"), (APPROVAL, "let")])
+async def test_a_tale_of_a_third_one_is_told_as_that(
+    indexed: Context, rpc: SyncRpc, alice: Wallet, victim: Wallet, topic: str, says: str
+) -> None:
+    loud(rpc, BOB, ([topic, victim.address, EVIL], "0x" + encode(["uint256"], [10**24]).hex()))
+    alice.send(BOB, "0x12345678")
+    answer = await told(indexed, newest(rpc))
+    assert f"{BOB} says that {victim.address} {says} " in answer.text
+    assert answer.steps[0].text.startswith(f"{BOB} says that {victim.address} {says} ")
+    assert "as their contracts tell them" in answer.text
+    assert answer.others == []
+
+
+@pytest.mark.parametrize("token", ["plain", "usdg"])
+async def test_a_transfer_of_nothing_is_a_known_trick(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet, victim: Wallet, token: str
+) -> None:
+    """It puts an address that looks like a known one into a stranger's history."""
+    asset = built.contracts["usdg"] if token == "usdg" else built.tokens["plain"]
+    alice.send(asset, calldata(MOVE, victim.address, EVIL, 0))
+    answer = await told(indexed, newest(rpc))
+    assert "nothing moved, and a transfer of 0 is a known trick" in answer.text
+
+
+# --- failures, and what is in no block -------------------------------------------------------------
+
+
+async def test_an_instruction_that_takes_all_the_gas_is_no_want_of_it(
+    indexed: Context, rpc: SyncRpc, alice: Wallet
+) -> None:
+    rpc.call("anvil_setCode", BOB, "0xfe")
+    alice.send(BOB, "0x12345678", 5)
+    answer = await told(indexed, newest(rpc))
+    assert (answer.status, answer.reverts) == ("failed", None)
+    assert "it ran out, or hit an instruction that takes all of it" in answer.text
+    assert f"{alice.address} tried to call" in answer.text
+
+
+async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
+    indexed: Context, rpc: SyncRpc, alice: Wallet
+) -> None:
+    rpc.call("anvil_setCode", BOB, "0x5f5ffd")
+    alice.send(BOB, "0x", ETH)
+    failed = await told(indexed, newest(rpc))
+    assert f"{alice.address} tried to send 1 eth to {BOB}." in failed.text
+    rpc.call("evm_setAutomine", False)
+    try:
+        steps = [Step(EVIL, "0x", ETH), Step(BOB, "0xdeadbeef")]
+        pending = [await told(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
+    finally:
+        rpc.call("evm_setAutomine", True)
+        rpc.call("evm_mine")
+    assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text
+    assert f"{alice.address} wants to call a contract that we do not know, {BOB}" in pending[1].text
+
+
+# --- weth of another make --------------------------------------------------------------------------
+
+
+async def test_weth_that_is_made_and_burned_by_transfers(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """As some weth is; and one that tells of it both ways tells of it once."""
+    weth, much = built.contracts["weth"], "0x" + encode(["uint256"], [ETH]).hex()
+    for said in (
+        [([TRANSFER_TOPIC, ZERO, alice.address], much)],
+        [([TRANSFER_TOPIC, ZERO, alice.address], much), ([DEPOSIT, alice.address], much)],
+    ):
+        loud(rpc, weth, *said)
+        alice.send(weth, calldata("deposit()"), ETH)
+        made = await told(indexed, newest(rpc))
+        assert ([step.kind for step in made.steps], sums(made)) == (["wrap"], ({"eth": ETH}, {"weth": ETH}))
+    loud(rpc, weth, ([TRANSFER_TOPIC, alice.address, ZERO], much))
+    alice.send(weth, calldata("withdraw(uint256)", ETH))
+    burned = await told(indexed, newest(rpc))
+    assert ([step.kind for step in burned.steps], sums(burned)) == (["unwrap"], ({"weth": ETH}, {}))
