@@ -402,7 +402,7 @@ async def test_many_steps_are_counted_and_not_all_told(indexed: Context, rpc: Sy
     answer = await told(indexed, newest(rpc))
     assert (len(answer.steps), answer.more_steps) == (40, 20)
     assert sums(answer) == ({BOB: 300}, {})
-    assert "55 more steps are not told here." in answer.text
+    assert "54 more steps are not told here." in answer.text
 
 
 async def test_the_whole_history_of_the_local_chain_can_be_told(

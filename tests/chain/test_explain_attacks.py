@@ -101,6 +101,30 @@ async def test_rights_and_money_given_beside_a_tiny_trade_are_told(
         assert f"{alice.address} {said}" in answer.text
 
 
+async def test_trades_that_are_made_up_push_no_real_one_out(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """Nor a transfer out of what is told."""
+    contracts, plain = built.contracts, built.tokens["plain"]
+    swap_topic = "0xc42079f94a6350d7e6235f29174924f928cc2ac818eb64fed8004e115fbcca67"
+    data = "0x" + encode(["int256"] * 5, [-ETH, ETH, 2**96, 1, 0]).hex()
+    made_up = [f"0x{0xDEAD0000 + number:040x}" for number in range(405)]
+    for one in made_up:
+        loud(rpc, one, ([swap_topic, alice.address, alice.address], data))
+    buy = (contracts["swapRouter02"], swap(contracts["weth"], plain, alice.address, ETH // 100), ETH // 100)
+    robot(rpc, BOT, *[(one, "0x", 0) for one in made_up], buy)
+    alice.send(BOT, "0xdeadbeef", ETH // 100)
+    answer = await told(indexed, newest(rpc))
+    assert ([step.kind for step in answer.steps], answer.steps[0].who) == (["buy"], alice.address)
+    assert "told of 405 trades" in answer.text
+    assert "385 of those contracts were not looked at." in answer.text
+    alice.get_usdg(USDG)
+    alice.send(contracts["usdg"], calldata("transfer(address,uint256)", BOT, USDG))
+    robot(rpc, BOT, *[buy] * 7, (contracts["usdg"], calldata("transfer(address,uint256)", EVIL, USDG), 0))
+    alice.send(BOT, "0xdeadbeef", 7 * ETH // 100)
+    assert f"{BOT} sent 1 usdg to {EVIL}." in (await told(indexed, newest(rpc))).text
+
+
 # --- whose a trade is ------------------------------------------------------------------------------
 
 

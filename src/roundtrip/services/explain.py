@@ -69,6 +69,8 @@ async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
     from_itself(said, known, ctx.contracts)
     around, to_has_code = await _ask(ctx, sent, mined, said, known, meter)
     stands = known.stands or ctx.heads.current().block
+    if around is not None and around.ref.number > stands.number:
+        stands = around.ref
     words = Words(ctx.contracts, known)
     told = _Told(sent, mined, around, said, known, words, stands, to_has_code)
     if mined is None or around is None:
@@ -148,7 +150,7 @@ async def _happened(ctx: Context, told: _Told, mined: Mined, around: Around, met
     moved, eth_by = await _moved(ctx, told, doing, account, whose, came, mined, around, meter)
     others = [
         _wallet_moves(ctx, told, wallet, _with_eth(doing, account, wallet, came))
-        for wallet in dict.fromkeys([*account.accounts, *account.recipients, *account.losers])
+        for wallet in dict.fromkeys([*account.accounts, *account.losers, *account.recipients])
         if wallet != whose
     ][:MOST_OTHERS]
     incomplete = eth_by == "events" and not (whose == doing.sender and tells_all_eth(doing, account))

@@ -11,11 +11,16 @@ from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
 
 from .explain_answer import EthBy
-from .explain_text import WEIGHTY, Words, wei_text
+from .explain_text import Words, wei_text
 from .index_answer import when
 
-MOST_TOLD = 5
+MOST_TOLD = 6
 """Steps in the text; the answer has more."""
+_SORTS = (
+    "launch", "graduation", "trade", "approval", "transfer", "item", "liquidity_taken", "liquidity_added",
+    "contract_made", "pool_opened", "wrap", "unwrap", "operation", "call",
+)  # fmt: skip
+"""In which order they are told where not all can be."""
 _LEAST_FEE_WEI = 10**12
 """Of a fee that is less nobody wants the digits."""
 _BY_TOKENS: tuple[StepKind, ...] = ("transfer", "item", "approval")
@@ -42,14 +47,13 @@ def sentences(
     if account.steps[0].kind == "call":
         said.append(call_text(words, sent, "did"))
     else:
-        weight = sorted(range(len(account.steps)), key=lambda n: WEIGHTY.index(account.steps[n].kind))
-        shown = [account.steps[number] for number in sorted(weight[:MOST_TOLD])]
+        shown = _told_first(account.steps)
         said += [f"{upper(words.step(step))}." for step in shown]
         left = len(account.steps) - len(shown)
         if left:
             said.append(f"{left:,} more {'step is' if left == 1 else 'steps are'} not told here.")
     if account.strange_swaps:
-        said.append(_strange_text(account.strange_swaps))
+        said.append(_strange_text(account.strange_swaps, words.known.unasked))
     said += _altogether(words, account, comes_to)
     said += _eth_text(sent, account, comes_to, around)
     said.append(fee_text(sent, mined, around))
@@ -57,6 +61,18 @@ def sentences(
     if any(not words.is_money(token) for token in told if token is not None):
         said.append("Amounts of tokens are as their contracts tell them.")
     return " ".join(one for one in said if one)
+
+
+def _told_first(steps: Sequence[Step]) -> list[Step]:
+    """The weightiest, in order. The first of each sort goes before the others: many trades push no transfer
+    out."""
+    seen: Counter[str] = Counter()
+    weighed = []
+    for number, step in enumerate(steps):
+        sort = "trade" if step.kind in TRADES else step.kind
+        weighed.append((seen[sort] > 0, _SORTS.index(sort), seen[sort], number))
+        seen[sort] += 1
+    return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MOST_TOLD])]
 
 
 def _operations_text(sent: Sent, account: Account) -> str:
@@ -98,10 +114,13 @@ def _selector(sent: Sent) -> str:
     return "0x" + sent.data[:4].hex()
 
 
-def _strange_text(count: int) -> str:
+def _strange_text(count: int, unasked: int) -> str:
+    left = f" {unasked:,} of those contracts were not looked at." if unasked else ""
     if count == 1:
-        return "A contract that is no pool we know told of a trade, too: nothing it says is believed here."
-    return f"Contracts that are no pools we know told of {count:,} trades: nothing they say is believed here."
+        one = "A contract that is no pool we know told of a trade, too: nothing it says is believed here."
+        return one + left
+    many = f"Contracts that are no pools we know told of {count:,} trades: nothing they say is believed here."
+    return many + left
 
 
 def _altogether(words: Words, account: Account, comes_to: ComesTo) -> list[str]:

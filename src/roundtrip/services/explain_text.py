@@ -9,7 +9,6 @@ from roundtrip.domain.account import (
     Moved,
     OperationEnded,
     Step,
-    StepKind,
 )
 from roundtrip.domain.events import CurveTraded, Launched, LaunchMoved, PoolOpened
 from roundtrip.domain.evidence import VenueKind
@@ -82,7 +81,11 @@ class Words:
         if address in self.known.markets:
             return f"{_PLACES[self.known.markets[address].kind]} {address}"
         for name, known in self.contracts.named().items():
-            if known == address and not name.startswith("beside"):
+            if known != address:
+                continue
+            if name.startswith("launchpad_v1_factories"):
+                return f"a first-generation launchpad factory ({address})"
+            if not name.startswith("beside"):
                 return f"the {name.replace('_', ' ')} ({address})"
         return address
 
@@ -237,10 +240,3 @@ def short(raw: int, decimals: int) -> str:
 def wei_text(wei: int) -> str:
     """Wei as eth in a sentence, also of amounts that are next to nothing."""
     return f"{short(wei, 18)} eth"
-
-
-WEIGHTY: tuple[StepKind, ...] = (
-    "launch", "graduation", "buy", "sell", "swap", "liquidity_added", "liquidity_taken", "contract_made",
-    "pool_opened", "approval", "transfer", "item", "wrap", "unwrap", "operation", "call",
-)  # fmt: skip
-"""In which order steps are told where not all of them can be."""

@@ -154,7 +154,7 @@ def test_a_trade_is_whose_who_paid_it() -> None:
 def test_a_buy_is_the_senders_only_where_it_sent_enough(value_wei: int) -> None:
     found = of(Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 100), value_wei=value_wei)
     assert found.steps[0].who == (ALICE if value_wei == 100 else None)
-    twice = [Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 60)] * 2
+    twice: list[Said] = [Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 60)] * 2
     assert [step.who for step in of(*twice, value_wei=value_wei).steps] == [ALICE, None]
 
 
