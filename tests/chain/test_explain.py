@@ -396,13 +396,14 @@ async def test_of_several_nodes_a_hash_is_asked_of_each(
 
 
 async def test_many_steps_are_counted_and_not_all_told(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
-    moved = "0x" + encode(["uint256"], [5]).hex()
-    loud(rpc, BOB, *[([TRANSFER_TOPIC, alice.address, BOB], moved)] * 60)
+    moved = ["0x" + encode(["uint256"], [1 + number // 2]).hex() for number in range(60)]
+    loud(rpc, BOB, *[([TRANSFER_TOPIC, alice.address, BOB], raw) for raw in moved])
     alice.send(BOB, "0x12345678")
     answer = await told(indexed, newest(rpc))
     assert (len(answer.steps), answer.more_steps) == (40, 20)
-    assert sums(answer) == ({BOB: 300}, {})
-    assert "54 more steps are not told here." in answer.text
+    assert sums(answer) == ({BOB: 930}, {})
+    assert f"sent 6 base units of {BOB} to {BOB} (2 times)." in answer.text
+    assert "48 more steps are not told here." in answer.text
 
 
 async def test_the_whole_history_of_the_local_chain_can_be_told(

@@ -255,6 +255,7 @@ async def test_trades_of_a_token_that_keeps_a_part_are_its_traders(
     for answer, kind in ((buy, "buy"), (sell, "sell")):
         assert {step.who for step in answer.steps if step.kind == kind} == {alice.address}
     assert sums(buy)[1] == {token: held}
+    assert ("for the rest was kept on the way" in buy.text) is (story == "fee_on_buy")
 
 
 # --- eth that cannot be measured -------------------------------------------------------------------
@@ -333,6 +334,14 @@ async def test_eth_sent_to_what_wraps_it_for_itself_is_told(
     assert f"{alice.address} sent 1 eth to {BOT}." in answer.text
 
 
+async def test_eth_that_all_came_back_is_told(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
+    robot(rpc, BOT, (alice.address, "0x", ETH))
+    alice.send(BOT, "0x", ETH)
+    answer = await told(indexed, newest(rpc))
+    assert sums(answer) == ({}, {})
+    assert "As much eth came back to it as it sent along." in answer.text
+
+
 # --- tales -----------------------------------------------------------------------------------------
 
 
@@ -347,6 +356,15 @@ async def test_a_tale_of_a_third_one_is_told_as_that(
     assert answer.steps[0].text.startswith(f"{BOB} says that {victim.address} {says} ")
     assert "as their contracts tell them" in answer.text
     assert answer.others == []
+
+
+async def test_amounts_that_nobody_can_have_are_not_spelled_out(
+    indexed: Context, rpc: SyncRpc, alice: Wallet
+) -> None:
+    loud(rpc, BOB, *[([TRANSFER_TOPIC, BOB, alice.address], "0x" + "ff" * 32)] * 3)
+    alice.send(BOB, "0x12345678")
+    answer = await told(indexed, newest(rpc))
+    assert f"sent more {BOB} than any token has to {alice.address} (3 times)." in answer.text
 
 
 @pytest.mark.parametrize("token", ["plain", "usdg"])

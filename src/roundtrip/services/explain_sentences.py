@@ -47,9 +47,12 @@ def sentences(
     if account.steps[0].kind == "call":
         said.append(call_text(words, sent, "did"))
     else:
-        shown = _told_first(account.steps)
-        said += [f"{upper(words.step(step))}." for step in shown]
-        left = len(account.steps) - len(shown)
+        times = Counter(account.steps)
+        shown = _told_first(list(times))
+        for step in shown:
+            often = f" ({times[step]:,} times)" if times[step] > 1 else ""
+            said.append(f"{upper(words.step(step))}{often}.")
+        left = len(account.steps) - sum(times[step] for step in shown)
         if left:
             said.append(f"{left:,} more {'step is' if left == 1 else 'steps are'} not told here.")
     if account.strange_swaps:
@@ -138,10 +141,22 @@ def _altogether(words: Words, account: Account, comes_to: ComesTo) -> list[str]:
     parts = [f"paid {words.amounts(paid)}"] if paid else []
     # What was sent along need not have been kept.
     parts += [f"sent along {words.amounts(along)}"] if along else []
-    parts += [f"got {words.amounts(got)}"] if got else []
+    kept = ", for the rest was kept on the way" if _is_less(account, comes_to) else ""
+    parts += [f"got {words.amounts(got)}{kept}"] if got else []
     parts += [unknown] if unknown else []
     shown = parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
     return [f"Altogether {whose} {shown}, its fee left out."]
+
+
+def _is_less(account: Account, comes_to: ComesTo) -> bool:
+    """Whether of a token that it bought less came than pools gave out, and it gave none away itself."""
+    bought: Counter[Address] = Counter()
+    given = {step.token for step in account.steps if step.kind == "transfer" and step.who == comes_to.whose}
+    for step in account.steps:
+        if step.kind in TRADES and step.who == comes_to.whose and step.paid and step.got and step.to is None:
+            bought[step.got.asset] += step.got.raw
+            given.add(step.paid.asset)
+    return any(0 < comes_to.moved.get(asset, 0) < raw for asset, raw in bought.items() if asset not in given)
 
 
 def _unknown_eth(words: Words, account: Account, comes_to: ComesTo) -> str:
@@ -168,6 +183,9 @@ def _eth_text(sent: Sent, account: Account, comes_to: ComesTo, around: Around) -
     if comes_to.eth_by == "balance":
         if around.others and ZERO_ADDRESS in comes_to.moved:
             return ["Its eth is measured over the whole block, in which others acted, too."]
+        is_own = comes_to.whose == sent.sender != sent.to
+        if sent.value_wei and is_own and ZERO_ADDRESS not in comes_to.moved:
+            return ["As much eth came back to it as it sent along."]
         return []
     likely = sent.value_wei or any(step.kind in TRADES or step.kind == "unwrap" for step in account.steps)
     if not comes_to.incomplete or not likely:

@@ -25,6 +25,8 @@ _PLACES: dict[VenueKind, str] = {
     "amm_v3": "the v3 pool",
     "amm_v4": "the v4 pool",
 }
+_MOST_DIGITS = 30
+"""A number of whole tokens with more of them means nothing but that its contract says so."""
 _DIGITS = 6
 """As many significant digits of a number of tokens as a sentence has."""
 
@@ -59,6 +61,8 @@ class Words:
         if moved.asset == ZERO_ADDRESS:
             return wei_text(moved.raw)
         decimals = self.decimals(moved.asset)
+        if abs(moved.raw) >= 10 ** (_MOST_DIGITS + (decimals or 0)):
+            return f"more {self.token(moved.asset)} than any token has"
         if decimals is None:
             return f"{moved.raw:,} base units of {self.token(moved.asset)}"
         return f"{short(moved.raw, decimals)} {self.token(moved.asset)}"
@@ -206,7 +210,7 @@ class Words:
         assert isinstance(said, LaunchMoved)
         token = self.token(said.token)
         if said.step == "swept":
-            return f"The curve of {token} was emptied for its pool: it is sold out, and graduates"
+            return f"The curve of {token} was emptied for its pool: it is sold out"
         if said.step == "pooled":
             return f"The pool of {token} was opened: it has graduated"
         return f"The launchpad's owner took what lay in the curve of {token} off it"
