@@ -378,38 +378,6 @@ async def test_a_transfer_of_nothing_is_a_known_trick(
     assert "nothing moved, and a transfer of 0 is a known trick" in answer.text
 
 
-# --- failures, and what is in no block -------------------------------------------------------------
-
-
-async def test_an_instruction_that_takes_all_the_gas_is_no_want_of_it(
-    indexed: Context, rpc: SyncRpc, alice: Wallet
-) -> None:
-    rpc.call("anvil_setCode", BOB, "0xfe")
-    alice.send(BOB, "0x12345678", 5)
-    answer = await told(indexed, newest(rpc))
-    assert (answer.status, answer.reverts) == ("failed", None)
-    assert "it ran out, or hit an instruction that takes all of it" in answer.text
-    assert f"{alice.address} tried to call" in answer.text
-
-
-async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
-    indexed: Context, rpc: SyncRpc, alice: Wallet
-) -> None:
-    rpc.call("anvil_setCode", BOB, "0x5f5ffd")
-    alice.send(BOB, "0x", ETH)
-    failed = await told(indexed, newest(rpc))
-    assert f"{alice.address} tried to send 1 eth to {BOB}." in failed.text
-    rpc.call("evm_setAutomine", False)
-    try:
-        steps = [Step(EVIL, "0x", ETH), Step(BOB, "0xdeadbeef")]
-        pending = [await told(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
-    finally:
-        rpc.call("evm_setAutomine", True)
-        rpc.call("evm_mine")
-    assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text
-    assert f"{alice.address} wants to call a contract that we do not know, {BOB}" in pending[1].text
-
-
 # --- weth of another make --------------------------------------------------------------------------
 
 
