@@ -315,6 +315,25 @@ async def test_a_sell_for_eth_that_was_not_measured_is_no_gift(
     assert "and got eth, how much could not be told (the pool paid 0.09" in answer.text
 
 
+async def test_a_sell_whose_eth_went_elsewhere_is_told_as_that(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """The router unwraps it for somebody of whom no log tells."""
+    plain, router = built.tokens["plain"], built.contracts["swapRouter02"]
+    held = alice.buy(plain, "weth", 3000, ETH // 10)
+    assert held
+    alice.send(plain, calldata(APPROVE, router, held))
+    itself = "0x" + "0" * 39 + "2"
+    calls = [
+        swap(plain, built.contracts["weth"], itself, held),
+        calldata("unwrapWETH9(uint256,address)", 0, EVIL),
+    ]
+    alice.send(router, calldata("multicall(bytes[])", [bytes.fromhex(call[2:]) for call in calls]))
+    answer = await told(indexed, newest(rpc))
+    assert (answer.status, sums(answer)) == ("success", ({plain: held}, {}))
+    assert "What the pool paid did not come to it." in answer.text
+
+
 async def test_plain_eth_is_exact_only_where_nobody_could_hand_it_back(
     indexed: Context, rpc: SyncRpc, alice: Wallet
 ) -> None:

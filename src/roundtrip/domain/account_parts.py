@@ -96,8 +96,9 @@ class _Parts:
         through = [end in self.inside or (end, step.token) in self.passing for end in ends]
         if not any(through):
             return False
-        # A launched token goes from its curve, which the index may not know yet, through the launchpad's own.
-        return step.token in self.launched or all(
+        # A launched token goes from its curve, which the index may not know yet, to the launchpad's own.
+        into_launchpad = step.token in self.launched and step.to in self.inside
+        return into_launchpad or all(
             is_through or self._is_party(end, step.token)
             for end, is_through in zip(ends, through, strict=True)
         )

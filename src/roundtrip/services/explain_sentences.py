@@ -59,6 +59,8 @@ def sentences(
         said.append(_strange_text(account.strange_swaps, words.known.unasked))
     said += _altogether(words, account, comes_to)
     said += _eth_text(sent, account, comes_to, around)
+    if comes_to.eth_by == "balance" and not sent.value_wei and _brought_money(words, account, comes_to):
+        said.append("What the pool paid did not come to it.")
     said.append(fee_text(sent, mined, around))
     told = {*comes_to.moved, *(step.token for step in account.steps if step.kind in _BY_TOKENS)}
     if any(not words.is_money(token) for token in told if token is not None):
@@ -161,21 +163,28 @@ def _is_less(account: Account, comes_to: ComesTo) -> bool:
 
 def _unknown_eth(words: Words, account: Account, comes_to: ComesTo) -> str:
     """That a sell brought eth which nobody measured. Empty where nothing is missing."""
-    money = (ZERO_ADDRESS, words.contracts.weth)
-    if not comes_to.incomplete or any(comes_to.moved.get(asset, 0) > 0 for asset in money):
-        return ""
-    own = [step for step in account.steps if step.kind in TRADES and step.who == comes_to.whose]
-    if any(step.paid is not None and step.paid.asset in money for step in own):
-        return ""
-    brought: Counter[Address] = Counter()
-    for step in own:
-        if step.got is not None and step.got.asset in money and step.to is None:
-            brought[step.got.asset] += step.got.raw
-    if not brought:
+    brought = _brought_money(words, account, comes_to)
+    if not comes_to.incomplete or not brought:
         return ""
     told = words.amounts([Moved(asset, raw) for asset, raw in brought.items()])
-    pools = "pool" if sum(step.got is not None and step.got.asset in money for step in own) == 1 else "pools"
-    return f"got eth, how much could not be told (the {pools} paid {told})"
+    return f"got eth, how much could not be told (the {'pool' if len(brought) == 1 else 'pools'} paid {told})"
+
+
+def _brought_money(words: Words, account: Account, comes_to: ComesTo) -> Counter[Address]:
+    """Eth and weth that its sells brought, where none is known to have come to it. Where it bought with
+    either it need not have come."""
+    money = (ZERO_ADDRESS, words.contracts.weth)
+    brought: Counter[Address] = Counter()
+    if any(comes_to.moved.get(asset, 0) > 0 for asset in money):
+        return brought
+    for step in account.steps:
+        if step.kind not in TRADES or step.who != comes_to.whose or step.who is None:
+            continue
+        if step.paid is not None and step.paid.asset in money:
+            return Counter()
+        if step.got is not None and step.got.asset in money and step.to is None:
+            brought[step.got.asset] += step.got.raw
+    return brought
 
 
 def _eth_text(sent: Sent, account: Account, comes_to: ComesTo, around: Around) -> list[str]:
