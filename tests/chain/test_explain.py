@@ -13,20 +13,16 @@ from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, graduate, launch, launch_and_buy
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault, NodeFault
+from roundtrip.domain.errors import NodeFault
 from roundtrip.services.context import Context
-from roundtrip.services.explain import explain
-from roundtrip.services.explain_answer import ExplainParams, Explanation
 from roundtrip.venues.entry_point import BEFORE_EXECUTION, ENTRY_POINTS, USER_OPERATION_EVENT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
+from support.explained import ETH, kinds, newest, sums, told
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.loud import loud
-from support.nodes import nodes_of
-from support.nodes import over as nodes_over
 from support.trader import Market, Trader
-from support.wallet import Place, Step, Wallet, calldata
+from support.wallet import Place, Wallet, calldata
 
-ETH = 10**18
 BOB = "0x" + "b0b0" * 10
 APPROVE = "approve(address,uint256)"
 
@@ -34,27 +30,6 @@ APPROVE = "approve(address,uint256)"
 @pytest.fixture
 def alice(rpc: SyncRpc, built: Built) -> Wallet:
     return Wallet(rpc, built.contracts, "alice explains")
-
-
-def newest(rpc: SyncRpc) -> str:
-    """The last transaction of the newest block."""
-    return str(rpc.call("eth_getBlockByNumber", "latest", False)["transactions"][-1])
-
-
-async def told(ctx: Context, tx_hash: str) -> Explanation:
-    return (await explain(ctx, ExplainParams(tx_hash))).answer
-
-
-def sums(answer: Explanation) -> tuple[dict[str, int], dict[str, int]]:
-    """Paid and got, raw by asset."""
-    return (
-        {one.asset: int(one.raw) for one in answer.paid},
-        {one.asset: int(one.raw) for one in answer.got},
-    )
-
-
-def kinds(answer: Explanation) -> list[str]:
-    return [step.kind for step in answer.steps]
 
 
 # --- money and rights ------------------------------------------------------------------------------
@@ -337,95 +312,18 @@ async def test_a_bundle_names_the_accounts_of_its_operations(
     assert (one.whose, one.others) == (accounts[0], [])
 
 
-# --- what failed, and what is in no block ----------------------------------------------------------
-
-
-async def test_a_failure_has_its_reason(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
-    plain = built.tokens["plain"]
-    sent = alice.send(plain, calldata("transfer(address,uint256)", BOB, 10**40))
-    assert not sent.ok
-    answer = await told(indexed, newest(rpc))
-    assert (answer.status, answer.kind, answer.reverts) == ("failed", "transfer", "balance too low")
-    assert (answer.paid, answer.got, answer.steps) == ([], [], [])
-    assert "It failed: nothing moved but its fee." in answer.text
-    assert 'fails with "balance too low"' in answer.text
-    assert answer.fee_eth == sent.gas_wei / ETH
-
-
-async def test_a_failure_for_want_of_gas(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
-    rpc.call("anvil_setCode", BOB, "0x5b5f56")
-    (tx_hash,) = alice.queue([Step(BOB, "0x12345678")], 60_000, 10**10, 10**9)
-    assert not alice.receipt(tx_hash).ok
-    answer = await told(indexed, tx_hash)
-    assert (answer.status, answer.reverts) == ("failed", "out of gas")
-    assert "It used all the gas" in answer.text
-
-
-async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
-    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
-) -> None:
-    """It fails by what comes before it in its own block: the same tokens are sent twice."""
-    plain = built.tokens["plain"]
-    assert alice.buy(plain, "weth", 3000, ETH // 100)
-    held = alice.tokens(plain)
-    pay = calldata("transfer(address,uint256)", BOB, held)
-    template = alice.buy_steps(plain, Place("weth", 3000), 1)[0]
-    rpc.call("evm_setAutomine", False)
-    try:
-        twice = [replace(template, to=plain, data=pay, value_wei=0)] * 2
-        _, tx_hash = alice.queue(twice, 200_000, 10**10, 10**9)
-        rpc.call("evm_mine")
-    finally:
-        rpc.call("evm_setAutomine", True)
-    answer = await told(indexed, tx_hash)
-    assert (answer.status, answer.reverts) == ("failed", None)
-    assert "Why cannot be told" in answer.text
-
-
-async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
-    rpc.call("evm_setAutomine", False)
-    try:
-        steps = alice.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
-        (tx_hash,) = alice.queue(steps, 1_000_000, 10**10, 10**9)
-        answer = await told(indexed, tx_hash)
-        assert (answer.status, answer.kind) == ("pending", "trade")
-        assert (answer.tx_block, answer.tx_time, answer.fee_eth) == (None, None, None)
-        assert answer.text.startswith("It is in no block yet")
-        assert (answer.paid, answer.got, answer.steps) == ([], [], [])
-    finally:
-        rpc.call("evm_setAutomine", True)
-        rpc.call("evm_mine")
-
-
-async def test_a_hash_that_nobody_knows_is_not_found(indexed: Context) -> None:
-    with pytest.raises(CallerFault) as raised:
-        await told(indexed, "0x" + "77" * 32)
-    assert raised.value.code == "not_found"
-
-
-async def test_of_several_nodes_a_hash_is_asked_of_each(
-    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
-) -> None:
-    """And that nobody knows it is no fault of theirs."""
-    both = nodes_over(indexed, rpc.url, rpc.url)
-    await both.heads.refresh()
-    alice.send(BOB, "0x", ETH)
-    sound = await told(indexed, newest(rpc))
-    for _ in range(3):
-        with pytest.raises(CallerFault):
-            await told(both, "0x" + "77" * 32)
-        assert await told(both, newest(rpc)) == sound
-    assert [state.condition for state in nodes_of(both).state()] == ["ok", "ok"]
+# --- much at once ---------------------------------------------------------------------------------
 
 
 async def test_many_steps_are_counted_and_not_all_told(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
-    moved = "0x" + encode(["uint256"], [5]).hex()
-    loud(rpc, BOB, *[([TRANSFER_TOPIC, alice.address, BOB], moved)] * 60)
+    moved = ["0x" + encode(["uint256"], [1 + number // 2]).hex() for number in range(60)]
+    loud(rpc, BOB, *[([TRANSFER_TOPIC, alice.address, BOB], raw) for raw in moved])
     alice.send(BOB, "0x12345678")
     answer = await told(indexed, newest(rpc))
     assert (len(answer.steps), answer.more_steps) == (40, 20)
-    assert sums(answer) == ({BOB: 300}, {})
-    assert "55 more steps are not told here." in answer.text
+    assert sums(answer) == ({BOB: 930}, {})
+    assert f"sent 6 base units of {BOB} to {BOB} (2 times)." in answer.text
+    assert "48 more steps are not told here." in answer.text
 
 
 async def test_the_whole_history_of_the_local_chain_can_be_told(
@@ -437,6 +335,28 @@ async def test_the_whole_history_of_the_local_chain_can_be_told(
             with_index, without = await told(indexed, tx_hash), await told(ctx, tx_hash)
             assert with_index.status == "success"
             assert (with_index.kind, sums(with_index)) == (without.kind, sums(without)), tx_hash
+
+
+async def test_whose_trade_it_was_its_tokens_moved(indexed: Context, rpc: SyncRpc) -> None:
+    """Of all that was traded on the local chain, which is all somebody's."""
+    counted = 0
+    for number in range(45, int(rpc.call("eth_blockNumber"), 16), 25):
+        for tx_hash in rpc.call("eth_getBlockByNumber", hex(number), False)["transactions"]:
+            logs = rpc.call("eth_getTransactionReceipt", tx_hash)["logs"]
+            for step in (await told(indexed, tx_hash)).steps:
+                if step.kind not in ("buy", "sell"):
+                    continue
+                assert step.token is not None
+                assert step.who is not None
+                moved = 0
+                for log in logs:
+                    if log["address"] == step.token.address and log["topics"][0] == TRANSFER_TOPIC:
+                        sender, recipient = ("0x" + topic[-40:] for topic in log["topics"][1:3])
+                        sign = (recipient == step.who) - (sender == step.who)
+                        moved += sign * int(log["data"], 16)
+                assert moved > 0 if step.kind == "buy" else moved < 0, tx_hash
+                counted += 1
+    assert counted > 10
 
 
 # --- nodes that lie --------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import Found, LookUpParams
 from roundtrip.store import tokens
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
-from support.wallet import Wallet
+from support.wallet import Step, Wallet
 
 ETH = 10**18
 NOBODY = "0x" + "ab" * 20
@@ -75,12 +75,37 @@ async def test_a_token_of_the_launchpad(indexed: Context, built: Built, story: s
     assert curve.pool.kind == ("amm_v3" if stands == "pool" else "launchpad_curve")
     assert curve.pool.token.address == built.tokens[story]
     assert curve.pool.opened_at == answer.launch.launched_at
+    assert curve.launch == answer.launch
+    assert ("Nothing trades there any more" in curve.text) is (stands not in ("curve", "pool"))
 
 
 async def test_capitals_and_what_is_invisible_are_nothing(indexed: Context, built: Built) -> None:
     plain = built.tokens["plain"]
     odd = "\u200b 0x" + plain[2:].upper() + "\u2069\n"
     assert (await found(indexed, odd)).address == plain
+
+
+@pytest.mark.parametrize("written", ["0X{}", "{}", "0x{}.", "ethereum:0x{}", "0x{};", "0x{},"])
+async def test_an_address_is_known_however_it_was_copied(
+    indexed: Context, built: Built, written: str
+) -> None:
+    plain = built.tokens["plain"]
+    assert (await found(indexed, written.format(plain[2:]))).address == plain
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "says"),
+    [
+        ("0x" + "0" * 40, "nothing", "nobody's"),
+        ("0x" + "0" * 36 + "dead", "nothing", "is burned"),
+        ("0x" + "0" * 39 + "1", "contract", "a precompile"),
+        ("0x" + "0" * 38 + "64", "contract", "a precompile"),
+    ],
+)
+async def test_what_is_nobodys_is_no_wallet(indexed: Context, address: str, kind: str, says: str) -> None:
+    answer = await found(indexed, address)
+    assert (answer.kind, answer.wallet) == (kind, None)
+    assert says in answer.text
 
 
 async def test_a_token_from_elsewhere(indexed: Context, built: Built) -> None:
@@ -114,10 +139,8 @@ async def test_wallets(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     nobody = await found(indexed, NOBODY)
     assert nobody.wallet is not None
     assert (nobody.kind, nobody.wallet.first_seen, nobody.wallet.has_traded) == ("wallet", None, False)
-    assert (
-        nobody.text
-        == f"{NOBODY} is a wallet: it has no code of its own. It has not traded, as far as is known."
-    )
+    unused = "has no code: it is a wallet, or an address nobody has used. Nothing is known of it."
+    assert nobody.text == f"{NOBODY} {unused}"
     rpc.call("anvil_setCode", NOBODY, "0xef0100" + "11" * 20)
     await indexed.heads.refresh()
     rpc.call("evm_mine")
@@ -155,6 +178,25 @@ async def test_a_v4_pool_and_a_transaction(
     assert sent.text == f"It is a transaction. {sent.transaction.text}"
     none = await found(asked, "0x" + "77" * 32)
     assert (none.kind, none.transaction, none.pool) == ("nothing", None, None)
+
+
+async def test_what_is_on_its_way_is_not_kept(indexed: Context, rpc: SyncRpc, built: Built) -> None:
+    """A transaction in no block, and one that nobody knows, are something else in a moment."""
+    wallet = Wallet(rpc, built.contracts, "on its way")
+    rpc.call("evm_setAutomine", False)
+    try:
+        (tx_hash,) = wallet.queue([Step(NOBODY, "0x", 1)], 100_000, 10**10, 10**9)
+        for query in (tx_hash, "0x" + "77" * 32):
+            answered = await find(indexed, LookUpParams(query))
+            assert answered.ttl_ms == indexed.policy.node_fault_ttl_ms < indexed.policy.answer_ttl_ms
+    finally:
+        rpc.call("evm_setAutomine", True)
+        rpc.call("evm_mine")
+    mined = await find(indexed, LookUpParams(tx_hash))
+    assert mined.ttl_ms == indexed.policy.answer_ttl_ms
+    assert mined.answer.transaction is not None
+    number = rpc.call("eth_getTransactionReceipt", tx_hash)["blockNumber"]
+    assert mined.answer.block == int(number, 16), "newer than the index"
 
 
 # --- symbols ---------------------------------------------------------------------------------------
@@ -196,11 +238,30 @@ async def test_what_nobody_bears_is_nothing_and_no_error(read: Context, built: B
     assert '"nobody\'s"' in answer.text
     elsewhere = await found(read, "plain")
     assert elsewhere.kind == "nothing"
-    assert f"such as {built.tokens['plain']}" in elsewhere.text
+    assert f"One token from elsewhere bears it: {built.tokens['plain']}." in elsewhere.text
     usdg = await found(read, "USDG")
     assert f"The usdg that is money here is {built.contracts['usdg']}." in usdg.text
     half = await found(read, "0x" + "1" * 39)
     assert "has 39 hex digits: an address has 40" in half.text
+
+
+async def test_a_symbol_that_is_not_read_yet_is_not_said_to_be_nobodys(
+    indexed: Context, built: Built
+) -> None:
+    answer = await found(indexed, "arc")
+    assert answer.kind == "nothing"
+    assert "No token from the launchpad that we have read bears" in answer.text
+    assert "The symbols of some new tokens are not read yet." in answer.text
+
+
+async def test_a_word_that_is_longer_than_symbols_is_nobodys(read: Context, built: Built) -> None:
+    symbol = "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF"
+    async with read.pool.acquire() as connection:
+        await tokens.keep(connection, Address(built.tokens["curve"]), symbol, "x", 18, 1, 10**6)
+    assert (await found(read, symbol.lower())).address == built.tokens["curve"]
+    longer = await found(read, symbol + "g something else")
+    assert (longer.kind, longer.token) == ("nothing", None)
+    assert "longer than the 32 characters" in longer.text
 
 
 @pytest.mark.parametrize("query", ["\u200b", " \t ", "\u2066\u2069\u3164", "\U000e0041"])

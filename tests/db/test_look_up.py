@@ -77,6 +77,9 @@ async def test_bearers_are_what_a_slow_count_says(connection: asyncpg.Connection
             to = number - chance.randrange(1, 20)
             await rewind.take_away(connection, BlockRef(to, "0x", AT_S))
             launched = {one: at for one, at in launched.items() if at <= to}
+        read = {row["token"] for row in await connection.fetch("SELECT token FROM facts.token")}
+        unread = any(bytes.fromhex(one[2:]) not in read for one in launched)
+        assert await look_up.has_unread(connection) is unread, number
         if number % 7 == 0:
             for key in keys:
                 assert await look_up.bearers(connection, key) == await slowly(connection, key), (number, key)
@@ -109,6 +112,10 @@ async def test_ten_thousand_bearers_are_not_looked_at_one_by_one(connection: asy
     )
     await connection.execute("ANALYZE facts.launch")
     assert await look_up.bearers(connection, "pepe") == Bearers(10_000, 0, 50_000, 5)
+    await connection.execute("UPDATE facts.launch SET symbol_key = NULL WHERE token_id % 5 = 1")
+    await connection.execute("ANALYZE facts.launch")
+    unread = await connection.fetch("EXPLAIN " + look_up._UNREAD.replace("$1", "200"))
+    assert any("launch_by_symbol" in row[0] for row in unread)
     plan = await connection.fetch("EXPLAIN " + look_up._BEARERS.replace("$1", "'pepe'"))
     lines = [row[0] for row in plan]
     assert sum("Index Only Scan" in line and "launch_by_symbol" in line for line in lines) >= 2

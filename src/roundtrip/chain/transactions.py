@@ -33,6 +33,12 @@ _Bytes = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
 T = TypeVar("T")
 _LOGS_IN_A_ROW = 1_000
 """So many are checked before others have their turn: 5 to 13 ms."""
+_MOST_WEI = 2**128
+_MOST_GAS_PRICE_WEI, _MOST_NUMBER = 2**96, 2**63
+"""What lies beyond is no number that a chain has."""
+OUT_OF_GAS = "out of gas"
+_OUT_OF_GAS = re.compile(r"out ?of ?gas", re.IGNORECASE)
+"""As geth and anvil say it. A contract's own words come with a revert."""
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 
 
@@ -119,7 +125,7 @@ class _Receipt(msgspec.Struct, rename="camel"):
     gas_used: _Quantity
     logs: list[_Log]
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
-    effective_gas_price: _Quantity = "0x0"
+    effective_gas_price: _Quantity
     contract_address: _Address | None = None
 
     def place(self) -> tuple[int, str, int]:
@@ -209,18 +215,23 @@ def read_block(answer: msgspec.Raw | RpcError, sent: Sent) -> Around:
     return Around(ref, block.parent_hash.lower(), miner, len(others), own)
 
 
-async def read_change(node: Asks, wallet: Address, around: Around, meter: Meter) -> int | None:
+async def read_change(
+    node: Asks, wallet: Address, least_wei: int, around: Around, meter: Meter
+) -> int | None:
     """By how much the wallet's eth changed over the block, in wei; None where the node does not say so, as
-    one that has let the state go."""
+    one that has let the state go, or says what cannot be: before it the wallet had ``least_wei``."""
     calls = [
         RpcCall("eth_getBalance", [wallet, {"blockHash": block_hash}])
         for block_hash in (around.parent_hash, around.ref.hash)
     ]
     try:
         before, after = await node.batch(calls, meter)
-        return quantity(after) - quantity(before)
+        before_wei, after_wei = quantity(before), quantity(after)
     except NodeFault:
         return None
+    if not least_wei <= before_wei < _MOST_WEI or after_wei >= _MOST_WEI:
+        return None
+    return after_wei - before_wei
 
 
 async def read_reason(node: Asks, sent: Sent, around: Around, meter: Meter) -> str | None:
@@ -240,6 +251,8 @@ async def read_reason(node: Asks, sent: Sent, around: Around, meter: Meter) -> s
         return None
     data = _revert_data(answer)
     if data is None:
+        if answer.code != REVERTED and _OUT_OF_GAS.search(answer.message):
+            return OUT_OF_GAS
         return "" if answer.code == REVERTED else None
     return reason(reason_in(data) or "")
 
@@ -287,6 +300,9 @@ async def _mined(told: _Receipt, sent: Sent) -> Mined:
     status, gas_used = int(told.status, 16), int(told.gas_used, 16)
     if status not in (0, 1) or (not sent.is_the_chains_own() and gas_used > sent.gas_limit):
         raise NodeLied("its receipt is of no transaction that can be")
+    gas_price_wei = int(told.effective_gas_price, 16)
+    if gas_price_wei >= _MOST_GAS_PRICE_WEI or told.place()[0] >= _MOST_NUMBER:
+        raise NodeLied("its receipt's numbers are out of bounds")
     if status == 0 and told.logs:
         raise NodeLied("it gave logs of what failed")
     logs = await _logs(told.logs, sent)
@@ -301,7 +317,7 @@ async def _mined(told: _Receipt, sent: Sent) -> Mined:
         raise NodeLied("its receipt's logs are not those of its bloom")
     created = told.contract_address if sent.to is None and status == 1 else None
     made = None if created is None else Address(created.lower())
-    return Mined(status == 1, gas_used, int(told.effective_gas_price, 16), made, logs)
+    return Mined(status == 1, gas_used, gas_price_wei, made, logs)
 
 
 async def _logs(told: Sequence[_Log], sent: Sent) -> tuple[tuple[int, Log], ...]:

@@ -12,7 +12,9 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 # Letters and marks that render as nothing though their category is visible: the Hangul fillers,
 # the Khmer inherent vowels, the combining grapheme joiner, the blank braille pattern.
 _BLANK = frozenset("\u115f\u1160\u3164\uffa0\u17b4\u17b5\u034f\u2800")
-_QUOTES = frozenset('"\u201c\u201d\u201e\u201f\u2033\u2036\uff02\u275d\u275e\u301d\u301e\u301f')
+_QUOTES = frozenset(
+    '"\u201c\u201d\u201e\u201f\u2033\u2036\uff02\u275d\u275e\u301d\u301e\u301f\u02ba\u02dd\u02ee\u05f4\u3003'
+)
 # More than this many combining marks on one character is a pile that hides its neighbours.
 _MARKS_IN_A_ROW = 3
 
@@ -61,7 +63,10 @@ def name(text: str) -> str | None:
 
 def reason(text: str) -> str:
     """A revert reason fit to stand in quotes inside one of our sentences: it cannot end them."""
-    found = clean("".join("'" if c in _QUOTES else c for c in text[: REASON_LENGTH * 64]), REASON_LENGTH)
+    found = "".join("'" if c in _QUOTES else c for c in clean(text, REASON_LENGTH))
+    # Two of them in a row look like the one that ends it.
+    while "''" in found:
+        found = found.replace("''", "'")
     # A mark at the front would sit on the quotation mark before it.
     while found and unicodedata.category(found[0])[0] == "M":
         found = found[1:].lstrip()

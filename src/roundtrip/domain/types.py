@@ -11,7 +11,8 @@ TxHash = NewType("TxHash", str)
 """Thirty-two bytes as ``0x`` and 64 lower-case hex digits."""
 
 ZERO_ADDRESS = Address("0x" + "0" * 40)
-BURN_ADDRESSES = frozenset({ZERO_ADDRESS, Address("0x000000000000000000000000000000000000dead")})
+BURN_ADDRESS = Address("0x000000000000000000000000000000000000dead")
+BURN_ADDRESSES = frozenset({ZERO_ADDRESS, BURN_ADDRESS})
 
 BPS = 10_000
 """One, in hundredths of a percent."""

@@ -1,11 +1,12 @@
 """What a transaction did, in plain words: any transaction, whether the index knows of it or not."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc import Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.transactions import (
+    OUT_OF_GAS,
     Around,
     Mined,
     Sent,
@@ -15,8 +16,9 @@ from roundtrip.chain.transactions import (
     read_reason,
     read_transaction,
 )
-from roundtrip.domain import account as reading_logs
-from roundtrip.domain.account import Account, Doing, Kind, Moved, Said, Step, net_tokens, told_eth
+from roundtrip.domain.account import Account, Doing, Kind, Moved, Said, Step
+from roundtrip.domain.account_reading import account as account_of
+from roundtrip.domain.account_sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.decode import Decoder
@@ -25,7 +27,7 @@ from roundtrip.venues.told import Beside
 
 from .context import Answered, Context
 from .explain_answer import EthBy, ExplainParams, Explanation, StepAnswer, WalletMoves
-from .explain_sentences import call_text, fee_text, known_call, sentences, upper
+from .explain_sentences import ComesTo, call_text, fee_text, known_call, sentences, upper
 from .explain_text import Words
 from .index_answer import eth, named, when
 from .money import Amount, amount
@@ -51,6 +53,7 @@ class _Told:
     known: Whereabouts
     words: Words
     stands: BlockRef
+    to_has_code: bool
 
 
 async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
@@ -64,10 +67,12 @@ async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
     said = await _said(ctx, mined)
     known = await from_index(ctx, said)
     from_itself(said, known, ctx.contracts)
-    around = await _ask(ctx, sent, mined, said, known, meter)
+    around, to_has_code = await _ask(ctx, sent, mined, said, known, meter)
     stands = known.stands or ctx.heads.current().block
+    if around is not None and around.ref.number > stands.number:
+        stands = around.ref
     words = Words(ctx.contracts, known)
-    told = _Told(sent, mined, around, said, known, words, stands)
+    told = _Told(sent, mined, around, said, known, words, stands, to_has_code)
     if mined is None or around is None:
         answer = _pending(ctx, told)
     elif not mined.succeeded:
@@ -87,7 +92,7 @@ async def _said(ctx: Context, mined: Mined | None) -> list[tuple[int, Said]]:
         if place % _LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         found += [(index, one) for one in (decode(log), beside(log)) if one is not None]
-    return found
+    return wrapped_once(found, ctx.contracts.weth)
 
 
 async def _ask(
@@ -97,22 +102,25 @@ async def _ask(
     said: list[tuple[int, Said]],
     known: Whereabouts,
     meter: Meter,
-) -> Around | None:
-    """The block it is in, and whatever the index does not know, in one trip."""
+) -> tuple[Around | None, bool]:
+    """The block it is in, whether eth was sent to something that has code, and whatever the index does not
+    know, in one trip."""
     if mined is None:
-        return None
+        return None, True
     assert sent.block is not None
     number, block_hash, _ = sent.block
     head = ctx.heads.current().block
     # What is older than the newest block that is known of may have lost its state; what is newer is there.
     pinned = head if head.number >= number else BlockRef(number, block_hash, head.timestamp_s)
     asked = questions(ctx, said, sent.sender, known, pinned)
-    calls = [block_call(sent), *(call for one in asked for call in one.calls)]
-    block, *answers = await ctx.node.batch(calls, meter)
+    code_call = RpcCall("eth_getCode", [sent.to or sent.sender, {"blockHash": pinned.hash}])
+    calls = [block_call(sent), code_call, *(call for one in asked for call in one.calls)]
+    block, code, *answers = await ctx.node.batch(calls, meter)
     for one in asked:
         one.read(answers[: len(one.calls)])
         answers = answers[len(one.calls) :]
-    return read_block(block, sent)
+    # Without an answer nobody knows.
+    return read_block(block, sent), isinstance(code, RpcError) or hex_bytes(code) != b""
 
 
 # --- what went through -----------------------------------------------------------------------------
@@ -127,20 +135,29 @@ async def _happened(ctx: Context, told: _Told, mined: Mined, around: Around, met
         has_data=bool(sent.data),
         created=mined.created,
         said=told.said,
+        weth=contracts.weth,
+        usdg=contracts.usdg,
         machinery=contracts.known(),
+        permit2=contracts.permit2,
         router=contracts.launchpad_router,
         hook=contracts.launchpad_hook,
         entry_points=ENTRY_POINTS,
+        to_has_code=told.to_has_code,
     )
-    account = reading_logs.account(doing, told.known.markets)
+    account = account_of(doing, told.known.markets)
     whose = _whose(sent, account)
-    moved, eth_by = await _moved(ctx, told, doing, account, whose, mined, around, meter)
+    came = nets(doing.said, contracts.weth)
+    moved, eth_by = await _moved(ctx, told, doing, account, whose, came, mined, around, meter)
     others = [
-        _wallet_moves(ctx, told, wallet, _with_eth(doing, account, wallet, ctx))
-        for wallet in [*account.accounts, *account.recipients][: MOST_OTHERS + 1]
+        _wallet_moves(ctx, told, wallet, _with_eth(doing, account, wallet, came))
+        for wallet in dict.fromkeys([*account.accounts, *account.losers, *account.recipients])
         if wallet != whose
     ][:MOST_OTHERS]
-    text = sentences(told.words, told.sent, account, whose, moved, eth_by, mined, around)
+    incomplete = eth_by == "events" and not (whose == doing.sender and tells_all_eth(doing, account))
+    actors = frozenset({sent.sender, *account.accounts, *([] if sent.to is None else [sent.to])})
+    told = replace(told, words=replace(told.words, actors=actors))
+    comes_to = ComesTo(whose, moved, eth_by, incomplete)
+    text = sentences(told.words, told.sent, account, comes_to, mined, around)
     return _answer(
         ctx,
         told,
@@ -149,6 +166,7 @@ async def _happened(ctx: Context, told: _Told, mined: Mined, around: Around, met
         whose=whose,
         moved=moved,
         eth_by=eth_by,
+        incomplete=incomplete,
         others=others,
         steps=account.steps,
     )
@@ -167,6 +185,7 @@ async def _moved(
     doing: Doing,
     account: Account,
     whose: Address | None,
+    came: Nets,
     mined: Mined,
     around: Around,
     meter: Meter,
@@ -174,25 +193,25 @@ async def _moved(
     """What came to the wallet and left it, and how its eth is known."""
     if whose is None:
         return {}, "events"
-    moved = net_tokens(doing.said, whose, ctx.contracts.weth)
+    moved = came.get(whose, {})
     is_sender = whose == doing.sender
     alone = around.by_sender == 0 if is_sender else around.others == 0
     own = told.sent.is_the_chains_own()
     if alone and not own and whose != around.miner:
-        change = await read_change(ctx.node, whose, around, meter)
+        least_wei = doing.value_wei + mined.fee_wei() if is_sender else 0
+        change = await read_change(ctx.node, whose, least_wei, around, meter)
         if change is not None:
             wei = change + (mined.fee_wei() if is_sender else 0)
             return _put(moved, wei), "balance"
     return _put(moved, told_eth(doing, account, whose)), "events"
 
 
-def _put(moved: dict[Address, int], wei: int) -> dict[Address, int]:
-    return ({ZERO_ADDRESS: wei} | moved) if wei else moved
+def _put(moved: Mapping[Address, int], wei: int) -> dict[Address, int]:
+    return {**({ZERO_ADDRESS: wei} if wei else {}), **moved}
 
 
-def _with_eth(doing: Doing, account: Account, wallet: Address, ctx: Context) -> dict[Address, int]:
-    moved = net_tokens(doing.said, wallet, ctx.contracts.weth)
-    return _put(moved, told_eth(doing, account, wallet))
+def _with_eth(doing: Doing, account: Account, wallet: Address, came: Nets) -> dict[Address, int]:
+    return _put(came.get(wallet, {}), told_eth(doing, account, wallet))
 
 
 def _wallet_moves(ctx: Context, told: _Told, wallet: Address, moved: dict[Address, int]) -> WalletMoves:
@@ -216,13 +235,15 @@ def _amount(ctx: Context, told: _Told, moved: Moved) -> Amount:
 def _failed(ctx: Context, told: _Told, mined: Mined, reason: str | None) -> Explanation:
     sent, around = told.sent, told.around
     assert around is not None
-    tried = call_text(told.words, sent)
+    tried = call_text(told.words, sent, "tried")
     fee = fee_text(sent, mined, around)
-    if mined.gas_used >= sent.gas_limit:
-        why = "It used all the gas that it was given: it ran out of it."
-        reason = reason or "out of gas"
+    if reason == OUT_OF_GAS and mined.gas_used >= sent.gas_limit:
+        why = "It used all the gas it was given: it ran out of it."
     elif reason:
         why = f'Run again on the state before its block it fails with "{reason}".'
+    elif mined.gas_used >= sent.gas_limit:
+        why = "It used all the gas it was given: it ran out, or hit an instruction that takes all of it."
+        reason = None
     elif reason == "":
         why = "Run again on the state before its block it fails, too, and no reason is given."
         reason = None
@@ -233,9 +254,8 @@ def _failed(ctx: Context, told: _Told, mined: Mined, reason: str | None) -> Expl
 
 
 def _pending(ctx: Context, told: _Told) -> Explanation:
-    text = (
-        f"It is in no block yet: it may go through, fail, or be dropped. {call_text(told.words, told.sent)}"
-    )
+    wants = call_text(told.words, told.sent, "wants")
+    text = f"It is in no block yet: it may go through, fail, or be dropped. {wants}"
     return _answer(ctx, told, _kind_of_call(told.sent), text)
 
 
@@ -260,6 +280,7 @@ def _answer(
     whose: Address | None = None,
     moved: dict[Address, int] | None = None,
     eth_by: EthBy = "events",
+    incomplete: bool = False,
     others: Sequence[WalletMoves] = (),
     steps: Sequence[Step] = (),
     reverts: str | None = None,
@@ -283,6 +304,7 @@ def _answer(
         paid=paid,
         got=got,
         eth_by=eth_by,
+        incomplete=incomplete,
         fee_eth=None if mined is None else eth(mined.fee_wei()),
         others=list(others),
         steps=[_step(ctx, told, step) for step in steps[:MOST_STEPS]],

@@ -31,8 +31,11 @@ class StepAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
     kind: StepKind
     text: str
-    who: Annotated[str | None, msgspec.Meta(description="The wallet or contract that did it.")]
-    to: Annotated[str | None, msgspec.Meta(description="Whom it was done to: a recipient, a spender.")]
+    who: Annotated[str | None, msgspec.Meta(description="Who did it; null: not known.")]
+    to: Annotated[
+        str | None,
+        msgspec.Meta(description="Whom it was done to: a recipient, a spender, who has what was bought."),
+    ]
     venue: Annotated[VenueKind | None, msgspec.Meta(description="The sort of pool or curve.")]
     at: Annotated[
         str | None, msgspec.Meta(description="The pool's or curve's address, a v4 pool's id, a new contract.")
@@ -43,7 +46,7 @@ class StepAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WalletMoves(msgspec.Struct, frozen=True, rename="camel"):
-    """What another wallet got and gave in it."""
+    """What another wallet or contract got and gave in it."""
 
     wallet: str
     paid: list[Amount]
@@ -73,7 +76,15 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
         EthBy,
         msgspec.Meta(
             description="How the eth in paid and got is known. balance: measured over the whole block. "
-            "events: what went along and what the logs tell, and eth that contracts handed out is not in it."
+            "events: what went along and what the logs tell; eth that contracts handed out or back is not in "
+            "it, unless incomplete is false."
+        ),
+    ]
+    incomplete: Annotated[
+        bool,
+        msgspec.Meta(
+            description="True: paid and got may lack eth, or tell more of it than was kept: contracts may "
+            "have handed some out, or back, and it could not be measured."
         ),
     ]
     fee_eth: Annotated[
@@ -81,7 +92,10 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
     ]
     others: Annotated[
         list[WalletMoves],
-        msgspec.Meta(description="Wallets it bought for, or whose operations it carried; ten at most."),
+        msgspec.Meta(
+            description="Whose operations it carried, who has what was bought, and out of whom money or what "
+            "was traded went; ten at most. Eth that contracts handed them is not in it."
+        ),
     ]
     steps: Annotated[list[StepAnswer], msgspec.Meta(description="In order; 40 at most.")]
     more_steps: Annotated[int, msgspec.Meta(description="How many steps there are beside those.")]

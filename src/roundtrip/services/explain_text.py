@@ -9,7 +9,6 @@ from roundtrip.domain.account import (
     Moved,
     OperationEnded,
     Step,
-    StepKind,
 )
 from roundtrip.domain.events import CurveTraded, Launched, LaunchMoved, PoolOpened
 from roundtrip.domain.evidence import VenueKind
@@ -26,16 +25,25 @@ _PLACES: dict[VenueKind, str] = {
     "amm_v3": "the v3 pool",
     "amm_v4": "the v4 pool",
 }
+_MOST_DIGITS = 30
+"""A number of whole tokens with more of them means nothing but that its contract says so."""
 _DIGITS = 6
 """As many significant digits of a number of tokens as a sentence has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Says what steps are, of one network and with what is known of its tokens."""
+    """Says what steps are, of one network and with what is known of its tokens. ``actors``: who sent the
+    transaction, what was called, and accounts of its operations: of anybody else a token's word is no more
+    than that."""
 
     contracts: Contracts
     known: Whereabouts
+    actors: frozenset[Address] = frozenset()
+
+    def is_money(self, asset: Address) -> bool:
+        """True for eth, weth and usdg."""
+        return asset in (ZERO_ADDRESS, self.contracts.weth, self.contracts.usdg)
 
     def token(self, asset: Address) -> str:
         """An asset in a sentence."""
@@ -53,6 +61,8 @@ class Words:
         if moved.asset == ZERO_ADDRESS:
             return wei_text(moved.raw)
         decimals = self.decimals(moved.asset)
+        if abs(moved.raw) >= 10 ** (_MOST_DIGITS + (decimals or 0)):
+            return f"more {self.token(moved.asset)} than any token has"
         if decimals is None:
             return f"{moved.raw:,} base units of {self.token(moved.asset)}"
         return f"{short(moved.raw, decimals)} {self.token(moved.asset)}"
@@ -72,8 +82,14 @@ class Words:
             return f"the account-abstraction entry point ({address})"
         if address == self.contracts.permit2:
             return f"Permit2 ({address})"
+        if address in self.known.markets:
+            return f"{_PLACES[self.known.markets[address].kind]} {address}"
         for name, known in self.contracts.named().items():
-            if known == address and not name.startswith("beside"):
+            if known != address:
+                continue
+            if name.startswith("launchpad_v1_factories"):
+                return f"a first-generation launchpad factory ({address})"
+            if not name.startswith("beside"):
                 return f"the {name.replace('_', ' ')} ({address})"
         return address
 
@@ -121,34 +137,53 @@ class Words:
         paid, got = self.amount(step.paid), self.amount(step.got)
         at = f"{'on' if step.venue == 'launchpad_curve' else 'in'} {self.place(step)}"
         said = step.said
-        if isinstance(said, CurveTraded) and said.wallet == self.contracts.launchpad_router != step.who:
+        if isinstance(said, CurveTraded) and said.wallet == self.contracts.launchpad_router:
             return f"{got} was bought for {self.who(said.recipient)}, with {paid} {at}"
-        if isinstance(said, CurveTraded) and said.recipient != step.who:
-            at += f", for {self.who(said.recipient)} to have"
+        if step.to is not None:
+            at += f", for {self.who(step.to)} to have"
         if step.kind == "buy":
+            if step.who is None:
+                return f"{got} was bought for {paid} {at}"
             return f"{self.who(step.who)} bought {got} for {paid} {at}"
         verb = "sold" if step.kind == "sell" else "swapped"
+        if step.who is None:
+            return f"{paid} was {verb} for {got} {at}"
         return f"{self.who(step.who)} {verb} {paid} for {got} {at}"
 
     def _transfer(self, step: Step) -> str:
         assert step.paid is not None
-        amount = self.amount(step.paid)
+        amount, says = self.amount(step.paid), self._says(step)
+        if not step.paid.raw:
+            trick = "" if step.who in self.actors else ", and a transfer of 0 is a known trick"
+            sent = f"{self.who(step.who)} sent {amount} to {self.who(step.to)}"
+            return f"{says}{sent}: nothing moved{trick}"
         if step.paid.asset != ZERO_ADDRESS and step.who == ZERO_ADDRESS:
-            return f"{amount} was made for {self.who(step.to)}"
+            return f"{says}{amount} was made for {self.who(step.to)}"
         if step.to in BURN_ADDRESSES:
-            return f"{self.who(step.who)} burned {amount} (sent it to {step.to})"
-        return f"{self.who(step.who)} sent {amount} to {self.who(step.to)}"
+            return f"{says}{self.who(step.who)} burned {amount} (sent it to {step.to})"
+        return f"{says}{self.who(step.who)} sent {amount} to {self.who(step.to)}"
+
+    def _says(self, step: Step) -> str:
+        """Whose word it is, where nobody who took part is said to have done it: any contract can tell any
+        such tale of anybody."""
+        if step.token is None or self.is_money(step.token) or step.who in self.actors:
+            return ""
+        return f"{step.token} says that "
 
     def _item(self, step: Step) -> str:
         assert isinstance(step.said, ItemMoved)
         count = "" if step.said.pieces == 1 else f"{step.said.pieces:,} of "
+        says = self._says(step)
         what = f"{count}item {step.said.item} of the collection {step.said.collection}"
         if step.who == ZERO_ADDRESS:
-            return f"{what} was made for {self.who(step.to)}"
-        return f"{self.who(step.who)} sent {what} to {self.who(step.to)}"
+            return f"{says}{what} was made for {self.who(step.to)}"
+        return f"{says}{self.who(step.who)} sent {what} to {self.who(step.to)}"
 
     def _approval(self, step: Step) -> str:
-        owner, spender, said = self.who(step.who), self.who(step.to), step.said
+        spender, said = self.who(step.to), step.said
+        # What Permit2 tells was signed; anything else is a token's word.
+        says = "" if isinstance(said, Allowed) and said.by_permit2 else self._says(step)
+        owner = f"{says}{self.who(step.who)}"
         if isinstance(said, AllowedAll):
             if said.allowed:
                 return f"{owner} let {spender} take everything it holds of the collection {said.collection}"
@@ -175,7 +210,7 @@ class Words:
         assert isinstance(said, LaunchMoved)
         token = self.token(said.token)
         if said.step == "swept":
-            return f"The curve of {token} was emptied for its pool: it is sold out, and graduates"
+            return f"The curve of {token} was emptied for its pool: it is sold out"
         if said.step == "pooled":
             return f"The pool of {token} was opened: it has graduated"
         return f"The launchpad's owner took what lay in the curve of {token} off it"
@@ -209,10 +244,3 @@ def short(raw: int, decimals: int) -> str:
 def wei_text(wei: int) -> str:
     """Wei as eth in a sentence, also of amounts that are next to nothing."""
     return f"{short(wei, 18)} eth"
-
-
-WEIGHTY: tuple[StepKind, ...] = (
-    "launch", "graduation", "buy", "sell", "swap", "liquidity_added", "liquidity_taken", "contract_made",
-    "pool_opened", "approval", "transfer", "item", "wrap", "unwrap", "operation", "call",
-)  # fmt: skip
-"""In which order steps are told where not all of them can be."""

@@ -1,6 +1,6 @@
 """Which pools, curves and tokens a transaction speaks of: from the index, else from the chain."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -38,12 +38,13 @@ _Answer = msgspec.Raw | RpcError
 @dataclass(slots=True)
 class Whereabouts:
     """``stands``: the block that the index knows of; None: there is no index. ``quotes``: what launches were
-    made against."""
+    made against. ``unasked``: how many places nobody was asked about, for there were too many."""
 
     markets: dict[str, Market] = field(default_factory=dict)
     labels: dict[Address, Label] = field(default_factory=dict)
     quotes: set[Address] = field(default_factory=set)
     stands: BlockRef | None = None
+    unasked: int = 0
 
     def label(self, token: Address) -> Label:
         """What is known of the token, which may be nothing but its address."""
@@ -61,7 +62,7 @@ class Question:
 async def from_index(ctx: Context, said: Sequence[tuple[int, Said]]) -> Whereabouts:
     """What the index knows of what the logs speak of. Raises nothing where there is no index."""
     found = Whereabouts()
-    places, named = _places(said), _tokens(said)
+    places, named = _places(said, ctx.contracts), _tokens(said)
     try:
         async with reading(ctx) as (connection, stands):
             pools = await chain.pools_at(connection, places[:_MOST_LOOKED_UP], chain.Ids())
@@ -101,12 +102,14 @@ def questions(
     """What has to be asked of the chain for the rest, at the block ``pinned``: keys of pools, which are made
     again and not believed, the launchpad's records, and what tokens say of themselves."""
     limit, contracts = ctx.policy.read_gas_limit, ctx.contracts
-    asked = [
-        pool_question(at, kind, found, contracts, pinned, limit)
-        for at, kind in list(_unknown(said, found).items())[:MOST_PLACES]
-        if kind != "curve"
-    ]
-    for at, token in _curves(said, found)[:MOST_PLACES]:
+    unknown = _unknown(said, found, contracts)
+    pools = [(at, kind) for at, kind in unknown.items() if kind != "curve"]
+    asked = [pool_question(at, kind, found, contracts, pinned, limit) for at, kind in pools[:MOST_PLACES]]
+    curves = _curves(said, unknown)
+    looked_at = {at for at, _ in pools[:MOST_PLACES]} | {at for at, _ in curves[:MOST_PLACES]}
+    # What no token came from or went to is no curve, and need not be asked about.
+    found.unasked = len(({at for at, _ in pools} | {at for at, _ in curves}) - looked_at)
+    for at, token in curves[:MOST_PLACES]:
         asked.append(_curve_question(at, token, found, contracts, pinned, limit))
     money = {ZERO_ADDRESS, contracts.weth, contracts.usdg}
     named = [token for token in _tokens(said, sender) if token not in money and token not in found.labels]
@@ -166,9 +169,22 @@ def _curve_question(
 # --- what the logs name ----------------------------------------------------------------------------
 
 
-def _places(said: Iterable[tuple[int, Said]]) -> list[str]:
-    named = (one.at for _, one in said if isinstance(one, Swapped | CurveTraded | LiquidityMoved))
-    return list(dict.fromkeys(named))
+def _places(said: Sequence[tuple[int, Said]], contracts: Contracts) -> list[str]:
+    """Where something was traded, as the logs tell it: first those that tokens came from or went to, and
+    before them those that money did. Whoever makes up trades by the hundred is asked about last."""
+    named = dict.fromkeys(
+        one.at for _, one in said if isinstance(one, Swapped | CurveTraded | LiquidityMoved)
+    )
+    money = {contracts.weth, contracts.usdg}
+    moves = [one for _, one in said if isinstance(one, Transferred)]
+    with_money = {end for one in moves if one.token in money for end in (one.sender, one.recipient)}
+    with_any = {end for one in moves for end in (one.sender, one.recipient)}
+
+    def rank(at: str) -> int:
+        # Pools of v4 are told of by their manager alone.
+        return 0 if at in with_money or len(at) > len(ZERO_ADDRESS) else 1 if at in with_any else 2
+
+    return sorted(named, key=rank)
 
 
 def _tokens(said: Iterable[tuple[int, Said]], first: Address | None = None) -> list[Address]:
@@ -186,24 +202,23 @@ def _tokens(said: Iterable[tuple[int, Said]], first: Address | None = None) -> l
     return list({**own, **others})
 
 
-def _unknown(said: Iterable[tuple[int, Said]], found: Whereabouts) -> dict[str, str]:
-    """Places that nobody told of yet: v3, v4 or curve."""
+def _unknown(said: Sequence[tuple[int, Said]], found: Whereabouts, contracts: Contracts) -> dict[str, str]:
+    """Places that nobody told of yet: v3, v4 or curve; in the order of ``_places``."""
     unknown = {}
     for _, one in said:
         if isinstance(one, CurveTraded):
             unknown[one.at] = "curve"
         elif isinstance(one, Swapped | LiquidityMoved):
             unknown[one.at] = "v3" if len(one.at) == 42 else "v4"
-    return {at: kind for at, kind in unknown.items() if at not in found.markets}
+    places = _places(said, contracts)
+    return {at: unknown[at] for at in places if at not in found.markets}
 
 
-def _curves(said: Sequence[tuple[int, Said]], found: Whereabouts) -> list[tuple[str, Address]]:
+def _curves(said: Sequence[tuple[int, Said]], unknown: Mapping[str, str]) -> list[tuple[str, Address]]:
     """What says it is a curve, with each token that it may be of: those that moved to it or from it."""
-    unknown = {at for at, kind in _unknown(said, found).items() if kind == "curve"}
-    pairs: dict[tuple[str, Address], None] = {}
+    tokens_at: dict[str, dict[Address, None]] = {at: {} for at, kind in unknown.items() if kind == "curve"}
     for _, one in said:
         if isinstance(one, Transferred):
-            for side in {one.sender, one.recipient} & unknown:
-                if sum(at == side for at, _ in pairs) < _MOST_CURVES_TOKENS:
-                    pairs[side, one.token] = None
-    return list(pairs)
+            for side in {one.sender, one.recipient} & tokens_at.keys():
+                tokens_at[side][one.token] = None
+    return [(at, token) for at, named in tokens_at.items() for token in list(named)[:_MOST_CURVES_TOKENS]]

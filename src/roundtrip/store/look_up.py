@@ -62,6 +62,19 @@ SELECT (SELECT count(*) FROM facts.launch WHERE symbol_key = $1) AS launched,
         ORDER BY block_number, log_index LIMIT 1) AS oldest_id
 """
 
+_UNREAD = """
+SELECT EXISTS (
+    SELECT FROM (
+        SELECT token_id FROM facts.launch WHERE symbol_key IS NULL
+        ORDER BY symbol_key DESC, block_number DESC, log_index DESC LIMIT $1
+    ) AS newest
+    JOIN facts.address AS address ON address.id = newest.token_id
+    WHERE NOT EXISTS (SELECT FROM facts.token AS token WHERE token.token = address.address)
+)
+"""
+_MOST_UNREAD = 200
+"""Of launches without a symbol so many are looked at: some tokens have none however often they are read."""
+
 
 async def launches_of(connection: asyncpg.Connection, token_ids: Collection[int]) -> dict[int, LaunchFound]:
     """How the launches of these tokens stand; who was never launched is not among them."""
@@ -87,6 +100,12 @@ async def has_traded(connection: asyncpg.Connection, wallet_id: int) -> bool:
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.position WHERE wallet_id = $1)", wallet_id
     )
+    return found
+
+
+async def has_unread(connection: asyncpg.Connection) -> bool:
+    """Whether of the newest launches some were never asked for their symbol."""
+    found: bool = await connection.fetchval(_UNREAD, _MOST_UNREAD)
     return found
 
 

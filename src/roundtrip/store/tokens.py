@@ -49,7 +49,7 @@ def _label(row: asyncpg.Record) -> Label:
 async def strangers_with(connection: asyncpg.Connection, symbol_key: str, most: int = 3) -> list[Address]:
     """Some tokens that say this symbol of themselves, whoever made them."""
     rows = await connection.fetch(
-        "SELECT token FROM facts.token WHERE symbol_key = $1 LIMIT $2", symbol_key, most
+        "SELECT token FROM facts.token WHERE symbol_key = $1 ORDER BY token LIMIT $2", symbol_key, most
     )
     return [as_address(row["token"]) for row in rows]
 

@@ -143,6 +143,8 @@ LIES: dict[str, tuple[Any, Any]] = {
     "a log of another": (a_tx(), a_receipt(a_log(4, transactionHash=ELSE))),
     "a log of another block": (a_tx(), a_receipt(a_log(4, blockHash=ELSE))),
     "a removed log": (a_tx(), a_receipt(a_log(4, removed=True))),
+    "a price that cannot be": (a_tx(), a_receipt(effectiveGasPrice=hex(2**96))),
+    "a block that cannot be": (a_tx(blockNumber=hex(2**63)), a_receipt(blockNumber=hex(2**63))),
     "a gap": (a_tx(), a_receipt(a_log(4), a_log(6))),
 }
 
@@ -162,6 +164,7 @@ async def test_a_lie_is_told_from_an_answer(lie: str) -> None:
         (RpcError(0), None),
         (a_tx(value=5), a_receipt()),
         (a_tx(), a_receipt(logs=7)),
+        (a_tx(), {key: value for key, value in a_receipt().items() if key != "effectiveGasPrice"}),
         (a_tx(), a_receipt(logs=[a_log(4, topics=["0x1"])])),
     ],
 )
@@ -196,10 +199,19 @@ async def test_a_state_that_is_gone_tells_no_change() -> None:
     sent, _ = await read(node(a_tx(), a_receipt()))
     around = read_block(msgspec.Raw(msgspec.json.encode(a_block())), sent)
     both = Told(getBalance=["0x9", "0x4"])
-    assert await read_change(both, Address(ALICE), around, Meter()) == -5
+    assert await read_change(both, Address(ALICE), 9, around, Meter()) == -5
     assert [call.params[1] for call in both.asked] == [{"blockHash": PARENT}, {"blockHash": BLOCK}]
     gone = Told(getBalance=["0x9", RpcError(-32000, "missing trie node")])
-    assert await read_change(gone, Address(ALICE), around, Meter()) is None
+    assert await read_change(gone, Address(ALICE), 0, around, Meter()) is None
+
+
+@pytest.mark.parametrize(("before", "after"), [(8, 4), (0, 0), (2**128, 4), (9, 2**128)])
+async def test_a_balance_that_cannot_be_tells_no_change(before: int, after: int) -> None:
+    """Before the block its sender had what it sent and the fee, at least: 9."""
+    sent, _ = await read(node(a_tx(), a_receipt()))
+    around = read_block(msgspec.Raw(msgspec.json.encode(a_block())), sent)
+    asked = Told(getBalance=[hex(before), hex(after)])
+    assert await read_change(asked, Address(ALICE), 9, around, Meter()) is None
 
 
 ERROR = "0x08c379a0" + "20".rjust(64, "0") + "3".rjust(64, "0") + b"no!".hex().ljust(64, "0")
@@ -212,6 +224,10 @@ ERROR = "0x08c379a0" + "20".rjust(64, "0") + "3".rjust(64, "0") + b"no!".hex().l
         (RpcError(3, "execution reverted"), ""),
         (RpcError(3, "execution reverted", msgspec.Raw(b'"0x"')), ""),
         (RpcError(-32000, "missing trie node"), None),
+        (RpcError(-32603, "EVM error OutOfGas"), "out of gas"),
+        (RpcError(-32000, "out of gas"), "out of gas"),
+        (RpcError(-32603, "EVM error InvalidFEOpcode"), None),
+        (RpcError(3, "execution reverted: out of gas"), ""),
         ("0x", None),
     ],
 )

@@ -1,6 +1,7 @@
 """What logs mean, by hand: whose trade it was, what is a part of what, and what nobody is to believe."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,9 @@ from roundtrip.domain.account import (
     OperationEnded,
     Said,
     Wrapped,
-    account,
-    net_tokens,
-    told_eth,
 )
+from roundtrip.domain.account_reading import account
+from roundtrip.domain.account_sums import nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.domain.events import (
     CurveTraded,
     Executing,
@@ -35,8 +35,8 @@ def at(number: int) -> Address:
     return Address(f"0x{number:040x}")
 
 
-ALICE, BOB, ROUTER, ENTRY, HOOK, LAUNCHER = (at(n) for n in range(0xA1, 0xA7))
-TOKEN, OTHER, WETH, POOL, CURVE = (at(n) for n in range(0xB1, 0xB6))
+ALICE, BOB, ROUTER, ENTRY, HOOK, LAUNCHER, PERMIT2, EVIL, BOT = (at(n) for n in range(0xA1, 0xAA))
+TOKEN, OTHER, WETH, POOL, CURVE, USDG = (at(n) for n in range(0xB1, 0xB7))
 V4 = "0x" + "44" * 32
 IN_V3 = Market(POOL, "amm_v3", TOKEN, WETH, True)
 IN_V4 = Market(V4, "launchpad_pool", TOKEN, ZERO_ADDRESS, True)
@@ -56,13 +56,29 @@ def on_curve(buys: bool, wallet: Address, recipient: Address, quote_raw: int, to
 
 def doing(*said: Said, value_wei: int = 0, to: Address | None = ROUTER, has_data: bool = True) -> Doing:
     return Doing(
-        ALICE, to, value_wei, has_data, None, list(enumerate(said, 5)), frozenset({ROUTER, WETH}), LAUNCHER,
-        HOOK, frozenset({ENTRY}),
-    )  # fmt: skip
+        sender=ALICE,
+        to=to,
+        value_wei=value_wei,
+        has_data=has_data,
+        created=None,
+        said=list(enumerate(said, 5)),
+        weth=WETH,
+        usdg=USDG,
+        machinery=frozenset({ROUTER, WETH, USDG, PERMIT2, LAUNCHER, HOOK}),
+        permit2=PERMIT2,
+        router=LAUNCHER,
+        hook=HOOK,
+        entry_points=frozenset({ENTRY}),
+    )
 
 
-def of(*said: Said) -> Account:
-    return account(doing(*said), MARKETS)
+def sold(raw: int, quote_raw: int, seller: Address = ALICE) -> list[Said]:
+    """In the v3 pool, by the router."""
+    return [Transferred(TOKEN, seller, POOL, raw), swap(POOL, raw, -quote_raw)]
+
+
+def of(*said: Said, value_wei: int = 0) -> Account:
+    return account(doing(*said, value_wei=value_wei), MARKETS)
 
 
 def test_a_buy_is_one_step_and_its_parts_are_none() -> None:
@@ -71,6 +87,7 @@ def test_a_buy_is_one_step_and_its_parts_are_none() -> None:
         Transferred(WETH, ROUTER, POOL, 100),
         Transferred(TOKEN, POOL, ALICE, 900),
         swap(POOL, -900, 100),
+        value_wei=100,
     )
     (step,) = found.steps
     assert (found.kind, step.kind, step.who, step.at) == ("trade", "buy", ALICE, POOL)
@@ -88,8 +105,82 @@ def test_what_a_token_keeps_of_a_sell_is_a_step_of_its_own() -> None:
     assert found.steps[0].to == BOB
 
 
+def test_money_that_goes_elsewhere_beside_a_trade_is_told() -> None:
+    """Whatever it is, and also where it goes through the router."""
+    moves: list[Said] = [
+        Transferred(USDG, BOB, EVIL, 5),
+        Transferred(WETH, ALICE, EVIL, 6),
+        Transferred(USDG, ROUTER, EVIL, 7),
+        Transferred(OTHER, BOB, ROUTER, 8),
+        Allowed(TOKEN, ALICE, EVIL, 9),
+        Allowed(TOKEN, ALICE, ROUTER, 9),
+    ]
+    found = of(*moves, *sold(95, 40))
+    assert [(step.kind, step.token, step.to) for step in found.steps] == [
+        ("transfer", USDG, EVIL),
+        ("transfer", WETH, EVIL),
+        ("transfer", USDG, EVIL),
+        ("transfer", OTHER, ROUTER),
+        ("approval", TOKEN, EVIL),
+        ("sell", TOKEN, None),
+    ]
+    assert found.losers == (BOB,)
+
+
+def test_what_only_hands_on_is_a_part_and_who_keeps_is_none() -> None:
+    """As an aggregator does that no list has."""
+    through: list[Said] = [
+        Transferred(TOKEN, ALICE, BOT, 95),
+        *sold(95, 40, BOT),
+        Transferred(WETH, POOL, BOT, 40),
+        Transferred(WETH, BOT, ALICE, 40),
+    ]
+    (step,) = of(*through).steps
+    assert (step.who, step.to) == (ALICE, None)
+    kept = of(*through[:-1], Transferred(WETH, BOT, ALICE, 30))
+    assert [step.kind for step in kept.steps] == ["sell", "transfer", "transfer"]
+
+
+def test_a_trade_is_whose_who_paid_it() -> None:
+    victims = of(*sold(95, 40, BOB), Transferred(WETH, POOL, ALICE, 40))
+    trade = victims.steps[-1]
+    assert (trade.kind, trade.who, trade.to) == ("sell", None, ALICE)
+    assert victims.losers == (BOB,)
+    half = of(Transferred(TOKEN, ALICE, POOL, 5), *sold(95, 40, BOB)[:1], swap(POOL, 100, -40))
+    assert [step.who for step in half.steps if step.kind == "sell"] == [None]
+
+
+@pytest.mark.parametrize("value_wei", [99, 100])
+def test_a_buy_is_the_senders_only_where_it_sent_enough(value_wei: int) -> None:
+    found = of(Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 100), value_wei=value_wei)
+    assert found.steps[0].who == (ALICE if value_wei == 100 else None)
+    twice: list[Said] = [Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 60)] * 2
+    assert [step.who for step in of(*twice, value_wei=value_wei).steps] == [ALICE, None]
+
+
+def test_an_account_pays_eth_unseen_unless_somebody_is_seen_paying() -> None:
+    def bought(*more: Said) -> Account:
+        logs = [*more, Transferred(TOKEN, POOL, BOB, 900), swap(POOL, -900, 100)]
+        return of(Executing(ENTRY), *logs, Operated(ENTRY, BOB))
+
+    assert [step.who for step in bought().steps] == [BOB]
+    for payer in (Wrapped(EVIL, 100, True), Transferred(WETH, EVIL, POOL, 100)):
+        assert bought(payer).steps[-1].who is None
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_way_over_pools_is_of_who_went_it_however_it_is_told(backwards: bool) -> None:
+    second = replace_market(IN_V3, quote=TOKEN, is_money=True)._replace(at=OTHER, token=at(0xB0))
+    hops: list[Said] = [swap(POOL, -900, 100), swap(OTHER, -70, 900)]
+    if backwards:
+        hops.reverse()
+    moves = [Transferred(WETH, ALICE, POOL, 100), Transferred(at(0xB0), OTHER, ALICE, 70)]
+    found = account(doing(*moves, *hops), {POOL: IN_V3, OTHER: second})
+    assert [(step.who, step.to) for step in found.steps] == [(ALICE, None)] * 2
+
+
 def test_an_unlimited_right_within_a_trade_is_told() -> None:
-    found = of(Allowed(TOKEN, ALICE, ROUTER, 2**256 - 1), swap(POOL, 95, -40))
+    found = of(Allowed(TOKEN, ALICE, ROUTER, 2**256 - 1), *sold(95, 40))
     assert [step.kind for step in found.steps] == ["approval", "sell"]
 
 
@@ -140,19 +231,24 @@ def test_a_launch_that_buys_for_somebody() -> None:
         on_curve(True, LAUNCHER, BOB, 10, 90),
     )
     assert (found.kind, [step.kind for step in found.steps]) == ("launch", ["launch", "buy"])
-    assert (found.steps[1].who, found.recipients) == (BOB, (BOB,))
+    assert (found.steps[1].who, found.steps[1].to, found.recipients) == (BOB, None, (BOB,))
 
 
 def test_anybody_else_who_is_paid_did_not_trade() -> None:
     """A famous wallet may be paid by whoever wants it to seem a buyer: it is named and did nothing."""
     found = of(on_curve(True, ALICE, BOB, 10, 90))
-    assert (found.steps[0].who, found.recipients) == (ALICE, (BOB,))
+    assert (found.steps[0].who, found.steps[0].to, found.recipients) == (ALICE, BOB, (BOB,))
 
 
-def test_what_a_graduation_pays_out_is_a_part_of_it() -> None:
-    moves = [Transferred(OTHER, CURVE, BOB, 5), Transferred(TOKEN, BOB, OTHER, 7)]
-    found = of(*moves, LaunchMoved(TOKEN, "swept", 1, 2))
+def test_what_a_graduation_moves_to_its_pool_is_a_part_of_it() -> None:
+    found = of(Transferred(TOKEN, at(0xC1), HOOK, 7), LaunchMoved(TOKEN, "swept", 1, 2))
     assert (found.kind, [step.kind for step in found.steps]) == ("graduation", ["graduation"])
+
+
+def test_what_is_paid_out_beside_a_graduation_is_told() -> None:
+    found = of(Transferred(USDG, BOB, EVIL, 5), LaunchMoved(TOKEN, "swept", 1, 2))
+    assert [step.kind for step in found.steps] == ["transfer", "graduation"]
+    assert found.losers == (BOB,)
 
 
 def test_liquidity_has_its_sides_in_order() -> None:
@@ -166,8 +262,10 @@ def test_liquidity_has_its_sides_in_order() -> None:
 
 def test_an_operations_trades_are_its_accounts() -> None:
     found = of(
-        swap(POOL, -1, 1),
+        Transferred(TOKEN, ALICE, POOL, 1),
+        swap(POOL, 1, -1),
         Executing(ENTRY),
+        Transferred(TOKEN, POOL, BOB, 900),
         swap(POOL, -900, 100),
         Operated(ENTRY, BOB),
         OperationEnded(BOB, True),
@@ -197,6 +295,57 @@ def test_eth_of_a_curve_and_of_weth_is_told() -> None:
     assert [told_eth(sold, found, who) for who in (ALICE, BOB)] == [2, 10]
 
 
+def test_of_eth_given_to_a_curve_only_what_it_kept_is_told() -> None:
+    bought = doing(on_curve(True, ALICE, ALICE, 10, 90), value_wei=100, to=CURVE)
+    assert told_eth(bought, account(bought, MARKETS), ALICE) == -10
+    by_another = replace(bought, to=BOT)
+    assert told_eth(by_another, account(by_another, MARKETS), ALICE) == -100
+    assert [tells_all_eth(one, account(one, MARKETS)) for one in (bought, by_another)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("said", "more", "tells_all"),
+    [
+        (Allowed(TOKEN, ALICE, BOB, 1), {"to": TOKEN}, True),
+        (Allowed(TOKEN, ALICE, BOB, 1), {"to": BOT}, False),
+        (Allowed(TOKEN, ALICE, BOB, 1), {"to": TOKEN, "value_wei": 1}, False),
+        (Allowed(TOKEN, ALICE, BOB, 1, True, 9), {"to": PERMIT2}, True),
+        (Transferred(TOKEN, ALICE, BOB, 1), {"to": None}, False),
+        (Wrapped(ALICE, 5, True), {"to": WETH, "value_wei": 5}, True),
+        (Wrapped(ALICE, 5, False), {"to": BOT}, False),
+        (OperationEnded(BOB, True), {"to": ENTRY}, False),
+    ],
+)
+def test_eth_is_all_told_only_where_nobody_else_was_called(
+    said: Said, more: dict[str, Any], tells_all: bool
+) -> None:
+    one = doing(said, **more)
+    assert tells_all_eth(one, account(one, MARKETS)) is tells_all
+
+
+def test_plain_eth_is_all_told_where_it_goes_to_no_contract() -> None:
+    plain = doing(value_wei=5, to=BOB, has_data=False)
+    for has_code in (True, False):
+        one = replace(plain, to_has_code=has_code)
+        assert tells_all_eth(one, account(one, {})) is not has_code
+
+
+def test_weth_that_is_told_of_both_ways_is_made_once() -> None:
+    made, burned = Transferred(WETH, ZERO_ADDRESS, ALICE, 5), Transferred(WETH, ALICE, ZERO_ADDRESS, 5)
+    told = Wrapped(ALICE, 5, True)
+    untold = Wrapped(ALICE, 5, False)
+
+    def once(*said: Said) -> list[Said]:
+        return [one for _, one in wrapped_once(list(enumerate(said)), WETH)]
+
+    assert once(made, told) == once(told, made) == once(made) == once(told) == [told]
+    assert once(burned, untold, burned) == [untold] * 2
+    assert once(made, told, told) == [told] * 2
+    assert once(made, untold) == [told, untold]
+    other = Transferred(TOKEN, ZERO_ADDRESS, ALICE, 5)
+    assert once(other) == [other]
+
+
 def test_tokens_net_out() -> None:
     moves: list[Said] = [
         Transferred(TOKEN, ALICE, BOB, 5),
@@ -205,7 +354,7 @@ def test_tokens_net_out() -> None:
         Transferred(OTHER, BOB, ALICE, 2),
         Wrapped(ALICE, 4, True),
     ]
-    assert net_tokens(enumerate(moves), ALICE, WETH) == {OTHER: 2, WETH: 4}
+    assert nets(enumerate(moves), WETH)[ALICE] == {OTHER: 2, WETH: 4}
 
 
 def test_what_told_nothing_is_a_call() -> None:

@@ -116,6 +116,13 @@ def test_a_reason_has_no_double_quotes(text: str) -> None:
     assert '"' not in names.reason(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["\u02ba", "\u02dd", "\u02ee", "\u05f4", "\u3003", "''", "'\"'", "\u201d'\u3003"]
+)
+def test_nothing_in_a_reason_looks_like_its_end(text: str) -> None:
+    assert names.reason(f"a{text}b") == "a'b"
+
+
 def abi_string(text: bytes, head: int = 32) -> bytes:
     padded = text + b"\0" * (-len(text) % 32)
     return head.to_bytes(32, "big") + b"\0" * (head - 32) + len(text).to_bytes(32, "big") + padded

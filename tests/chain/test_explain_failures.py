@@ -1,0 +1,128 @@
+"""What failed, what is in no block yet, and what nobody knows."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import CallerFault
+from roundtrip.services.context import Context
+from support.explained import ETH, newest, told
+from support.nodes import nodes_of
+from support.nodes import over as nodes_over
+from support.wallet import Place, Step, Wallet, calldata
+
+BOB, EVIL = "0x" + "b0b0" * 10, "0x" + "e711" * 10
+
+
+@pytest.fixture
+def alice(rpc: SyncRpc, built: Built) -> Wallet:
+    return Wallet(rpc, built.contracts, "alice fails")
+
+
+async def test_a_failure_has_its_reason(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
+    plain = built.tokens["plain"]
+    sent = alice.send(plain, calldata("transfer(address,uint256)", BOB, 10**40))
+    assert not sent.ok
+    answer = await told(indexed, newest(rpc))
+    assert (answer.status, answer.kind, answer.reverts) == ("failed", "transfer", "balance too low")
+    assert (answer.paid, answer.got, answer.steps) == ([], [], [])
+    assert "It failed: nothing moved but its fee." in answer.text
+    assert 'fails with "balance too low"' in answer.text
+    assert answer.fee_eth == sent.gas_wei / ETH
+
+
+async def test_a_failure_for_want_of_gas(indexed: Context, rpc: SyncRpc, alice: Wallet) -> None:
+    rpc.call("anvil_setCode", BOB, "0x5b5f56")
+    (tx_hash,) = alice.queue([Step(BOB, "0x12345678")], 60_000, 10**10, 10**9)
+    assert not alice.receipt(tx_hash).ok
+    answer = await told(indexed, tx_hash)
+    assert (answer.status, answer.reverts) == ("failed", "out of gas")
+    assert "It used all the gas" in answer.text
+
+
+async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """It fails by what comes before it in its own block: the same tokens are sent twice."""
+    plain = built.tokens["plain"]
+    assert alice.buy(plain, "weth", 3000, ETH // 100)
+    held = alice.tokens(plain)
+    pay = calldata("transfer(address,uint256)", BOB, held)
+    template = alice.buy_steps(plain, Place("weth", 3000), 1)[0]
+    rpc.call("evm_setAutomine", False)
+    try:
+        twice = [replace(template, to=plain, data=pay, value_wei=0)] * 2
+        _, tx_hash = alice.queue(twice, 200_000, 10**10, 10**9)
+        rpc.call("evm_mine")
+    finally:
+        rpc.call("evm_setAutomine", True)
+    answer = await told(indexed, tx_hash)
+    assert (answer.status, answer.reverts) == ("failed", None)
+    assert "Why cannot be told" in answer.text
+
+
+async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
+    rpc.call("evm_setAutomine", False)
+    try:
+        steps = alice.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+        (tx_hash,) = alice.queue(steps, 1_000_000, 10**10, 10**9)
+        answer = await told(indexed, tx_hash)
+        assert (answer.status, answer.kind) == ("pending", "trade")
+        assert (answer.tx_block, answer.tx_time, answer.fee_eth) == (None, None, None)
+        assert answer.text.startswith("It is in no block yet")
+        assert (answer.paid, answer.got, answer.steps) == ([], [], [])
+    finally:
+        rpc.call("evm_setAutomine", True)
+        rpc.call("evm_mine")
+
+
+async def test_a_hash_that_nobody_knows_is_not_found(indexed: Context) -> None:
+    with pytest.raises(CallerFault) as raised:
+        await told(indexed, "0x" + "77" * 32)
+    assert raised.value.code == "not_found"
+
+
+async def test_of_several_nodes_a_hash_is_asked_of_each(
+    indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
+) -> None:
+    """And that nobody knows it is no fault of theirs."""
+    both = nodes_over(indexed, rpc.url, rpc.url)
+    await both.heads.refresh()
+    alice.send(BOB, "0x", ETH)
+    sound = await told(indexed, newest(rpc))
+    for _ in range(3):
+        with pytest.raises(CallerFault):
+            await told(both, "0x" + "77" * 32)
+        assert await told(both, newest(rpc)) == sound
+    assert [state.condition for state in nodes_of(both).state()] == ["ok", "ok"]
+
+
+async def test_an_instruction_that_takes_all_the_gas_is_no_want_of_it(
+    indexed: Context, rpc: SyncRpc, alice: Wallet
+) -> None:
+    rpc.call("anvil_setCode", BOB, "0xfe")
+    alice.send(BOB, "0x12345678", 5)
+    answer = await told(indexed, newest(rpc))
+    assert (answer.status, answer.reverts) == ("failed", None)
+    assert "it ran out, or hit an instruction that takes all of it" in answer.text
+    assert f"{alice.address} tried to call" in answer.text
+
+
+async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
+    indexed: Context, rpc: SyncRpc, alice: Wallet
+) -> None:
+    rpc.call("anvil_setCode", BOB, "0x5f5ffd")
+    alice.send(BOB, "0x", ETH)
+    failed = await told(indexed, newest(rpc))
+    assert f"{alice.address} tried to send 1 eth to {BOB}." in failed.text
+    rpc.call("evm_setAutomine", False)
+    try:
+        steps = [Step(EVIL, "0x", ETH), Step(BOB, "0xdeadbeef")]
+        pending = [await told(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
+    finally:
+        rpc.call("evm_setAutomine", True)
+        rpc.call("evm_mine")
+    assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text
+    assert f"{alice.address} wants to call a contract that we do not know, {BOB}" in pending[1].text
