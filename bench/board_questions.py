@@ -205,7 +205,7 @@ async def count_winners(connection: asyncpg.Connection) -> object:
         if await winners_store.counted_to(connection):
             return None
         counted = await winners_store.counted(connection, "24h", stands.block)
-        return await winners_store.keep(connection, counted, stands.block)
+        return await winners_store.keep(connection, counted, stands)
 
 
 PREPARED: tuple[Callable[[asyncpg.Connection], Awaitable[object]], ...] = (count_winners,)
