@@ -134,7 +134,7 @@ def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fa
         return wallet in facts.origin and bool(facts.origin[wallet]["first_s"] <= from_s - fairness.young_s)
 
     def pays_many(wallet: int) -> bool:
-        return sum(row["funder_id"] == wallet for row in facts.origin.values()) > fairness.most_funded
+        return bool(sum(row["funder_id"] == wallet for row in facts.origin.values()) > fairness.most_funded)
 
     people: set[int] = set()
     shared: list[int | None] = []
