@@ -133,12 +133,13 @@ def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fa
     """Person by person, out of the whole table."""
 
     def old(wallet: int) -> bool:
-        return wallet in facts.origin and facts.origin[wallet]["first_s"] <= from_s - fairness.young_s
+        return wallet in facts.origin and bool(facts.origin[wallet]["first_s"] <= from_s - fairness.young_s)
 
     def pays_many(wallet: int) -> bool:
-        return sum(row["funder_id"] == wallet for row in facts.origin.values()) > fairness.most_funded
+        return bool(sum(row["funder_id"] == wallet for row in facts.origin.values()) > fairness.most_funded)
 
-    people, shared = set(), []
+    people: set[int] = set()
+    shared: list[int | None] = []
     for buyer in buyers:
         funder = facts.origin[buyer]["funder_id"] if buyer in facts.origin else None
         if old(buyer) and (funder is None or pays_many(funder)):

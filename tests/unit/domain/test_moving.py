@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.crowd import Origin, Purses
+from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
@@ -35,12 +36,12 @@ FROM_S = 1_760_000_000
 
 def flow(number: int, net_wei: int = 100, checked: Checked | None = None, launchpad: bool = False) -> Flow:
     """A token that so much stayed in."""
-    venue, launched_s = ("launchpad_curve", 5) if launchpad else ("amm_v3", None)
+    venue: VenueKind = "launchpad_curve" if launchpad else "amm_v3"
+    launched_s = 5 if launchpad else None
     address = Address(f"0x{number:040x}")
     buyers = tuple(range(CROWD))
-    return Flow(
-        number, address, launched_s, 5, venue, net_wei + 7, 7, None, 4, 1, buyers, 1, checked, checked
-    )  # type: ignore[arg-type]
+    sums = net_wei + 7, 7, None, 4, 1
+    return Flow(number, address, launched_s, 5, venue, *sums, buyers, 1, checked, checked)
 
 
 def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> Checked:

@@ -25,7 +25,9 @@ BUYERS = [wallet(100 + n) for n in range(20)]
 OLD, YOUNG = Origin(BORN_S - DAY_S, None), Origin(BORN_S - DAY_S + 1, None)
 
 
-def known(origins: dict[Address, Origin] | None = None, funded: dict[Address, int] | None = None) -> Wallets:
+def known(
+    origins: dict[Address, Origin[Address]] | None = None, funded: dict[Address, int] | None = None
+) -> Wallets:
     """Twenty old buyers, whom nobody is known to have funded, but for these; any funder is old, too."""
     given = origins or {}
     givers = [one.funder for one in given.values() if one.funder is not None]
@@ -36,7 +38,7 @@ def is_fair(wallets: Wallets, buyers: list[Address] = BUYERS, at_s: int = NOW_S)
     return wallets.is_fair(Begun(BORN_S, DEPLOYER), buyers, at_s)
 
 
-def paid(funder: Address, *those: Address) -> dict[Address, Origin]:
+def paid(funder: Address, *those: Address) -> dict[Address, Origin[Address]]:
     return {one: Origin(BORN_S, funder) for one in those}
 
 
