@@ -259,7 +259,12 @@ async def test_every_end_of_a_launch(
         await made.step(TOKEN, step, number)
     if raised is not None:
         pool = await made.pool(TOKEN, ZERO_ADDRESS)
-        await made.connection.execute("INSERT INTO facts.curve VALUES ($1, $2, 1)", pool, raised)
+        await made.connection.execute(
+            "INSERT INTO facts.curve (pool_id, token_id, threshold_raw, raised_raw, last_s)"
+            " SELECT id, token_id, 42, $2, 1 FROM facts.pool WHERE id = $1",
+            pool,
+            raised,
+        )
     await made.position(WALLET, TOKEN, bought_raw=9, sold_raw=3, buys=1, sells=1)
     found = (await history(by_hand, WALLET)).launches
     (row,) = found.rows

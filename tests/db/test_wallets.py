@@ -355,10 +355,8 @@ async def test_an_exchanges_customers_are_not_all_read(index: asyncpg.Connection
 
 async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> None:
     await grown(index, 3, 60, 0)
-    wallet = (await traders(index))[0]
-    newest_s = max(
-        row["at_s"] for row in await trades_of(index) if row["trader_id"] == wallet and row["buys"]
-    )
+    newest = [row for row in await trades_of(index) if row["buys"]][-1]
+    wallet, newest_s = newest["trader_id"], newest["at_s"]
     told = await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S)
     assert {buy.at_s for buy in told} == {newest_s}
     assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + 1) == []
