@@ -22,6 +22,7 @@ from roundtrip.services.wallet_history_answer import LaunchRow, WalletHistory
 from roundtrip.services.wallet_params import WalletParams
 from roundtrip.store import jobs
 from roundtrip.store.origins import OlderOrigin, Origin, keep_older
+from roundtrip.store.wallets import MOST_ROWS
 from support.made_index import ETH, MadeIndex, number_address
 from support.tables import emptied, own_database
 from support.told_blocks import START_S
@@ -368,7 +369,7 @@ async def test_symbols_are_strangers_text(by_hand: Context, made: MadeIndex) -> 
 
 
 async def test_a_bots_record_is_of_a_part_and_says_so(by_hand: Context, made: MadeIndex) -> None:
-    await made.many_positions(WALLET, 10_001)
+    await made.many_positions(WALLET, MOST_ROWS + 1)
     found = await history(by_hand, WALLET)
-    assert (found.record.partial, found.last30_days.partial, found.record.tokens) == (True, True, 10_000)
-    assert "only the newest 10,000 are counted" in found.text
+    assert (found.record.partial, found.last30_days.partial, found.record.tokens) == (True, True, MOST_ROWS)
+    assert f"only the newest {MOST_ROWS:,} are counted" in found.text
