@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import cast
 
 import aiohttp
 import asyncpg
@@ -96,9 +97,33 @@ async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
         yield found
 
 
-def no_database() -> asyncpg.Pool:
-    """A pool that was never opened: checks go without an index, and nothing is kept."""
+def closed_database() -> asyncpg.Pool:
+    """A pool that was never opened: whoever asks it is told that it cannot be asked."""
     return asyncpg.create_pool("postgresql://nowhere", min_size=0)
+
+
+class _Empty:
+    """A connection to a database that has nothing in it."""
+
+    async def fetch(self, *asked: object) -> list[asyncpg.Record]:
+        return []
+
+    async def fetchrow(self, *asked: object) -> None:
+        return None
+
+    async def fetchval(self, *asked: object) -> None:
+        return None
+
+
+class _EmptyPool:
+    @contextlib.asynccontextmanager
+    async def acquire(self, **how: object) -> AsyncIterator[_Empty]:
+        yield _Empty()
+
+
+def no_database() -> asyncpg.Pool:
+    """Of a database without an index: checks go without, and nothing is kept."""
+    return cast(asyncpg.Pool, _EmptyPool())
 
 
 @contextlib.asynccontextmanager

@@ -176,14 +176,13 @@ async def context(
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
     """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits."""
+    await migrated(database_url)
     async with contextlib.AsyncExitStack() as stack:
         pool = await stack.enter_async_context(
             asyncpg.create_pool(
                 database_url, min_size=1, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
             )
         )
-        async with pool.acquire() as connection:
-            await migrate(connection)
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )

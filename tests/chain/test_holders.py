@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from conftest import context_for, no_database
+from conftest import closed_database, context_for, no_database
 from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
 from roundtrip.devnet import deploy as chain
 from roundtrip.devnet.wire import SyncRpc
@@ -23,6 +23,7 @@ from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.services.gather import beginning, begun
+from roundtrip.services.holders import UNREAD
 from roundtrip.services.third_trip import finished
 from roundtrip.store.words import as_address, as_bytes
 from support.dialects import DialectNode, Kind
@@ -126,6 +127,17 @@ async def test_a_plain_check_and_one_without_an_index_ask_no_holder(indexed: Con
     assert "holder" not in plain.answer.verdict.text
     evidence, meter = await deep(replace(indexed, pool=no_database()), token)
     assert (evidence.holder_sells, evidence.deployer, meter.trips) == (None, None, 2)
+
+
+async def test_holders_that_the_database_does_not_tell_leave_the_verdict_open(
+    indexed: Context, built: Built
+) -> None:
+    for token in (built.tokens["graduated"], built.tokens["plain"]):
+        evidence, _ = await deep(replace(indexed, pool=closed_database()), token)
+        assert evidence.holder_sells == Missing("node", UNREAD)
+        assert judge(evidence, POLICY).verdict.level == "unknown"
+    never_sold, _ = await deep(replace(indexed, pool=closed_database()), built.tokens["owner_only_sell"])
+    assert judge(never_sold, POLICY).verdict.code == "cannot_sell"
 
 
 async def test_code_an_insider_and_an_empty_wallet_are_not_asked(

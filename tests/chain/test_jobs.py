@@ -232,7 +232,12 @@ async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
 
 async def _followed(connection: asyncpg.Connection, at_s: int) -> None:
     """The sync has come as far."""
-    await connection.execute("INSERT INTO facts.cursor VALUES (true, 0, 1, $1, $2)", bytes(32), at_s)
+    await connection.execute(
+        "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
+        " VALUES (true, 0, 1, $1, $2, 1)",
+        bytes(32),
+        at_s,
+    )
 
 
 async def _puts_itself_back(ctx: Context, connection: asyncpg.Connection) -> None:

@@ -59,7 +59,13 @@ async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 async def follow(index: asyncpg.Connection, start: int, funder: Address) -> None:
     """An index from block ``start`` on, which met LATE."""
-    await index.execute("INSERT INTO facts.cursor VALUES (true, $1, $2, $3, 7)", start, BLOCKS, bytes(32))
+    await index.execute(
+        "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
+        " VALUES (true, $1, $2, $3, 7, 1)",
+        start,
+        BLOCKS,
+        bytes(32),
+    )
     late, by = [
         await index.fetchval(
             "INSERT INTO facts.address (address) VALUES ($1) RETURNING id", bytes.fromhex(one[2:])

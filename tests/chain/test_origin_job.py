@@ -50,7 +50,12 @@ async def searched(
     ctx: Context, connection: asyncpg.Connection, wallet: Address, start: int
 ) -> OlderOrigin | None:
     """After one round, for an index that begins with block ``start``."""
-    await connection.execute("INSERT INTO facts.cursor VALUES (true, $1, 50, $2, 7)", start, bytes(32))
+    await connection.execute(
+        "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
+        " VALUES (true, $1, 50, $2, 7, 1)",
+        start,
+        bytes(32),
+    )
     await jobs.enqueue(connection, "origin", wallet)
     await work(ctx)
     return await origins.older(connection, wallet)

@@ -105,7 +105,7 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
         ]
         checks = [one for one in facts.evidence if as_address(one["token"]) == facts.address[token_id]]
         deep = [one for one in checks if one["deep"]]
-        decided = [one for one in deep if one["verdict_level"] != "unknown"]
+        decided = [one for one in deep if one["verdict_level"] != "unknown" and one["holders"] > 0]
         found[token_id] = Flow(
             token_id,
             facts.address[token_id],
@@ -228,8 +228,8 @@ async def adds_some(connection: asyncpg.Connection, chance: random.Random) -> No
         for _ in range(chance.choice((0, 0, 1, 2, 3))):
             at = datetime.fromtimestamp(chance.randrange(10**9), UTC)
             code, level = chance.choice(VERDICTS)
-            deep = chance.random() < 0.6
-            kept = evidence.KeptEvidence(at, 1, "p", code, level, b"", deep=deep)
+            deep, holders = chance.random() < 0.6, chance.choice((0, 1, 12))
+            kept = evidence.KeptEvidence(at, 1, "p", code, level, b"", deep=deep, holders=holders)
             await evidence.keep(connection, as_address(row["address"]), kept)
 
 

@@ -36,7 +36,7 @@ async def meet(connection: asyncpg.Connection, funded: bool = True) -> None:
 
 async def follow_from(connection: asyncpg.Connection, start_number: int) -> None:
     await connection.execute(
-        "INSERT INTO facts.cursor (start_number, number, hash, at_s) VALUES ($1, 1000, $2, 9)",
+        "INSERT INTO facts.cursor (start_number, number, hash, at_s, rewinds) VALUES ($1, 1000, $2, 9, 1)",
         start_number,
         HASH,
     )

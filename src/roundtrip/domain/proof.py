@@ -9,11 +9,13 @@ from .types import Address
 @dataclass(frozen=True, slots=True)
 class Indexed:
     """What the index told of a token. ``holders``: wallets that bought more of it than they sold.
-    ``deployer``: who launched it; None: not known. ``record``: how his launches went."""
+    ``deployer``: who launched it; None: not known. ``record``: how his launches went. ``unread``: who holds
+    it was to be read, and could not be."""
 
     holders: tuple[Address, ...] = ()
     deployer: Address | None = None
     record: Deployer | None = None
+    unread: bool = False
 
 
 NOTHING = Indexed()

@@ -8,7 +8,8 @@ from roundtrip.chain.recording import Recording
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.evidence import Curve, Evidence, Launch
+from roundtrip.domain.evidence import Curve, Evidence, HolderSells, Launch
+from roundtrip.domain.holder_sells import found as holders_found
 from roundtrip.domain.holder_sells import gaps
 from roundtrip.domain.owner_calls import node_kept_back
 from roundtrip.domain.policy import Policy
@@ -77,6 +78,7 @@ async def _keep(
     asked: bool,
     deep: bool,
 ) -> None:
+    held = evidence.holder_sells
     kept = evidence_store.KeptEvidence(
         at(now_s),
         evidence.block.number,
@@ -86,6 +88,7 @@ async def _keep(
         canonical.dump(evidence),
         asked,
         deep,
+        holders_found(held, ctx.policy).told if isinstance(held, HolderSells) else 0,
     )
     try:
         async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():

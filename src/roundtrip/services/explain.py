@@ -144,7 +144,8 @@ async def _happened(ctx: Context, told: _Told, mined: Mined, around: Around, met
         entry_points=ENTRY_POINTS,
         to_has_code=told.to_has_code,
     )
-    account = account_of(doing, told.known.markets)
+    # Of thousands of logs it takes long: others have their turn meanwhile.
+    account = await asyncio.to_thread(account_of, doing, told.known.markets)
     whose = _whose(sent, account)
     came = nets(doing.said, contracts.weth)
     moved, eth_by = await _moved(ctx, told, doing, account, whose, came, mined, around, meter)

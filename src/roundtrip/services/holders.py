@@ -16,6 +16,7 @@ from roundtrip.domain.types import Address
 from .gather import Opened
 
 NOT_TOLD = "what its holders have could not be read"
+UNREAD = "who holds it could not be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ def read(first: Opened, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | M
     """What ``calls`` were answered. Who has code is left out, also by delegation (EIP-7702): with code that
     refuses what a sale pays, anybody could make an honest token look like a trap."""
     holders, run = first.indexed.holders, first.run
+    if first.indexed.unread:
+        return Missing("node", UNREAD)
     if not holders:
         return None
     results = run.results(holder_plans.look_plan(run.setting, run.environments[0], holders), answers[-1])

@@ -40,7 +40,8 @@ async def indexed(
     pool: asyncpg.Pool, contracts: Contracts, token: Address, seed: bytes, most_holders: int
 ) -> Indexed:
     """Who launched it and how that wallet's launches went, and at most so many wallets that hold it; nothing
-    where there is no index, or no database that answers. ``seed``: 32 bytes, by which some are drawn."""
+    where there is no index. Where the database does not answer in time, the holders are unread: nobody was
+    asked is no answer then. ``seed``: 32 bytes, by which some are drawn."""
     try:
         async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
             token_id = await addresses.id_of(connection, token)
@@ -55,7 +56,7 @@ async def indexed(
                 return Indexed(found)
             record = (await deployers.records(connection, [own.deployer_id]))[own.deployer_id]
     except DATABASE_FAULTS:
-        return NOTHING
+        return Indexed(unread=most_holders > 0)
     # What he got otherwise than by buying is not known: at least what he sold.
     got_raw = max(own.bought_raw, own.sold_raw)
     told = Deployer(record.launches, record.graduated, record.sold_own, got_raw, own.sold_raw)

@@ -82,8 +82,8 @@ async def begin(
     """The sync begins with block ``first``, on ``parent``, of the chain whose block 0 has ``first_hash``.
     Where it began already nothing changes."""
     await connection.execute(
-        "INSERT INTO facts.cursor (start_number, number, hash, at_s, first_hash, is_local)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+        "INSERT INTO facts.cursor (start_number, number, hash, at_s, first_hash, is_local, rewinds)"
+        " VALUES ($1, $2, $3, $4, $5, $6, nextval('facts.rewinds')) ON CONFLICT DO NOTHING",
         first,
         parent.number,
         as_bytes(parent.hash),

@@ -14,7 +14,8 @@ from .words import as_address, as_bytes
 @dataclass(frozen=True, slots=True)
 class KeptEvidence:
     """A stored document and the verdict it was read as then. ``asked``: somebody wanted to know; else it was
-    made again because something had changed. ``deep``: real holders were asked, too."""
+    made again because something had changed. ``deep``: it was also asked what could change it. ``holders``:
+    as so many real holders it sold."""
 
     checked_at: datetime
     block_number: int
@@ -24,13 +25,15 @@ class KeptEvidence:
     document: bytes
     asked: bool = True
     deep: bool = False
+    holders: int = 0
 
 
 async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvidence) -> int:
     """Writes one document and gives its id."""
     row_id: int = await connection.fetchval(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
-        " verdict_level, document, asked, deep) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+        " verdict_level, document, asked, deep, holders)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
         evidence.checked_at,
         as_bytes(token),
         evidence.block_number,
@@ -40,6 +43,7 @@ async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvi
         evidence.document,
         evidence.asked,
         evidence.deep,
+        evidence.holders,
     )
     return row_id
 

@@ -137,7 +137,7 @@ async def newest_buys(connection: asyncpg.Connection, wallet_id: int, now_s: int
 
 _BESIDE = f"""
 WITH own AS (
-    SELECT * FROM unnest($2::int[], $3::int[], $4::int[]) WITH ORDINALITY
+    SELECT * FROM unnest($2::int[], $3::bigint[], $4::int[]) WITH ORDINALITY
     AS own (token_id, at_s, block_number, nth)
 ), seen AS MATERIALIZED (
     -- By its time, which is the key: of a token's pools there can be any number of trades, and of pools, too.

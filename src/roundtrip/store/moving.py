@@ -77,7 +77,8 @@ LEFT JOIN LATERAL (
 ) AS deep ON true
 LEFT JOIN LATERAL (
     SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
-    WHERE evidence.token = token.address AND evidence.deep AND evidence.verdict_level <> 'unknown'
+    WHERE evidence.token = token.address AND evidence.deep AND evidence.holders > 0
+        AND evidence.verdict_level <> 'unknown'
     ORDER BY evidence.id DESC LIMIT 1
 ) AS decided ON true
 """

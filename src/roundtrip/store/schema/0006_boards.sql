@@ -1,3 +1,11 @@
+-- What was followed before was not kept for this: the next sync begins anew. It takes the blocks again, and no
+-- check is lost. First of all: of what is empty an index is made at once. A sync of before must not go on in it: it
+-- does not know of facts.cursor.rewinds, which has no default.
+TRUNCATE facts.cursor, facts.block, facts.address, facts.pool, facts.launch, facts.launch_quote, facts.launch_step,
+    facts.trade, facts.liquidity, facts.transfer, facts.price, facts.origin, facts.position, facts.position_base,
+    facts.closing RESTART IDENTITY;
+DELETE FROM facts.token;
+
 -- What the launchpad kept of a trade on a curve, fee and tax, in the quote; NULL anywhere else.
 ALTER TABLE facts.trade ADD COLUMN kept_raw numeric;
 
@@ -73,14 +81,16 @@ CREATE TABLE facts.winners_counted (
     at_s         int  NOT NULL
 );
 
--- Whether the check was deep: real holders were asked, too. What caught them is not undone by one that asked nobody.
+-- Whether the check was deep, and as how many real holders it sold. What caught them is not undone by one that asked
+-- nobody.
 ALTER TABLE facts.evidence ADD COLUMN deep boolean NOT NULL DEFAULT false;
+ALTER TABLE facts.evidence ADD COLUMN holders int NOT NULL DEFAULT 0;
 CREATE INDEX evidence_deep_by_token ON facts.evidence (token, id DESC) WHERE deep;
 
 -- Another number after every reorganisation, and for every chain that is begun: what was counted while it stayed is of
 -- the chain that is there. Of a sequence that nothing begins anew.
 CREATE SEQUENCE facts.rewinds;
-ALTER TABLE facts.cursor ADD COLUMN rewinds bigint NOT NULL DEFAULT nextval('facts.rewinds');
+ALTER TABLE facts.cursor ADD COLUMN rewinds bigint NOT NULL;
 
 -- The newest of one deployer, and of one wallet, without reading all there are; and without a look at each, which
 -- lie far apart.
@@ -111,10 +121,3 @@ CREATE INDEX launch_by_symbol ON facts.launch (symbol_key, block_number, log_ind
 -- sender's making. With a block and no funder the wallet had its first eth otherwise (a bridge, a contract's call), or
 -- did something before anybody was seen to send it any: whoever sends it some later is not its funder.
 COMMENT ON COLUMN facts.origin.funder_id IS 'NULL with a funded_number: it has none, for ever';
-
--- What was followed before was not kept for this: the next sync begins anew. It takes the blocks again, and no
--- check is lost.
-TRUNCATE facts.cursor, facts.block, facts.address, facts.pool, facts.launch, facts.launch_quote, facts.launch_step,
-    facts.trade, facts.liquidity, facts.transfer, facts.price, facts.origin, facts.position, facts.position_base,
-    facts.closing RESTART IDENTITY;
-DELETE FROM facts.token;
