@@ -47,6 +47,7 @@ DERIVED = {
     ("curve", "threshold_raw"): "UPDATE facts.curve SET threshold_raw = launch.threshold_raw"
     " FROM facts.pool AS pool JOIN facts.launch AS launch ON launch.token_id = pool.token_id"
     " WHERE pool.id = curve.pool_id",
+    ("cursor", "rewinds"): "UPDATE facts.cursor SET rewinds = 1",
     ("launch", "symbol_key"): "UPDATE facts.launch SET symbol_key = token.symbol_key"
     " FROM facts.address AS address JOIN facts.token AS token ON token.token = address.address"
     " WHERE address.id = launch.token_id",
