@@ -40,6 +40,7 @@ SENT_BY: dict[Shape, str | None] = {
     logs.LAUNCHED: "launchpadFactory",
     logs.CURVE_BUY: None,
     logs.CURVE_SELL: None,
+    logs.BUYBACK: None,
     logs.SWEPT: "launchpadFactory",
     logs.GRADUATED: "launchpadFactory",
     logs.FORCE_SWEPT: "launchpadFactory",
@@ -52,7 +53,7 @@ SENT_BY: dict[Shape, str | None] = {
 }
 """Every event that is read, and whose it is by the names of the chain's own description."""
 
-NEVER = {logs.V3_BURN, logs.EXECUTING, logs.AGGREGATOR, logs.OPERATION}
+NEVER = {logs.V3_BURN, logs.BUYBACK, logs.EXECUTING, logs.AGGREGATOR, logs.OPERATION}
 """Nothing of these has happened on the built chain."""
 
 

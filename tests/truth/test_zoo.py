@@ -141,9 +141,13 @@ ELSEWHERE = {
     "proxy",
     "proxy_implementation",
     "random_sell",
+    "caught_after_buy",
+    "epochs",
+    "holders_wait",
+    "taxed_holders",
 }
 """Not traded here: blocks pass at another rate on the local chain, what is held is a lie, a signature in
-place of an approval, or chance decides."""
+place of an approval, chance decides, or those are caught who hold it already (test_holders)."""
 
 
 def test_every_animal_is_here() -> None:
