@@ -50,6 +50,8 @@ async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Curso
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
+            # A plan for anybody would read all that a bot ever did: 114 ms in place of 41.
+            await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
             stands = await cursor(connection)
             if stands is None:
                 raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
