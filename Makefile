@@ -1,4 +1,4 @@
-# Two commands: make run, make test. Each installs what it needs.
+# Two commands: make run, make test. Each installs what it needs. Tests run two at a time: make test TEST="-n0 ..." one by one.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
 
 test: $(VENV)/.installed node_modules/.installed
-	@$(BIN)/python -m pytest -q $(TEST)
+	@$(BIN)/python -m pytest -q -n 2 $(TEST)
 
 lint: $(VENV)/.installed
 	@$(BIN)/ruff check .
