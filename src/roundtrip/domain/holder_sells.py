@@ -81,11 +81,12 @@ def gaps(known: HolderSells | Missing | None) -> list[Missing]:
 
 
 def warns(known: HolderSells | Missing | None, policy: Policy) -> bool:
-    """Whether some holder is caught, or loses what is worth a warning."""
+    """Whether some holder is caught, or loses what is worth a warning, or may be: of one of them it was not
+    found out, which is no pass."""
     if not isinstance(known, HolderSells):
         return False
     sure = found(known, policy)
-    return sure.caught() + sure.waiting > 0 or sure.worst_bps >= policy.warn_loss_bps
+    return bool(gaps(known)) or sure.caught() + sure.waiting > 0 or sure.worst_bps >= policy.warn_loss_bps
 
 
 def holder_sentence(known: HolderSells | Missing | None, policy: Policy) -> str:
