@@ -16,7 +16,6 @@ from typing import IO
 from .wire import SyncRpc
 
 CHAIN_ID = 4663
-_START_SECONDS = 15.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -26,7 +25,8 @@ class NodeStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """``block_time_s`` None: a block for every transaction, at once. ``port`` 0: a free one.
+    """``block_time_s`` None: a block for every transaction, at once. ``port`` 0: a free one. ``start_s``: a
+    large state is read for longer.
 
     The flags are measured ones: cancun costs 1 ms a block where newer rules cost 7 after some thousand
     blocks; without pruning every block writes 1.2 MB to disk.
@@ -38,6 +38,7 @@ class NodeOptions:
     timestamp_s: int | None = None
     prune_history: int = 600
     accounts: int = 10
+    start_s: float = 15.0
 
     def arguments(self, port: int) -> list[str]:
         """anvil's command line."""
@@ -93,7 +94,7 @@ def running(binary: Path, options: NodeOptions) -> Iterator[RunningNode]:
         )
         url = f"http://127.0.0.1:{port}"
         try:
-            _await_answer(process, url, errors)
+            _await_answer(process, url, errors, options.start_s)
             yield RunningNode(url, process.pid)
         finally:
             process.terminate()
@@ -115,8 +116,8 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _await_answer(process: subprocess.Popen[bytes], url: str, errors: IO[bytes]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
+def _await_answer(process: subprocess.Popen[bytes], url: str, errors: IO[bytes], start_s: float) -> None:
+    deadline = time.monotonic() + start_s
     while time.monotonic() < deadline:
         if process.poll() is not None:
             errors.seek(0)
@@ -126,4 +127,4 @@ def _await_answer(process: subprocess.Popen[bytes], url: str, errors: IO[bytes])
             if int(chain.call("eth_chainId"), 16) == CHAIN_ID:
                 return
         time.sleep(0.005)
-    raise NodeStartError("the local node did not answer within 15 seconds")
+    raise NodeStartError(f"the local node did not answer within {start_s:.0f} seconds")

@@ -42,6 +42,7 @@ def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callabl
     # Last, and by another account: nothing else lies elsewhere because of it.
     launcher = Deployer(chain, base.accounts[LAUNCHER])
     contracts = base.contracts | deploy_first(launcher, base.contracts, sources)
+    contracts["beside"] = " ".join(contracts[f"launchpad{part}"] for part in ("Locker", "Escrow", "V1Locker"))
     return replace(base, contracts=contracts, tokens=tokens | put_first(launcher, contracts, base.accounts))
 
 
