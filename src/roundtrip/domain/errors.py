@@ -19,8 +19,12 @@ STATUS_BY_CODE = MappingProxyType(
         "daily_limit": 429,
         "internal": 500,
         "upstream": 502,
+        "holders_failed": 502,
         "busy": 503,
         "budget_spent": 503,
+        "holders_busy": 503,
+        "holders_budget": 503,
+        "holders_no_archive": 503,
     }
 )
 """Every error code this service answers with, and the HTTP status that carries it."""
@@ -54,3 +58,10 @@ class NodeFault(RoundtripError):
 
 class ServiceFull(RoundtripError):
     """This service is at a limit of its own; asking again later helps."""
+
+
+class ReadFailed(RoundtripError):
+    """The node answers, but what was wanted of its past it did not give to the end; asking again may help."""
+
+    def __init__(self, fault: NodeFault) -> None:
+        super().__init__("holders_failed", f"Who holds it could not be read to the end. {fault.message}")

@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from .evidence import Evidence, Market, Missing, QuoteRate, VenueEvidence
+from .evidence import Evidence, Market, Missing, PoolFacts, QuoteRate, Venue, VenueEvidence
 from .policy import Policy
-from .types import BPS, WEI_PER_ETH
+from .types import BPS, WEI_PER_ETH, Address
 
 USDG_UNIT = 10**6
 _Q192 = 2**192
@@ -70,22 +70,27 @@ def pool_price(sqrt_price_x96: int, token_is_zero: bool) -> Fraction | None:
 
 def token_usd(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> Fraction | None:
     """Dollars for one whole token at the venue's spot price; None when a part of it is unknown."""
-    facts, decimals = venue.facts, evidence.facts.decimals
-    dollars = usd_per_eth(evidence.market, policy)
-    if isinstance(facts, Missing) or not isinstance(decimals, int) or dollars is None:
+    decimals = evidence.facts.decimals
+    if not isinstance(decimals, int):
         return None
-    if facts.liquidity == 0:
+    raw = raw_usd(venue.venue, venue.facts, evidence.token, evidence.market, policy)
+    return None if raw is None else raw * Fraction(10**decimals)
+
+
+def raw_usd(
+    venue: Venue, facts: PoolFacts | Missing, token: Address, market: Market, policy: Policy
+) -> Fraction | None:
+    """The same for one base unit."""
+    dollars = usd_per_eth(market, policy)
+    if isinstance(facts, Missing) or facts.liquidity == 0 or dollars is None:
         return None
-    token_is_zero = evidence.token < venue.venue.quote_address
-    spot = pool_price(facts.sqrt_price_x96, token_is_zero)
-    if spot is None:
+    spot, units = (
+        pool_price(facts.sqrt_price_x96, token < venue.quote_address),
+        units_per_eth(venue.quote, market),
+    )
+    if spot is None or units is None:
         return None
-    units = units_per_eth(venue.venue.quote, evidence.market)
-    if units is None:
-        return None
-    if venue.venue.quote == "usdg":
-        return spot * Fraction(10**decimals) / USDG_UNIT
-    return spot * Fraction(10**decimals) / units * dollars
+    return spot / USDG_UNIT if venue.quote == "usdg" else spot / units * dollars
 
 
 def market_cap_usd(price: Fraction, evidence: Evidence) -> Fraction | None:

@@ -2,6 +2,8 @@
 
 from .types import WEI_PER_ETH
 
+MOST_MICRO_USD = 2**63 - 1
+"""Nine trillion dollars, as far as a bigint goes: nothing is worth more."""
 _Q96 = 1 << 96
 
 
@@ -24,6 +26,11 @@ def usdg_in_range(sqrt_price_x96: int, liquidity: int, usdg_is_low: bool) -> int
 def worth_usdg(quote_raw: int, usdg_raw: int) -> int:
     """Usdg raw, which are millionths of a dollar, for so much of a quote at its price."""
     return quote_raw * usdg_raw // WEI_PER_ETH
+
+
+def capped_usdg(quote_raw: int, usdg_raw: int) -> int:
+    """The same, and no more than ``MOST_MICRO_USD``."""
+    return min(worth_usdg(quote_raw, usdg_raw), MOST_MICRO_USD)
 
 
 def worth_wei(micro_usd: int, eth_usdg_raw: int) -> int:
