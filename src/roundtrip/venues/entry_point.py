@@ -1,5 +1,7 @@
 """Account abstraction's entry points (ERC-4337): whoever sends the transaction, an account in it did it."""
 
+from collections.abc import Callable
+
 from roundtrip.domain.events import Executing, Operated
 from roundtrip.domain.types import Address
 
@@ -25,12 +27,13 @@ USER_OPERATION_EVENT = "0x49628fd1471006c1482da88028e9ce4dbb080b815c9b0344d39e5a
 
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     """Every entry point's words on when it runs operations, and on each that it ran."""
-    read = {
-        BEFORE_EXECUTION: executing,
-        SIGNATURE_AGGREGATOR_CHANGED: executing_next,
-        USER_OPERATION_EVENT: operated,
-    }
-    return tuple(Decoding(one, topic, read[topic]) for one in sorted(ENTRY_POINTS) for topic in read)
+    return tuple(Decoding(one, topic, read) for one in sorted(ENTRY_POINTS) for topic, read in _READ.items())
+
+
+def said(log: Log) -> Executing | Operated | None:
+    """What an entry point says in a log; None: it is no entry point's, or says nothing of operations."""
+    read = _READ.get(log.topics[0]) if log.topics and log.address in ENTRY_POINTS else None
+    return None if read is None else read(log)
 
 
 def executing(log: Log) -> Executing | None:
@@ -53,3 +56,10 @@ def operated(log: Log) -> Operated | None:
     if len(log.topics) != 4 or account is None or paymaster is None or success is None or last is None:
         return None
     return Operated(log.address, account)
+
+
+_READ: dict[str, Callable[[Log], Executing | Operated | None]] = {
+    BEFORE_EXECUTION: executing,
+    SIGNATURE_AGGREGATOR_CHANGED: executing_next,
+    USER_OPERATION_EVENT: operated,
+}

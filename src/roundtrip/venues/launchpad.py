@@ -33,6 +33,8 @@ class Record:
 
     curve: Address
     deployer: Address
+    creator: Address
+    """Who is paid the creator's tax."""
     quote_address: Address
     threshold_raw: int
     pool_fee_pips: int
@@ -139,15 +141,16 @@ def read_record(token: Address, answer: bytes | None) -> Record | None:
     or an answer that is no such record."""
     data = answer or b""
     numbers = [abi.uint_at(data, index) for index in range(15)]
-    curve, deployer, quote = (abi.address_at(data, index) for index in (1, 2, 4))
+    curve, deployer, creator, quote = (abi.address_at(data, index) for index in (1, 2, 3, 4))
     if None in numbers or numbers[14] != 1 or abi.address_at(data, 0) != token:
         return None
     phase, spacing = numbers[10] or 0, numbers[7] or 0
-    if curve is None or deployer is None or quote is None or phase >= len(_PHASES):
+    if curve is None or deployer is None or creator is None or quote is None or phase >= len(_PHASES):
         return None
     return Record(
         curve=curve,
         deployer=deployer,
+        creator=creator,
         quote_address=quote,
         threshold_raw=numbers[5] or 0,
         pool_fee_pips=numbers[6] or 0,
