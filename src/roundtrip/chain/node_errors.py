@@ -9,12 +9,13 @@ from .rpc import REVERTED, RpcError
 
 Concern = Literal["call", "behind", "pruned", "method", "limited", "batch", "range", "node"]
 """``call``: any node would say so. ``behind``: the node does not know the block yet. ``pruned``: it has let
-the state go. ``method``: it does not serve it. ``limited``: it is asked too much. ``batch``: too many calls
-in one request. ``range``: less at once than was asked for. ``node``: something else of its own."""
+the state, or the logs, go. ``method``: it does not serve it. ``limited``: it is asked too much. ``batch``:
+too many calls in one request. ``range``: less at once than was asked for. ``node``: something else of its
+own."""
 
 _WORDS: dict[Concern, str] = {
     "behind": "it does not know that block",
-    "pruned": "it has let that block's state go",
+    "pruned": "it has let that block's state or logs go",
     "method": "it does not serve that",
     "limited": "it is asked too much",
     "batch": "too many calls in one request",
@@ -23,6 +24,8 @@ _WORDS: dict[Concern, str] = {
 
 _METHOD_NOT_FOUND, _INVALID_PARAMS, _INTERNAL = -32601, -32602, -32603
 _TOO_MANY_REQUESTS = 429
+_PRUNED_HISTORY = 4444
+"""Of EIP-4444, as geth, reth and nethermind answer eth_getLogs."""
 _VM_ERROR = -32015
 _SIMULATION_ERRORS = range(-38099, -37999)
 
@@ -55,6 +58,11 @@ _SAID: tuple[tuple[Concern, tuple[str, ...]], ...] = (
             "state is not available",
             "state histories",
             "archive",
+            # Of logs and receipts: erigon, nethermind, geth of its block 0.
+            "due to pruning",
+            "but data before",
+            "receipt not available",
+            "failed to get logs for block",
         ),
     ),
     (
@@ -92,6 +100,7 @@ _BY_CODE: dict[int, Concern] = {
     -32003: "range",
     -32004: "method",
     -32005: "limited",
+    _PRUNED_HISTORY: "pruned",
     _TOO_MANY_REQUESTS: "limited",
 }
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from roundtrip.domain.errors import NodeFault, ServiceFull
 
-from .spans import asks_too_much
+from .spans import BlockTooLarge, HistoryPruned, asks_too_much
 from .width import Width
 
 MOST_TRIES = 8
@@ -55,8 +55,8 @@ async def ranges(
 
     A range that fails is asked for again in two halves, after a wait where the node did not say that it was
     too much. Raises the NodeFault (or ServiceFull) when a block alone failed MOST_TRIES times in a row, and
-    ServiceFull at once when the day's calls are spent. Close it (``contextlib.aclosing``): then nothing is
-    left under way.
+    at once ServiceFull when the day's calls are spent, and HistoryPruned. Close it (``contextlib.aclosing``):
+    then nothing is left under way.
     """
     ahead: deque[_Range[R]] = deque()
     failures = 0
@@ -85,7 +85,7 @@ async def ranges(
                 ahead.popleft()
                 failures += 1
                 _narrow(width, one.blocks(), fault)
-                if fault.code == "budget_spent" or one.tries == MOST_TRIES - 1:
+                if _is_hopeless(fault) or one.tries == MOST_TRIES - 1:
                     raise
                 ahead.extendleft(reversed(one.halves()))
                 if not (isinstance(fault, NodeFault) and asks_too_much(fault) and one.blocks() > 1):
@@ -99,6 +99,12 @@ async def ranges(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _is_hopeless(fault: NodeFault | ServiceFull) -> bool:
+    """Whether asking again helps nobody today."""
+    is_spent = fault.code in ("budget_spent", "holders_budget")
+    return is_spent or isinstance(fault, HistoryPruned | BlockTooLarge)
 
 
 def _plan(ahead: deque[_Range[R]], first: int, last: int, width: Width, in_flight: int) -> int:

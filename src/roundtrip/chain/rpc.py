@@ -112,9 +112,12 @@ class Meter:
 
 @dataclass(slots=True)
 class Budget:
-    """How many node calls this process may make in a day. ``calls_per_day`` 0: no budget."""
+    """How many node calls this process may make in a day. ``calls_per_day`` 0: no budget. ``code``, ``said``:
+    what is told when they are spent."""
 
     calls_per_day: int = 0
+    code: str = "budget_spent"
+    said: str = "Today's budget of chain calls is used up."
     spent: int = 0
     day: int = -1
 
@@ -124,13 +127,13 @@ class Budget:
         return not self.calls_per_day or spent + calls <= self.calls_per_day
 
     def spend(self, calls: int, now_s: float) -> None:
-        """Counts ``calls``. Raises ServiceFull (budget_spent) when the day has no more."""
+        """Counts ``calls``. Raises ServiceFull when the day has no more."""
         if not self.calls_per_day:
             return
         today = int(now_s // 86_400)
         if not self.affords(calls, now_s):
             wait_s = int((today + 1) * 86_400 - now_s) + 1
-            raise ServiceFull("budget_spent", "Today's budget of chain calls is used up.", wait_s)
+            raise ServiceFull(self.code, self.said, wait_s)
         if today != self.day:
             self.day, self.spent = today, 0
         self.spent += calls
@@ -226,6 +229,8 @@ class Node:
                     received += chunk
                     if len(received) > self.most_answer_bytes:
                         response.close()
+                        # Who keeps the fault, or its traceback, keeps this frame.
+                        received.clear()
                         raise NodeAnswerTooLarge("its answer is too large to read")
                 if response.status != 200 and not received.lstrip().startswith(b"["):
                     raise _refused(bytes(received), response.status, response.headers.get("retry-after"))

@@ -48,6 +48,14 @@ class SpanRefused(NodeFault):
     """The node does not give as much at once: fewer blocks may be had."""
 
 
+class BlockTooLarge(NodeFault):
+    """One block of what was asked for is more than is ever read."""
+
+
+class HistoryPruned(NodeFault):
+    """The node has let logs that old go: no fewer blocks may be had, and asking again does not help."""
+
+
 _Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
 _Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
 _Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
