@@ -230,6 +230,68 @@ async def pools_of(connection: asyncpg.Connection, token: Address, most: int) ->
     return _pools(rows, Ids())
 
 
+_VENUES = f"""
+WITH own AS MATERIALIZED (SELECT id FROM facts.address WHERE address = $1),
+first AS MATERIALIZED (
+    -- Its launch's own place, and what was opened as that became a pool: before whatever anybody else opened.
+    SELECT pool.id FROM facts.launch AS launch JOIN facts.pool AS pool ON pool.at = launch.at
+    WHERE launch.token_id = (SELECT id FROM own)
+    UNION
+    SELECT pool.id FROM facts.launch_step AS step JOIN facts.pool AS pool
+        ON pool.block_number = step.block_number AND pool.token_id = step.token_id
+    WHERE step.token_id = (SELECT id FROM own)
+), found AS MATERIALIZED (
+    -- BETWEEN, and in that order: else all pools that there are would be walked by their ids.
+    SELECT id FROM first
+    UNION
+    (SELECT id FROM facts.pool WHERE token_id BETWEEN (SELECT id FROM own) AND (SELECT id FROM own)
+    ORDER BY token_id, id LIMIT $2)
+    UNION
+    (SELECT id FROM facts.pool WHERE quote_id BETWEEN (SELECT id FROM own) AND (SELECT id FROM own)
+    ORDER BY quote_id, id LIMIT $2)
+)
+{_POOL} JOIN found ON found.id = pool.id
+ORDER BY (pool.id IN (SELECT id FROM first)) DESC, (pool.token_id = (SELECT id FROM own)) DESC,
+    pool.in_money_from IS NULL, pool.block_number, pool.log_index
+LIMIT $2
+"""  # noqa: S608
+
+
+async def venues_of(connection: asyncpg.Connection, token: Address, most: int) -> list[Pool]:
+    """Every place where ``token`` may trade, whatever for, on whichever side it stands: the launch's own
+    places first, then those where it is what is traded, for money, then the oldest. Where there are ``most``
+    there may be more: anybody can open some. ``spot`` tells when each was opened."""
+    return _pools(await connection.fetch(_VENUES, as_bytes(token), most), Ids())
+
+
+# $1 the token, $2 places, $3 at most so many on each side
+_BEYOND = """
+WITH own AS MATERIALIZED (SELECT id FROM facts.address WHERE address = $1),
+found AS MATERIALIZED (
+    (SELECT * FROM facts.pool WHERE token_id BETWEEN (SELECT id FROM own) AND (SELECT id FROM own)
+    ORDER BY token_id, id LIMIT $3)
+    UNION ALL
+    (SELECT * FROM facts.pool WHERE quote_id BETWEEN (SELECT id FROM own) AND (SELECT id FROM own)
+    ORDER BY quote_id, id LIMIT $3)
+), beyond AS MATERIALIZED (
+    SELECT id, at_s FROM found WHERE in_money_from IS NOT NULL AND NOT at = ANY($2::bytea[])
+)
+SELECT (SELECT count(*) FROM found) >= $3
+    OR EXISTS (SELECT FROM beyond WHERE at_s < (SELECT trades_from_s FROM facts.cursor))
+    OR EXISTS (SELECT FROM beyond CROSS JOIN LATERAL (
+        SELECT 1 FROM facts.trade AS trade WHERE trade.pool_id = beyond.id LIMIT 1) AS one)
+"""
+_MOST_BEYOND = 4096
+
+
+async def may_trade_beyond(connection: asyncpg.Connection, token: Address, places: Iterable[str]) -> bool:
+    """Whether ``token`` was traded for money anywhere but at ``places``, or may have been: of places that are
+    older than the trades that are kept, or beyond some thousand, nobody knows. Anybody can open empty
+    ones."""
+    given = as_bytes(token), [as_bytes(at) for at in places], _MOST_BEYOND
+    return bool(await connection.fetchval(_BEYOND, *given))
+
+
 async def unpaid_places_of(connection: asyncpg.Connection, token: Address, most: int) -> list[str]:
     """Pools of ``token`` against what is nobody's money, or where it is the money itself."""
     rows = await connection.fetch(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
 
-from .words import as_address
+from .words import as_address, as_bytes, as_text
 
 MOST_LAUNCHES = 200
 """Of one deployer the newest so many are looked at: nobody's record changes with more."""
@@ -70,6 +70,47 @@ async def graduations(
     for wallet_id, launches, graduated in await connection.fetch(_GRADUATIONS, list(found), MOST_LAUNCHES):
         found[wallet_id] = launches, graduated
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSpot:
+    """Where a launchpad launched a token. ``at``: its curve, or of the first generation (1) its v3 pool.
+    ``sender``: who sent that transaction; None: not known, it is older than the index."""
+
+    block_number: int
+    at_s: int
+    tx_hash: TxHash
+    deployer: Address
+    sender: Address | None
+    generation: int
+    quote: Address
+    at: str
+
+
+async def launch_of(connection: asyncpg.Connection, token: Address) -> LaunchSpot | None:
+    """None: the index knows of no launch of it."""
+    row = await connection.fetchrow(
+        "SELECT launch.block_number, launch.at_s, launch.tx_hash, deployer.address AS deployer,"
+        " sender.address AS sender, launch.generation, quote.address AS quote, launch.at"
+        " FROM facts.address AS token JOIN facts.launch AS launch ON launch.token_id = token.id"
+        " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
+        " JOIN facts.address AS sender ON sender.id = launch.sender_id"
+        " JOIN facts.address AS quote ON quote.id = launch.quote_id WHERE token.address = $1",
+        as_bytes(token),
+    )
+    if row is None:
+        return None
+    sender = as_address(row["sender"])
+    return LaunchSpot(
+        row["block_number"],
+        row["at_s"],
+        TxHash(as_text(row["tx_hash"])),
+        as_address(row["deployer"]),
+        None if sender == ZERO_ADDRESS else sender,
+        row["generation"],
+        as_address(row["quote"]),
+        as_text(row["at"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

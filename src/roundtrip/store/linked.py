@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import asyncpg
 
 from roundtrip.domain.linked import EXCHANGE_WALLETS, LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
-from roundtrip.domain.types import BPS, TxHash
+from roundtrip.domain.types import BPS, Address, TxHash
 
-from .words import as_text
+from .addresses import ids_of
+from .words import as_address, as_bytes, as_text
 
 NEWEST_BUYS = 300
 """So many of a wallet's buys are looked at for the tokens in them: a bot makes half a million."""
@@ -95,6 +96,25 @@ async def families(connection: asyncpg.Connection, wallet_ids: Collection[int]) 
         EXCHANGE_WALLETS + 1,
     )
     return {row["id"]: row["family"] for row in rows}
+
+
+async def families_of(connection: asyncpg.Connection, funders: Collection[Address]) -> dict[Address, int]:
+    """The same by addresses; 0 of one that stands in no fact."""
+    ids = await ids_of(connection, funders)
+    counted = await families(connection, ids.values())
+    return {funder: counted[ids[funder]] if funder in ids else 0 for funder in funders}
+
+
+async def funded_numbers(connection: asyncpg.Connection, wallets: Collection[Address]) -> dict[Address, int]:
+    """In which block each was sent its first eth, as blocks passed; who is not among them was sent none in a
+    plain transfer that the index saw."""
+    rows = await connection.fetch(
+        "SELECT address.address, origin.funded_number FROM facts.address AS address"
+        " JOIN facts.origin AS origin ON origin.wallet_id = address.id"
+        " WHERE address.address = ANY($1::bytea[]) AND origin.funder_id IS NOT NULL",
+        [as_bytes(wallet) for wallet in set(wallets)],
+    )
+    return {as_address(row["address"]): row["funded_number"] for row in rows}
 
 
 async def tokens_traded(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:

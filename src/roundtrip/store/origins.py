@@ -1,5 +1,6 @@
 """When a wallet was first reached, and by whom: as blocks passed, and as an archive told once."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import asyncpg
@@ -70,19 +71,53 @@ async def origin(connection: asyncpg.Connection, wallet: Address) -> Origin | No
     """What is known for sure; None: not known. What the sync met counts where nothing can have been before:
     the index is whole, or a search found nothing up to where it begins. The archive sees what the sync does
     not, money out of contracts: the older of the two is right."""
-    searched = await older(connection, wallet)
+    return (await origins_of(connection, (wallet,))).get(wallet)
+
+
+# $1 wallets
+_ORIGINS = """
+SELECT given.wallet, cursor.start_number, older.searched_number, older.first_number AS older_number,
+    older.first_s AS older_s, older.funder AS older_funder, met.first_number, met.first_s,
+    funder.address AS funder
+FROM unnest($1::bytea[]) AS given (wallet)
+LEFT JOIN facts.cursor AS cursor ON true
+LEFT JOIN facts.older_origin AS older ON older.wallet = given.wallet
+LEFT JOIN facts.address AS own ON own.address = given.wallet
+LEFT JOIN facts.origin AS met ON met.wallet_id = own.id
+LEFT JOIN facts.address AS funder ON funder.id = met.funder_id
+"""
+
+
+async def origins_of(connection: asyncpg.Connection, wallets: Collection[Address]) -> dict[Address, Origin]:
+    """What is known for sure of each, as ``origin`` tells; who is not among them is not known. Where one has
+    no funder nobody sent it its first eth in a plain transfer, as far as the index goes. For some hundreds
+    of wallets."""
+    found = {}
+    for row in await connection.fetch(_ORIGINS, [as_bytes(wallet) for wallet in set(wallets)]):
+        searched = None
+        if row["searched_number"] is not None:
+            told = _made(row["older_number"], row["older_s"], row["older_funder"])
+            searched = OlderOrigin(told, row["searched_number"])
+        sure = _sure(searched, _origin(row), row["start_number"])
+        if sure is not None:
+            found[as_address(row["wallet"])] = sure
+    return found
+
+
+def _sure(searched: OlderOrigin | None, seen: Origin | None, start_number: int | None) -> Origin | None:
     found = None if searched is None else searched.found
     empty_to = -1 if searched is None or found is not None else searched.searched_number
     known = [] if found is None else [found]
-    start = await connection.fetchval("SELECT start_number FROM facts.cursor")
-    if start is not None and start <= empty_to + 1:
-        seen = await met(connection, wallet)
-        known += [] if seen is None else [seen]
+    if seen is not None and start_number is not None and start_number <= empty_to + 1:
+        known.append(seen)
     return min(known, key=lambda one: one.first_number, default=None)
 
 
 def _origin(row: asyncpg.Record) -> Origin | None:
-    if row["first_number"] is None:
+    return _made(row["first_number"], row["first_s"], row["funder"])
+
+
+def _made(first_number: int | None, first_s: int | None, funder: bytes | None) -> Origin | None:
+    if first_number is None or first_s is None:
         return None
-    funder = row["funder"]
-    return Origin(row["first_number"], row["first_s"], None if funder is None else as_address(funder))
+    return Origin(first_number, first_s, None if funder is None else as_address(funder))

@@ -2,13 +2,10 @@
 
 from roundtrip.domain.events import Pool, Price, Priced, Swapped
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.worth import usdg_in_range, usdg_per_unit, worth_usdg, worth_wei
+from roundtrip.domain.worth import MOST_MICRO_USD, capped_usdg, usdg_in_range, usdg_per_unit, worth_wei
 from roundtrip.venues.base import Contracts
 
 from .known import Known
-
-MOST_MICRO_USD = 2**63 - 1
-"""Nine trillion dollars, as far as a bigint goes: no trade is worth more."""
 
 QUOTE_FEE_PIPS = 500
 """Of the pools with usdg that tell what launches' other quotes are worth: there is one of each, and nobody
@@ -45,7 +42,7 @@ class Prices:
         """So much of a quote in wei of eth and in millionths of a dollar; None where that is not known."""
         eth = self._of(self._contracts.weth)
         if quote in (ZERO_ADDRESS, self._contracts.weth):
-            told = None if eth is None else min(worth_usdg(quote_raw, eth.usdg_raw), MOST_MICRO_USD)
+            told = None if eth is None else capped_usdg(quote_raw, eth.usdg_raw)
             return quote_raw, told
         if quote == self._contracts.usdg:
             micro_usd = min(quote_raw, MOST_MICRO_USD)
@@ -53,7 +50,7 @@ class Prices:
             own = self._of(quote)
             if own is None:
                 return None, None
-            micro_usd = min(worth_usdg(quote_raw, own.usdg_raw), MOST_MICRO_USD)
+            micro_usd = capped_usdg(quote_raw, own.usdg_raw)
         return None if eth is None else worth_wei(micro_usd, eth.usdg_raw), micro_usd
 
     def begun(self, event: Priced, pool: Pool, at: BlockRef) -> None:
