@@ -1,5 +1,6 @@
 """Puts the service together from settings, and runs it. Used by the command line only."""
 
+import asyncio
 import contextlib
 import functools
 import gc
@@ -27,7 +28,7 @@ from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
 from roundtrip.chain.background import beside
-from roundtrip.chain.book import Book
+from roundtrip.chain.book import READ_AGAIN_BLOCKS, Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
 from roundtrip.chain.endpoints import Endpoint, NodeUrl
 from roundtrip.chain.feed import Feed
@@ -43,6 +44,7 @@ from roundtrip.domain.types import Address, parse_address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.networks import ROBINHOOD, Network
+from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
@@ -60,6 +62,7 @@ from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
 _POOL_CONNECTIONS = 10
+_POOL_CLOSES_S = 5.0
 _OLDEST_S = 60.0
 """A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
@@ -178,11 +181,7 @@ async def context(
     """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits."""
     await migrated(database_url)
     async with contextlib.AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(
-            asyncpg.create_pool(
-                database_url, min_size=1, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
-            )
-        )
+        pool = await stack.enter_async_context(_pool(database_url))
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
@@ -212,7 +211,24 @@ async def context(
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
             lacks=rounds.lacks,
+            books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
         )
+
+
+@contextlib.asynccontextmanager
+async def _pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
+    """Closed when nobody has a connection any more; who was cancelled just as he got one may never give it
+    back, so not for ever."""
+    pool = await asyncpg.create_pool(
+        database_url, min_size=1, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
+    )
+    try:
+        yield pool
+    finally:
+        try:
+            await asyncio.wait_for(pool.close(), _POOL_CLOSES_S)
+        except TimeoutError:
+            pool.terminate()
 
 
 def _node(
@@ -229,6 +245,12 @@ def _node(
         urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings),
         most_answer_bytes=most_answer_bytes,
     )  # fmt: skip
+
+
+def _behind_blocks(settings: Settings) -> int:
+    """The book of pools reads as many blocks again, for the same reason; on a real chain they are six
+    seconds."""
+    return 0 if settings.network == "devnet" else READ_AGAIN_BLOCKS
 
 
 def _oldest_s(settings: Settings) -> float:

@@ -227,6 +227,7 @@ def serve(
     settings = Settings()
     log_to_stderr()
     network = assembly.network_of(settings)
+    assembly.spare_the_collector()
     with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
         run(_serve(settings, network, listening, whole))
 
@@ -255,6 +256,7 @@ def work() -> None:
     """Only the work that is to be done later, on the network that is set."""
     settings = Settings()
     log_to_stderr()
+    assembly.spare_the_collector()
     run(_work(settings, assembly.network_of(settings)))
 
 

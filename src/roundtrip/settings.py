@@ -40,6 +40,7 @@ class Settings(BaseSettings):
     anon_per_minute: int = Field(10, ge=1)
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     node_calls_per_day: int = Field(0, ge=0)
+    holders_calls_per_day: int = Field(0, ge=0)
     node_timeout_ms: int = Field(5000, ge=1)
     poll_ms: int = Field(200, ge=10)
     sync_from: int | None = Field(None, ge=0)

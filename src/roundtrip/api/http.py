@@ -59,6 +59,14 @@ async def read_body(receive: Receive) -> bytes:
             return bytes(received)
 
 
+def _cut(reply: Reply, operation: Operation) -> Reply:
+    """As much of an answer as this door gives."""
+    if operation.path_answer is None or reply.error is not None:
+        return reply
+    answer = msgspec.json.decode(reply.body, type=operation.path_answer)
+    return replace(reply, body=msgspec.json.encode(answer))
+
+
 async def _squeezed(reply: Reply, asked: Iterable[tuple[bytes, bytes]]) -> Reply:
     """The reply, compressed beside the loop where the caller reads that."""
     headers = {**reply.headers, "vary": "accept-encoding"}
@@ -98,7 +106,7 @@ class Endpoint:
             await send_reply(error_reply(error), send, cors)
             return
         query = QueryParams(scope.get("query_string", b""))
-        reply = await self.dispatch.run(self.operation, raw, caller, query)
+        reply = _cut(await self.dispatch.run(self.operation, raw, caller, query), self.operation)
         if len(reply.body) > _LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])
         await send_reply(reply, send, cors)

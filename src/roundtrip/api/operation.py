@@ -13,11 +13,12 @@ from roundtrip.services.context import Answered, Context
 class Operation:
     """One capability of the service. ``name`` is the tool's name; ``on_mcp`` False: HTTP only.
 
-    ``counted``: it counts against the caller's limit. ``shared_by``: what makes two requests the same,
-    for answers that everyone shares; None: every request runs. ``bad_params``: the code of a request
-    whose parameters do not fit. ``tool_requires``: parameters that a tool's schema asks for and a request
-    may leave out, because others can stand for them. ``query``: parameters that come by the query string of
-    an HTTP request and in no other way; tools do not have them.
+    ``counted``: it counts against the caller's limit. ``shared_by``: what makes two requests the same, for
+    answers that everyone shares; None: every request runs. ``bad_params``: the code of a request whose
+    parameters do not fit. ``tool_requires``: parameters that a tool's schema asks for and a request may leave
+    out, because others can stand for them. ``query``: parameters that come by the query string of an HTTP
+    request and in no other way; tools do not have them. ``path_answer``: as much of the answer as an HTTP
+    request is given; None: all of it.
     """
 
     name: str
@@ -36,3 +37,4 @@ class Operation:
     bad_params: str = "bad_input"
     tool_requires: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
+    path_answer: type[msgspec.Struct] | None = None

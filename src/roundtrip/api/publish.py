@@ -33,6 +33,11 @@ def answer_schema(operation: Operation) -> dict[str, Any]:
     return _inlined(operation.answer)
 
 
+def path_schema(operation: Operation) -> dict[str, Any]:
+    """The same of what its path gives."""
+    return _inlined(operation.path_answer or operation.answer)
+
+
 def _inlined(kind: type[msgspec.Struct]) -> dict[str, Any]:
     (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     body: dict[str, Any] = copy.deepcopy(components.pop(kind.__name__))
@@ -93,6 +98,14 @@ def policy_tables(policy: Policy) -> str:
     return "\n".join(lines)
 
 
+def _structs(operation: Operation) -> list[tuple[str, type[msgspec.Struct]]]:
+    """What is written down of one operation."""
+    asked = ("Parameters", operation.params)
+    if operation.path_answer is None:
+        return [asked, ("Answer", operation.answer)]
+    return [asked, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
+
+
 def api_markdown() -> str:
     """docs/api.md: every operation with its path, parameters and answer."""
     lines = [
@@ -108,7 +121,7 @@ def api_markdown() -> str:
         if operation.on_mcp:
             lines += [f"- Tool: `{operation.name}`"]
         lines += [f"- Key: {'needed' if operation.key else 'not needed'}", ""]
-        for title, kind in (("Parameters", operation.params), ("Answer", operation.answer)):
+        for title, kind in _structs(operation):
             schema = msgspec.json.format(msgspec.json.encode(_inlined(kind)), indent=1).decode()
             lines += [f"{title}:", "", "```json", schema, "```", ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from roundtrip.services.context import Context
 
 from .boards import EVERY_S, boards
+from .holders import holders
 from .origin import origin
 from .prune import prune
 from .recheck import recheck
@@ -21,6 +22,8 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
         # A deep one makes three trips and some more of the holders', of up to a minute each.
         "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=300),
         "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
+        # A piece of ten seconds a run; each that succeeds counts its tries anew.
+        "holders": Kind(holders, lease_s=10, at_once=1, limit_s=120, most_tries=10),
         # These wish for themselves: given up, nobody else would.
         "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, most_tries=_NEVER_GIVEN_UP, at_start="facts"),
         "boards": Kind(

@@ -1,7 +1,7 @@
 """What a use case is given instead of reaching for it: tests pass their own and patch nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import asyncpg
@@ -12,6 +12,8 @@ from roundtrip.chain.rates import KnowsRates, Rates
 from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
+
+from .books import Books
 
 A = TypeVar("A")
 
@@ -31,7 +33,8 @@ class Means:
 @dataclass(frozen=True, slots=True)
 class Context:
     """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee. ``lacks``: what of the node
-    and the network did not work when it was last looked at."""
+    and the network did not work when it was last looked at. ``books``: who holds what, as far as this process
+    has read it."""
 
     chain_id: int
     contracts: Contracts
@@ -43,6 +46,7 @@ class Context:
     now_s: Callable[[], float]
     entropy: Callable[[], bytes]
     lacks: Callable[[], tuple[Finding, ...]] = tuple
+    books: Books = field(default_factory=Books)
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

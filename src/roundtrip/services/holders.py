@@ -1,111 +1,41 @@
-"""Real holders of a token: looked at beside trip 2, sold as in trip 3."""
+"""Who holds a token, and how they came by it; which of them win elsewhere; who bought at its launch."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from roundtrip.chain.rpc import Meter
 
-import msgspec
+from .context import Answered, Context
+from .holders_answer import HoldersParams, TokenHolders
+from .holders_gather import gather_holders
+from .holders_gathered import Gathered
+from .holders_present import present
+from .launch_bundle_answer import LaunchBundle, present_launch_bundle
+from .smart_money_answer import SmartMoney, present_smart_money
 
-from roundtrip.chain import facts, holder_plans
-from roundtrip.chain.holder_plans import Holder, PlannedSell
-from roundtrip.chain.owner_plans import Sell
-from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.simulate import Results
-from roundtrip.domain.evidence import Evidence, HolderSell, HolderSells, Launch, Missing, PoolLaunch, Sold
-from roundtrip.domain.types import Address
-
-from .gather import Opened
-
-NOT_TOLD = "what its holders have could not be read"
-UNREAD = "who holds it could not be read"
+_READING_TTL_MS = 2000
+"""Who waits for a busy token's whole answer does not wait for an answer without it to grow old."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """Who was looked at. ``unread``: of whom it is not known whether they are wallets."""
-
-    wallets: tuple[Holder, ...]
-    unread: tuple[Address, ...] = ()
-
-
-def calls(first: Opened) -> list[RpcCall]:
-    """What has to be asked before they are sold as; nothing where none is known."""
-    holders, run = first.indexed.holders, first.run
-    if not holders:
-        return []
-    look = holder_plans.look_plan(run.setting, run.environments[0], holders)
-    return [*(facts.code_call(one, run.head.block) for one in holders), run.request(look)]
+async def token_holders(ctx: Context, params: HoldersParams) -> Answered[TokenHolders]:
+    """The whole answer, as far as it is read. Raises CallerFault (bad_address, not_a_token), NodeFault,
+    ReadFailed (holders_failed), ServiceFull."""
+    meter = Meter()
+    gathered = await gather_holders(ctx, params.token(), meter)
+    return Answered(present(gathered), ttl_ms(ctx, gathered), meter=meter)
 
 
-def read(first: Opened, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | Missing | None:
-    """What ``calls`` were answered. Who has code is left out, also by delegation (EIP-7702): with code that
-    refuses what a sale pays, anybody could make an honest token look like a trap."""
-    holders, run = first.indexed.holders, first.run
-    if first.indexed.unread:
-        return Missing("node", UNREAD)
-    if not holders:
-        return None
-    results = run.results(holder_plans.look_plan(run.setting, run.environments[0], holders), answers[-1])
-    if isinstance(results, Missing):
-        return results
-    found = holder_plans.read_look(results, holders, run.ctx.policy)
-    codes = [facts.read_code(answer) for answer in answers[:-1]]
-    wallets, unread = [], []
-    for holder, code in zip(found, codes, strict=True):
-        if isinstance(code, Missing):
-            unread.append(holder.address)
-        elif not code:
-            wallets.append(holder)
-    return Looked(tuple(wallets), tuple(unread))
+def ttl_ms(ctx: Context, gathered: Gathered) -> int:
+    """How long an answer is shared."""
+    return _READING_TTL_MS if gathered.status == "reading" else ctx.policy.answer_ttl_ms
 
 
-def insiders(evidence: Evidence) -> frozenset[Address]:
-    """Those behind the token, and where it trades: what holds for them holds for nobody else."""
-    told, launch = evidence.facts, evidence.launch
-    found: set[object] = {told.owner, told.proxy_admin, evidence.token}
-    if isinstance(launch, Launch | PoolLaunch):
-        found.add(launch.deployer)
-    if isinstance(launch, Launch):
-        found.add(launch.curve)
-    for venue in evidence.venues:
-        found |= {venue.venue.pool, venue.venue.hook}
-    return frozenset(Address(one) for one in found if isinstance(one, str))
+async def smart_money(ctx: Context, params: HoldersParams) -> Answered[SmartMoney]:
+    """Of it, which winners hold the token. Raises as ``token_holders``."""
+    meter = Meter()
+    gathered = await gather_holders(ctx, params.token(), meter)
+    return Answered(present_smart_money(gathered), ttl_ms(ctx, gathered), meter=meter)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Sells that go into trip 3. ``control``: what the check's own wallet sold for."""
-
-    best: int
-    sell: Sell
-    control: Sold
-    known: int
-    planned: tuple[PlannedSell, ...]
-    unread: tuple[Address, ...]
-
-    def told(self, results: Sequence[Results | Missing]) -> HolderSells:
-        """What came of them: of each that has a plan, in their order."""
-        left = iter(results)
-        tried = []
-        for one in self.planned:
-            own = Missing("token", "") if one.plan is None else next(left)
-            tried.append(HolderSell(one.holder, one.held_raw(), *holder_plans.read(one, self.sell, own)))
-        tried += [HolderSell(one, None, Missing("node", NOT_TOLD)) for one in self.unread]
-        return HolderSells(self.best, self.control, self.known, tuple(tried))
-
-
-def asked(
-    first: Opened, evidence: Evidence, best: int, sell: Sell | Missing, looked: Looked | Missing | None
-) -> Asked | Missing | None:
-    """None where no holder is known, or the check's own wallet sold nothing that theirs could be held
-    against: then no level is ok in any case."""
-    if looked is None or isinstance(sell, Missing):
-        return None
-    if isinstance(looked, Missing):
-        return looked
-    control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
-    assert isinstance(control, Sold)
-    out = insiders(evidence)
-    wallets = [holder for holder in looked.wallets if holder.address not in out]
-    unread = tuple(one for one in looked.unread if one not in out)
-    known = len(first.indexed.holders)
-    return Asked(best, sell, control, known, holder_plans.plans(sell, wallets), unread)
+async def launch_bundle(ctx: Context, params: HoldersParams) -> Answered[LaunchBundle]:
+    """Of it, who bought in the launch window. Raises as ``token_holders``."""
+    meter = Meter()
+    gathered = await gather_holders(ctx, params.token(), meter)
+    return Answered(present_launch_bundle(gathered), ttl_ms(ctx, gathered), meter=meter)

@@ -45,6 +45,16 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Cursor]]:
     """A connection that sees one state of the index, however long it is read, and where that stands. Raises
     ServiceFull (busy) where there is no index, or no database that answers."""
+    async with looking(ctx) as (connection, stands):
+        if stands is None:
+            raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
+        yield connection, stands
+
+
+@contextlib.asynccontextmanager
+async def looking(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Cursor | None]]:
+    """The same for whoever goes without an index where there is none (None). Raises ServiceFull (busy) where
+    no database answers."""
     try:
         async with (
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
@@ -52,10 +62,7 @@ async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Curso
         ):
             # A plan for anybody would read all that a bot ever did: 114 ms in place of 41.
             await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
-            stands = await cursor(connection)
-            if stands is None:
-                raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
-            yield connection, stands
+            yield connection, await cursor(connection)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
 

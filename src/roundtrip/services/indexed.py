@@ -10,7 +10,7 @@ from roundtrip.domain.events import Pool
 from roundtrip.domain.evidence import Deployer, Venue
 from roundtrip.domain.proof import NOTHING, Indexed
 from roundtrip.domain.types import BURN_ADDRESSES, Address
-from roundtrip.store import addresses, chain, deployers, holders
+from roundtrip.store import addresses, chain, deployers, traders
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, quote_name
@@ -51,7 +51,7 @@ async def indexed(
             found: tuple[Address, ...] = ()
             if most_holders:
                 without = BURN_ADDRESSES | contracts.known() | {token, *([own.deployer] if own else [])}
-                found = await holders.traders_holding(connection, token_id, without, seed, most_holders)
+                found = await traders.traders_holding(connection, token_id, without, seed, most_holders)
             if own is None:
                 return Indexed(found)
             record = (await deployers.records(connection, [own.deployer_id]))[own.deployer_id]

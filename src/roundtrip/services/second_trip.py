@@ -40,7 +40,7 @@ def best(venues: list[Tried], policy: Policy) -> list[Tried]:
     def order(venue: Tried) -> tuple[bool, int]:
         tried = venue.place.venue
         toll = not tried.keeps_by_hook() and pool_keep_bps(tried.fee_pips) >= policy.toll_warn_bps
-        return toll, -_brought(venue)
+        return toll, -buy_brought(venue)
 
     ordered, most = sorted(buying, key=order), policy.most_venues
     hooked = [v for v in ordered if v.place.venue.rival_hook()]
@@ -50,7 +50,8 @@ def best(venues: list[Tried], policy: Policy) -> list[Tried]:
     return [v for v in there if v in kept or v not in buying]
 
 
-def _brought(venue: Tried) -> int:
+def buy_brought(venue: Tried) -> int:
+    """Base units of the token that the buy it is judged by brought."""
     return brought_raw(VenueEvidence(venue.place.venue, venue.facts, venue.buys))
 
 
@@ -137,7 +138,7 @@ def _carried(
 def _cheapest(venues: list[Tried]) -> Tried | None:
     """Where a buy brings most; None where nothing was bought."""
     buying = [venue for venue in venues if venue.main_size() is not None]
-    return max(buying, key=_brought, default=None)
+    return max(buying, key=buy_brought, default=None)
 
 
 def _whole(run: Run, size: Size) -> Probe:

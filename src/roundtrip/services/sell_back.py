@@ -27,7 +27,7 @@ from roundtrip.domain.evidence import (
 )
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.price import quote_in_wei, quote_raw
-from roundtrip.domain.readings import MAIN_SIZES, brought_raw
+from roundtrip.domain.readings import MAIN_SIZES
 from roundtrip.domain.trade import Exit, Moved
 from roundtrip.domain.types import BPS
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
@@ -36,7 +36,7 @@ from roundtrip.venues.base import Call
 from .at_once import at_once
 from .gather import Opened
 from .run import Run, Tried
-from .second_trip import standard_probes
+from .second_trip import buy_brought, standard_probes
 
 _LEAST_APPROVE_GAS = 300_000
 
@@ -223,7 +223,8 @@ def _ways(own: WalletCalls, token: Brought, closed: bool) -> tuple[list[Way], bo
     """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
     liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
     can be tried, True."""
-    there = [one for one in sorted(token.opened.judged(), key=_brought, reverse=True) if not _is_absent(one)]
+    there = sorted(token.opened.judged(), key=buy_brought, reverse=True)
+    there = [one for one in there if not _is_absent(one)]
     dry = [one for one in there if isinstance(one.facts, PoolFacts) and not one.facts.liquidity]
     wet = [one for one in there if one not in dry]
     room = max(0, token.opened.run.ctx.policy.most_venues - len(wet))
@@ -236,10 +237,6 @@ def _ways(own: WalletCalls, token: Brought, closed: bool) -> tuple[list[Way], bo
 
 def _is_absent(tried: Tried) -> bool:
     return isinstance(tried.facts, PoolFacts) and not tried.facts.exists
-
-
-def _brought(tried: Tried) -> int:
-    return brought_raw(VenueEvidence(tried.place.venue, tried.facts, tried.buys))
 
 
 def _way(token: Brought, tried: Tried, closed: bool) -> Way:

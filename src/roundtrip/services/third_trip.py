@@ -20,7 +20,7 @@ from roundtrip.domain.venue_code import takes_sells
 from roundtrip.domain.verdict import judge
 from roundtrip.venues.base import Contracts
 
-from . import holders
+from . import real_holders
 from .at_once import at_once
 from .context import Context
 from .gather import Opened, closed, opened
@@ -73,13 +73,13 @@ class Beside:
     none. ``looked``: the holders that are known; None: none is."""
 
     behind: bytes | Missing
-    looked: holders.Looked | Missing | None
+    looked: real_holders.Looked | Missing | None
 
 
 async def _beside(first: Opened, meter: Meter) -> Beside:
     run, behind = first.run, first.first.implementation
     codes = [facts.code_call(behind, run.head.block)] if isinstance(behind, str) else []
-    looking = holders.calls(first)
+    looking = real_holders.calls(first)
     answers: list[msgspec.Raw | RpcError] = []
     try:
         if codes or looking:
@@ -88,7 +88,7 @@ async def _beside(first: Opened, meter: Meter) -> Beside:
         gap = Missing("token" if isinstance(fault, NodeAnswerTooLarge) else "node", fault.message)
         return Beside(gap if codes else _code(behind), gap if looking else None)
     code = facts.read_code(answers[0]) if codes else _code(behind)
-    return Beside(code, holders.read(first, answers[len(codes) :]))
+    return Beside(code, real_holders.read(first, answers[len(codes) :]))
 
 
 def _code(behind: Address | Missing | None) -> bytes | Missing:
@@ -105,16 +105,16 @@ async def third_trip(first: Opened, evidence: Evidence, beside: Beside) -> Evide
         return evidence
     sell = _sell(first, evidence, best)
     calls = await _calls(first, evidence, best, beside.behind, sell)
-    asked = holders.asked(first, evidence, best, sell, beside.looked)
+    asked = real_holders.asked(first, evidence, best, sell, beside.looked)
     plans = [one.plan for one in calls.planned] if isinstance(calls, Calls) else []
     own = len(plans)
-    if isinstance(asked, holders.Asked):
+    if isinstance(asked, real_holders.Asked):
         plans += [one.plan for one in asked.planned if one.plan is not None]
     told = await _told(first.run, sell, plans)
     return replace(
         evidence,
         owner_calls=calls.told(told[:own]) if isinstance(calls, Calls) else calls,
-        holder_sells=asked.told(told[own:]) if isinstance(asked, holders.Asked) else asked,
+        holder_sells=asked.told(told[own:]) if isinstance(asked, real_holders.Asked) else asked,
     )
 
 

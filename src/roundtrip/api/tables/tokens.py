@@ -3,8 +3,12 @@
 from roundtrip.api.operation import Operation
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import Check, CheckParams
+from roundtrip.services.holders import launch_bundle, smart_money, token_holders
+from roundtrip.services.holders_answer import Holders, HoldersParams, TokenHolders
+from roundtrip.services.launch_bundle_answer import LaunchBundle
 from roundtrip.services.proof import check_proof
 from roundtrip.services.proof_answer import Proof
+from roundtrip.services.smart_money_answer import SmartMoney
 
 TOKENS: tuple[Operation, ...] = (
     Operation(
@@ -41,6 +45,61 @@ TOKENS: tuple[Operation, ...] = (
         handler=check_proof,
         path="/v1/check/{address}/proof",
         on_mcp=False,
+        shared_by=lambda params: str(params.token()),
+        bad_params="bad_address",
+    ),
+    Operation(
+        name="token_holders",
+        title="Who holds a token",
+        description=(
+            "Who holds a token and how they came by it: the ten biggest holders, who sniped or bundled the "
+            "launch, what the deployer did, which winning wallets hold it, read from the token's own "
+            "transfers and the trades on its pools since its first block. A busy token is answered with "
+            "status reading at first, with only its launch in it: ask again half a minute later. Status "
+            "partial: counts are a floor, and the text says why. Shares are in hundredths of a percent of "
+            "the total supply; answers are shared for 15 seconds. Fails with bad_address, not_a_token, "
+            "rate_limited, upstream, holders_failed, busy, budget_spent, holders_busy, holders_budget or "
+            "holders_no_archive."
+        ),
+        params=HoldersParams,
+        answer=TokenHolders,
+        path_answer=Holders,
+        handler=token_holders,
+        path="/v1/holders/{address}",
+        shared_by=lambda params: str(params.token()),
+        bad_params="bad_address",
+    ),
+    Operation(
+        name="smart_money",
+        title="Winners that hold a token",
+        description=(
+            "Wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with where each ranks, "
+            "what it bought at and the best trade it ever closed, and how many winners bought it and sold "
+            "it all. Only wallets in profit rank; past profit says nothing of the next trade. Read as "
+            "token_holders is, with its statuses. Fails with bad_address, not_a_token, rate_limited, "
+            "upstream, holders_failed, busy, budget_spent, holders_busy, holders_budget or "
+            "holders_no_archive."
+        ),
+        params=HoldersParams,
+        answer=SmartMoney,
+        handler=smart_money,
+        shared_by=lambda params: str(params.token()),
+        bad_params="bad_address",
+    ),
+    Operation(
+        name="launch_bundle",
+        title="Who bought at a token's launch",
+        description=(
+            "Wallets that bought in the token's first three seconds (the launch block and thirty after), "
+            "grouped by who funded them or by the transaction that filled them, with what each group bought "
+            "and still holds of the supply. Three or more in a group are a bundle; wallets of an exchange, "
+            "a bridge or an account bundler are not grouped. Shares are in hundredths of a percent of the "
+            "total supply. Fails with bad_address, not_a_token, rate_limited, upstream, holders_failed, "
+            "busy, budget_spent, holders_busy, holders_budget or holders_no_archive."
+        ),
+        params=HoldersParams,
+        answer=LaunchBundle,
+        handler=launch_bundle,
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
     ),

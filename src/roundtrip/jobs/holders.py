@@ -1,0 +1,38 @@
+"""``holders``, of a token's address: reads on who holds a token that is too busy to be read while somebody
+waits."""
+
+from datetime import UTC, datetime
+
+import asyncpg
+
+from roundtrip.domain.types import parse_address
+from roundtrip.services import token_read
+from roundtrip.services.context import Context
+from roundtrip.store import holder_reads, jobs
+from roundtrip.store.jobs import Job
+
+from .worker import Effect, NotYet
+
+
+async def holders(ctx: Context, job: Job) -> Effect:
+    """One piece of it. Its effect keeps the piece, and wishes for the next one until there is none: a worker
+    that dies loses one piece. Tokens take turns: the next piece is due from now on, behind those that waited.
+    Raises NotYet where it did not get on, NodeFault, ServiceFull."""
+    token = parse_address(job.key)
+    piece = await token_read.go_on(ctx, token)
+    if piece.kept is None and piece.forget is None and not piece.done:
+        raise NotYet("it could not be read further")
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+
+    async def keep(connection: asyncpg.Connection) -> None:
+        if piece.forget is not None:
+            await holder_reads.forget(connection, token, piece.forget)
+        if piece.kept is not None:
+            await holder_reads.keep(connection, token, piece.kept)
+            # The large books are made here: they do not wait for the day to be over.
+            await holder_reads.prune_to(connection)
+        # Last: from here on the job's row is locked.
+        if not piece.done:
+            await jobs.enqueue(connection, job.kind, job.key, job.payload, run_at=now)
+
+    return keep

@@ -1,0 +1,113 @@
+"""Books of who holds what, in this process: read once, gone on with at the next question.
+
+A book is changed while it is read on, so whoever reads on holds the token's lock; looking at one takes none,
+as nothing here runs at the same time as anything else between two waits.
+"""
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from roundtrip.chain.rpc import Budget
+from roundtrip.chain.token_logs import new_width
+from roundtrip.chain.width import Width
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.holder_book import HolderBook
+from roundtrip.domain.holder_read import State
+from roundtrip.domain.holders import Concentration
+from roundtrip.domain.standing import Standing
+from roundtrip.domain.types import Address
+
+MOST_WALLETS = 1_000_000
+"""Of all books together: some 400 bytes each."""
+MOST_BOOKS = 2_000
+"""The smallest takes some eight kilobytes."""
+MOST_READING = 4
+"""So many tokens are read at once while somebody waits."""
+AGAIN_S = 2
+
+
+@dataclass(slots=True)
+class Open:
+    """A book in memory. ``kept_transfers``: how many transfers were in it when it was last written down; -1:
+    it never was. ``pruned``: the node has let go what was before ``beginning.first_number``."""
+
+    book: HolderBook
+    state: State
+    pruned: bool = False
+    kept_transfers: int = -1
+    width: Width = field(default_factory=lambda: new_width())
+    """How many blocks of it a node gives at once."""
+    standing: Standing = field(default_factory=Standing)
+    spread: Concentration | None = None
+    """As it was last counted, and ``spread_moved``: how many wallets moved since; None: anybody."""
+    spread_moved: int | None = None
+
+
+def reading_budget(calls_per_day: int) -> Budget:
+    """Node calls that may be spent a day on reading transfers; 0: no limit."""
+    said = "Today's budget for reading who holds tokens is used up."
+    return Budget(calls_per_day, "holders_budget", said)
+
+
+@dataclass(slots=True)
+class Books:
+    """``budget``: of node calls that read transfers; by default without end. ``behind_blocks``: so far behind
+    the head everything is read: a node may tell of a block before it has its logs in order, and what is
+    folded without them is never asked for again."""
+
+    budget: Budget = field(default_factory=lambda: reading_budget(0))
+    behind_blocks: int = 0
+    _open: OrderedDict[Address, Open] = field(default_factory=OrderedDict)
+    _locks: WeakValueDictionary[Address, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _reading: int = 0
+
+    def get(self, token: Address) -> Open | None:
+        """The token's book, where it is in memory."""
+        found = self._open.get(token)
+        if found is not None:
+            self._open.move_to_end(token)
+        return found
+
+    def put(self, token: Address, opened: Open) -> None:
+        """Remembers it; those that were not asked for longest make room."""
+        self._open[token] = opened
+        self._open.move_to_end(token)
+        while len(self._open) > MOST_BOOKS or (len(self._open) > 1 and self._wallets() > MOST_WALLETS):
+            self._open.popitem(last=False)
+
+    def drop(self, token: Address) -> None:
+        """Forgets it: it is another chain's, or was begun with too little."""
+        self._open.pop(token, None)
+
+    def is_locked(self, token: Address) -> bool:
+        """Whether somebody reads it on just now."""
+        lock = self._locks.get(token)
+        return lock is not None and lock.locked()
+
+    @contextlib.asynccontextmanager
+    async def alone(self, token: Address) -> AsyncIterator[None]:
+        """Nobody else reads the token on meanwhile."""
+        # Kept for as long as somebody here holds it or waits for it.
+        lock = self._locks.setdefault(token, asyncio.Lock())
+        async with lock:
+            yield
+
+    @contextlib.contextmanager
+    def a_place(self) -> Iterator[None]:
+        """One of the places for reading while somebody waits. Raises ServiceFull (holders_busy)."""
+        if self._reading >= MOST_READING:
+            raise ServiceFull(
+                "holders_busy", "Too many tokens' holders are being read; ask again in a moment.", AGAIN_S
+            )
+        self._reading += 1
+        try:
+            yield
+        finally:
+            self._reading -= 1
+
+    def _wallets(self) -> int:
+        return sum(len(one.book.wallets) for one in self._open.values())

@@ -1,0 +1,80 @@
+"""What smart_money answers: wallets of the winners list that hold a token, and what they won before."""
+
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.holder_read import ReadStatus
+from roundtrip.store.tokens import Label
+
+from .holders_answer import HeldToken, SmartWallet
+from .holders_gathered import Found, Gathered, Winner, find
+from .holders_present import MOST_LISTED, held_token, market_cap_usd, smart_wallets
+from .holders_text import smart_text, status_text, token_text
+from .index_answer import IndexAnswer, called, eth_text, when
+
+_SAID = 3
+
+
+class SmartMoney(IndexAnswer, frozen=True, rename="camel"):
+    """Wallets in profit on the winners list that bought the token and hold it."""
+
+    address: str
+    status: Annotated[
+        ReadStatus,
+        msgspec.Meta(
+            description="complete: every transfer was read. reading: a busy token; ask again in half a "
+            "minute. partial: counts are a floor."
+        ),
+    ]
+    token: HeldToken
+    market_cap_usd: float | None
+    holding: Annotated[int | None, msgspec.Meta(description="null: not known.")]
+    sold_out: Annotated[
+        int | None, msgspec.Meta(description="How many of them bought it and sold it all again.")
+    ]
+    wallets: Annotated[list[SmartWallet], msgspec.Meta(description="At most 100, the nearest board first.")]
+
+
+def present_smart_money(gathered: Gathered) -> SmartMoney:
+    """The answer."""
+    found = find(gathered)
+    return SmartMoney(
+        text=" ".join(_text(gathered, found)),
+        chain_id=gathered.chain_id,
+        block=gathered.block.number,
+        block_time=when(gathered.block.timestamp_s),
+        address=gathered.token,
+        status=gathered.status,
+        token=held_token(gathered),
+        market_cap_usd=market_cap_usd(gathered),
+        holding=None if found.smart is None else len(found.smart.holding),
+        sold_out=None if found.smart is None else found.smart.sold_out,
+        wallets=smart_wallets(gathered, found),
+    )
+
+
+def _text(gathered: Gathered, found: Found) -> list[str]:
+    said = status_text(gathered)
+    if gathered.read is None:
+        return [*said, "Which wallets of the winners list hold it is not known before that."]
+    smart = found.smart
+    if smart is None:
+        return [*said, *smart_text(found)]
+    said += [f"This is about {token_text(gathered)}.", *smart_text(found)]
+    said += [_line(one) for one in smart.holding[:_SAID]]
+    more = len(smart.holding) - MOST_LISTED
+    if more > 0:
+        said.append(f"{more:,} more hold it and are not listed.")
+    if smart.holding:
+        said.append("That winners hold it is no proof that it can be sold, and they may sell at any moment.")
+    return said
+
+
+def _line(one: Winner) -> str:
+    board = "of all time" if one.window == "all" else f"of the last {one.window}"
+    said = f"{one.wallet} is rank {one.rank} {board} with {eth_text(one.profit_wei)}"
+    if one.best is None:
+        return f"{said}."
+    label = Label(one.best.token, one.best.symbol, None, None, None)
+    return f"{said}; its best ever was {called(label)} with {eth_text(one.best.profit_wei)}."
