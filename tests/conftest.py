@@ -26,6 +26,7 @@ from roundtrip.domain.policy import POLICY
 from roundtrip.services.context import Context
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
+from support.holding_asked import Holding, copied, holding_over
 from support.indexing import at, database, follow
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -186,6 +187,19 @@ async def indexed(rpc: SyncRpc, built: world.Built, indexed_url: str) -> AsyncIt
     ):
         await found.heads.refresh()
         yield found
+
+
+@pytest.fixture
+async def holding(
+    rpc: SyncRpc, built: world.Built, database_url: str, indexed_url: str
+) -> AsyncIterator[Holding]:
+    """The real local chain to act on, and an index of its own that has all of it as it was built."""
+    async with (
+        copied(database_url, indexed_url) as url,
+        context_for(rpc.url, built, closed_database()) as found,
+        holding_over(found, rpc, built, url) as holding,
+    ):
+        yield holding
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli import app
-from roundtrip.domain.types import Address
-from roundtrip.store import chain, evidence, jobs, partitions
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.store import chain, evidence, holder_reads, jobs, partitions
 from roundtrip.store.evidence import KeptEvidence
 from roundtrip.store.forget import FORGOTTEN, KEPT, SYNC_LOCK, StillFollowed, forget
+from roundtrip.store.holder_reads import Kept
 from roundtrip.store.origins import OlderOrigin, keep_older
 from roundtrip.store.partitions import DAY_S
 from roundtrip.sync.apply import Writer
@@ -58,6 +59,8 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     row_id = await evidence.keep(index, TOKEN, kept)
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     await keep_older(index, TOKEN, OlderOrigin(None, 9))
+    block = BlockRef(9, "0x" + "09" * 32, 9)
+    await holder_reads.keep(index, TOKEN, Kept("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await jobs.enqueue(index, "token", TOKEN)
 

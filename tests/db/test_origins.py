@@ -2,14 +2,18 @@
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from roundtrip.domain.types import Address
-from roundtrip.store.origins import OlderOrigin, Origin, keep_older, met, older, origin
+from roundtrip.store.origins import OlderOrigin, Origin, keep_older, met, older, origin, origins_of
+from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
 MET = Origin(500, 5000, FUNDER)
 FOUND = OlderOrigin(Origin(40, 400, OTHER), 900)
 HASH = bytes(32)
+NOBODY = address(0x404)
 
 
 async def address_id(connection: asyncpg.Connection, address: Address) -> int:
@@ -131,3 +135,57 @@ async def test_a_wallet_that_was_never_met_has_no_origin(connection: asyncpg.Con
     assert await origin(connection, WALLET) is None
     await keep_older(connection, WALLET, OlderOrigin(None, 900))
     assert await origin(connection, WALLET) is None
+
+
+# --- of many at once -------------------------------------------------------------------------------
+
+FEW = [address(n) for n in range(1, 7)]
+numbers = st.integers(0, 9)
+origins_met = st.builds(Origin, numbers, numbers, st.none() | st.sampled_from(FEW))
+searches = st.builds(OlderOrigin, st.none(), numbers) | st.builds(
+    lambda found: OlderOrigin(found, found.first_number), origins_met
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    start=st.none() | numbers,
+    seen=st.dictionaries(st.sampled_from(FEW), origins_met),
+    told=st.dictionaries(st.sampled_from(FEW), searches),
+)
+async def test_of_many_at_once_each_has_its_own(
+    connection: asyncpg.Connection,
+    start: int | None,
+    seen: dict[Address, Origin],
+    told: dict[Address, OlderOrigin],
+) -> None:
+    """What is said of one is what the rule says of it, whoever else is asked for."""
+    await connection.execute("TRUNCATE facts.cursor, facts.address, facts.origin, facts.older_origin")
+    ids = {wallet: await address_id(connection, wallet) for wallet in reversed(FEW)}
+    if start is not None:
+        await follow_from(connection, start)
+    for wallet, one in seen.items():
+        funder = None if one.funder is None else ids[one.funder]
+        await connection.execute(
+            "INSERT INTO facts.origin VALUES ($1, $2, $3, $4, $5, $5)",
+            ids[wallet], one.first_number, one.first_s, funder, funder and 9,
+        )  # fmt: skip
+    for wallet, searched in told.items():
+        await keep_older(connection, wallet, searched)
+
+    def sure(wallet: Address) -> Origin | None:
+        search, known = told.get(wallet), []
+        if search is not None and search.found is not None:
+            known = [search.found]
+        nothing_before = start == 0 or (
+            start is not None and search is not None and not known and search.searched_number >= start - 1
+        )
+        if nothing_before and wallet in seen:
+            known.append(seen[wallet])
+        return min(known, key=lambda one: one.first_number, default=None)
+
+    expected = {wallet: sure(wallet) for wallet in FEW}
+    asked = [*FEW, FEW[0], NOBODY]
+    assert await origins_of(connection, asked) == {w: one for w, one in expected.items() if one is not None}
+    assert {wallet: await origin(connection, wallet) for wallet in FEW} == expected
+    assert await origins_of(connection, []) == {}

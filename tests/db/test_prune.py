@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import asyncpg
@@ -12,7 +12,8 @@ import pytest
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
-from roundtrip.store import jobs, partitions
+from roundtrip.store import holder_reads, jobs, partitions
+from roundtrip.store.holder_reads import KEPT_FOR, Kept
 from roundtrip.store.partitions import DAY_S, Daily
 from roundtrip.sync import retire
 from roundtrip.sync.folding import fold_onto
@@ -173,3 +174,36 @@ async def test_what_insiders_did_goes_after_eight_days_by_both_clocks(
 
     assert await left(newest_s - 1) == [1, 2]
     assert await left(newest_s + 9 * DAY_S) == [2]
+
+
+async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_else(
+    index: asyncpg.Connection, pool: asyncpg.Pool
+) -> None:
+    """By our own clock; a run that dropped some wishes for the next at once."""
+    chain = old_story()
+    await followed(index, chain)
+    days, block = await days_of(index), chain.blocks[0].ref
+    at_s = chain.blocks[-1].ref.timestamp_s
+    now = datetime.fromtimestamp(at_s, UTC)
+    for token, asked_at in ((HIGH, now - KEPT_FOR - timedelta(seconds=1)), (CURVE, now - KEPT_FOR)):
+        book = Kept("whole", block, 1, 1, False, b"1", asked_at, now)
+        assert await holder_reads.keep(index, token, book)
+    ground = Ground(pool, at_s)
+    await run_of(ground)
+    left = [await holder_reads.head_of(index, token) is not None for token in (HIGH, CURVE)]
+    assert (left, await days_of(index)) == ([False, True], days)
+    assert await index.fetchval("SELECT run_at FROM jobs.job") <= now
+    await run_of(ground)
+    assert await days_of(index) != days
+    await index.execute("TRUNCATE facts.holder_read")
+
+
+async def test_books_of_holders_go_without_an_index(index: asyncpg.Connection, pool: asyncpg.Pool) -> None:
+    chain = old_story()
+    await followed(index, chain)
+    await index.execute("DELETE FROM facts.cursor")
+    now = datetime.fromtimestamp(0, UTC)
+    book = Kept("whole", chain.blocks[0].ref, 1, 1, False, b"1", now, now)
+    await holder_reads.keep(index, HIGH, book)
+    await run_of(Ground(pool, 8 * DAY_S))
+    assert await holder_reads.head_of(index, HIGH) is None

@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
-from roundtrip.api.publish import answer_schema, params_schema
+from roundtrip.api.publish import answer_schema, params_schema, path_schema
 from roundtrip.devnet.world import Built
 from roundtrip.domain.trade import LEVELS
 from roundtrip.domain.types import BlockRef
@@ -39,7 +39,8 @@ def doors_of(asked: Operation) -> list[Door]:
 
 
 ONLY_TOOLS: dict[str, list[Arguments]] = {
-    "check_token": [{}, {"address": 5}, {"address": None}, {"address": ["0x" + "1" * 40]}]
+    name: [{}, {"address": 5}, {"address": None}, {"address": ["0x" + "1" * 40]}]
+    for name in ("check_token", "token_holders")
 }
 """Arguments that no path can carry. Tools without parameters in their path have all of theirs in BAD."""
 NOW_S = 2_000_000_000.5
@@ -61,9 +62,24 @@ async def test_every_door_gives_the_same_object(indexed: Context, built: Built, 
     answers = [dict(one.answer or {}) for one in came]
     assert len(answers) >= 2
     assert all(answers)
-    for answer in answers:
-        jsonschema.validate(answer, answer_schema(operation(name)), jsonschema.Draft202012Validator)
-        assert answer == answers[0]
+    # The last door is a tool's, and a tool's answer is all there is; a path may give less.
+    whole = answers[-1]
+    for door, answer in zip(doors_of(operation(name)), answers, strict=True):
+        given = operation(name).path_answer if door is DOORS["http"] else None
+        schema = path_schema(operation(name)) if given else answer_schema(operation(name))
+        jsonschema.validate(answer, schema, jsonschema.Draft202012Validator)
+        fields = whole.keys() if given is None else set(given.__struct_encode_fields__)
+        assert answer.keys() == fields
+        assert answer == {field: whole[field] for field in fields}
+
+
+def test_the_path_of_holders_gives_exactly_what_is_specified() -> None:
+    given = operation("token_holders").path_answer
+    assert given is not None
+    assert set(given.__struct_encode_fields__) == {
+        "address", "chainId", "status", "transfersRead", "token", "marketCapUsd", "holders", "top", "launch",
+        "snipers", "bundle", "deployer", "smartMoney", "repeatCrowd", "checkedAt",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -44,6 +44,7 @@ LEFT_OUT = {
     "fair_token": "found by a job, whenever it comes to it",
     "winner": "counted by a job, now and then",
     "winners_counted": "by when that was",
+    "holder_read": "read off the chain itself, as far as somebody asked",
     "position_base": "where folding begins; what comes of it stands in position",
 }
 """The other tables of the schema, and why."""

@@ -208,10 +208,13 @@ class ScriptedChain:
 
 
 def _fits(log: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether a filter of contracts and first topics lets it through."""
+    """Whether a filter of contracts and topics lets it through."""
     if log["address"] not in wanted.get("address", [log["address"]]):
         return False
-    return "topics" not in wanted or (log["topics"] or [None])[0] in wanted["topics"][0]
+    topics = wanted.get("topics", [])
+    return len(log["topics"]) >= len(topics) and all(
+        topic in some for topic, some in zip(log["topics"], topics, strict=False)
+    )
 
 
 def set_bits(bloom: bytearray, item: bytes) -> None:

@@ -40,6 +40,11 @@ def test_a_websocket_may_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         assert read(monkeypatch, ws_url=url).ws_url == url
 
 
+def test_reading_holders_has_a_budget_of_its_own_where_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings().holders_calls_per_day == 0
+    assert read(monkeypatch, holders_calls_per_day=5000).holders_calls_per_day == 5000
+
+
 def test_where_none_is_set_the_networks_own_are_asked_modestly() -> None:
     found = node_urls(Settings(), ROBINHOOD)
     assert [one.url for one in found] == [ROBINHOOD.rpc_url, *ROBINHOOD.more_rpc_urls]
@@ -60,6 +65,8 @@ def test_where_none_is_set_the_networks_own_are_asked_modestly() -> None:
         {"rpc_urls": ONE},
         {"rpc_urls": f"{ONE},{OTHER}"},
         {"ws_url": ONE},
+        {"holders_calls_per_day": f"-1 {SECRET}"},
+        {"holders_calls_per_day": -1},
         {"ws_url": SECRET},
     ],
 )

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import origins
-from roundtrip.chain.origins import Found, Never, State, between, find_origin, is_monotone
+from roundtrip.chain import origins, witnesses
+from roundtrip.chain.between import between
+from roundtrip.chain.origins import Found, Never, find_origin, is_monotone
 from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
+from roundtrip.chain.witnesses import State
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.types import Address, BlockRef
 from unit.chain.samples import raw
@@ -484,7 +486,7 @@ async def test_where_nobody_sends_it_could_not_be_found_out() -> None:
     """A quiet chain shows nothing by which a node's zeros could be told from a state that is gone."""
     chain = Chain()
     chain.pass_by(30)
-    for _ in range(origins.BEFORE + 1):
+    for _ in range(witnesses.BEFORE + 1):
         chain.mine()
     assert await searched(chain) is None
     chain.pass_by(1)

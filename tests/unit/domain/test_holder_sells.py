@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.evidence import CellOutcome, HolderSell, HolderSells, Missing, Refused, Sold
@@ -203,6 +203,7 @@ def test_a_gap_that_changes_nothing_leaves_it_proven() -> None:
 Outcomes = st.lists(st.sampled_from([FAIR, NO, gets(9000), gets(2000), NODE, ITS_OWN]), max_size=6)
 
 
+@settings(deadline=None)
 @given(Outcomes)
 def test_unproven_is_what_some_filling_would_change(outcomes: list[CellOutcome]) -> None:
     """Held against filling every gap with every sort of end, one after the other."""

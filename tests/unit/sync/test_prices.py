@@ -6,8 +6,8 @@ from math import isqrt
 import pytest
 
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.worth import MOST_MICRO_USD
 from roundtrip.sync.ledger import Batch
-from roundtrip.sync.prices import MOST_MICRO_USD
 from roundtrip.venues.base import Log
 from support.told_blocks import (
     Q96,

@@ -50,7 +50,9 @@ SAID: dict[str, Any] = {
     "sweptAt": 1_760_000_000,
     "exists": True,
 }
-RECORD = Record(CURVE, DEPLOYER, ABOVE, 41_600_000_000_000_000_002, 3000, 200, 100, "curve", 1_760_000_000)
+RECORD = Record(
+    CURVE, DEPLOYER, address(0xFE), ABOVE, 41_600_000_000_000_000_002, 3000, 200, 100, "curve", 1_760_000_000
+)
 
 
 def answer(**changes: Any) -> bytes:

@@ -1,0 +1,114 @@
+"""When a token came onto a real node's chain, and by whom: with an archive, without one, at a launchpad."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import aiohttp
+import pytest
+
+from roundtrip.assembly import CHAIN_ID
+from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.chain.first_block import FirstBlock, Made, NoArchive, first_block, maker_of
+from roundtrip.chain.nodes import Nodes
+from roundtrip.chain.rpc import Asks, Node
+from roundtrip.devnet import world
+from roundtrip.devnet.node import NodeOptions, find_anvil, running
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.services.context import Context
+from unit.venues.logs import TRANSFER
+
+MADE, BLOCKS, KEPT = 61, 120, 30
+_MAKES_A_STOP = "0x6001600c60003960016000f300"
+"""Leaves a contract whose code is one byte."""
+LAUNCHES = """
+    SELECT '0x' || encode(token.address, 'hex') AS token, '0x' || encode(sender.address, 'hex') AS sender,
+        '0x' || encode(launch.tx_hash, 'hex') AS tx_hash, launch.block_number
+    FROM facts.launch JOIN facts.address AS token ON token.id = token_id
+    JOIN facts.address AS sender ON sender.id = sender_id WHERE generation = 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A node's chain in which ``sender`` makes ``contract`` in the block MADE. ``kept``: of so many of its
+    last blocks it has the state."""
+
+    kept: int
+    url: str
+    sender: Address
+    contract: Address
+    tx_hash: TxHash
+    refs: list[BlockRef]
+
+
+@pytest.fixture(scope="module", params=[600, KEPT], ids=["archive", "pruned"])
+def chain(request: pytest.FixtureRequest, places: world.Places) -> Iterator[Chain]:
+    options = NodeOptions(prune_history=request.param, timestamp_s=1_700_000_000)
+    with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as rpc:
+        busy, sender = (Address(one.lower()) for one in rpc.call("eth_accounts")[:2])
+        deeds = [{"from": busy, "to": busy, "value": "0x1"} for _ in range(BLOCKS)]
+        deeds[MADE - 1] = {"from": sender, "data": _MAKES_A_STOP}
+        sent = [rpc.call("eth_sendTransaction", deed) for deed in deeds]
+        contract = rpc.call("eth_getTransactionReceipt", sent[MADE - 1])["contractAddress"]
+        refs = [ref(rpc, number) for number in range(BLOCKS + 1)]
+        yield Chain(request.param, node.url, sender, Address(contract.lower()), TxHash(sent[MADE - 1]), refs)
+
+
+def ref(rpc: SyncRpc, number: int) -> BlockRef:
+    block = rpc.call("eth_getBlockByNumber", hex(number), False)
+    return BlockRef(number, block["hash"], int(block["timestamp"], 16))
+
+
+def nodes(session: aiohttp.ClientSession, url: str) -> list[Asks]:
+    """One alone, and as one of several."""
+    return [Node(url, session), Nodes([NodeUrl(url)], session, CHAIN_ID)]
+
+
+async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(
+    chain: Chain,
+) -> None:
+    async with aiohttp.ClientSession() as session:
+        for node in nodes(session, chain.url):
+            if chain.kept > BLOCKS:
+                found = await first_block(node, chain.contract, chain.refs[-1])
+                assert found == FirstBlock(MADE, chain.refs[MADE])
+                assert await first_block(node, chain.contract, chain.refs[MADE - 1]) is None
+            else:
+                with pytest.raises(NoArchive):
+                    await first_block(node, chain.contract, chain.refs[-1])
+            made = await maker_of(node, chain.contract, chain.refs[MADE])
+            assert made == Made(chain.sender, chain.tx_hash, "deployment")
+            assert await maker_of(node, chain.contract, chain.refs[MADE - 1]) is None
+
+
+async def test_a_node_that_is_not_there_tells_nothing(chain: Chain) -> None:
+    async with aiohttp.ClientSession() as session:
+        for node in nodes(session, "http://127.0.0.1:1"):
+            assert await first_block(node, chain.contract, chain.refs[-1]) is None
+            with pytest.raises(NodeFault):
+                await maker_of(node, chain.contract, chain.refs[MADE])
+
+
+async def test_who_launched_is_who_the_index_says(indexed: Context, rpc: SyncRpc) -> None:
+    rows = await indexed.pool.fetch(LAUNCHES)
+    assert len(rows) > 30
+    for row in rows:
+        at = ref(rpc, row["block_number"])
+        made = await maker_of(indexed.node, Address(row["token"]), at)
+        assert made == Made(Address(row["sender"]), TxHash(row["tx_hash"]), "launch_tx")
+        assert await maker_of(indexed.node, Address(row["token"]), at, TxHash(row["tx_hash"])) == made
+
+
+async def test_a_plain_tokens_deployer_is_who_sent_it(indexed: Context, rpc: SyncRpc, built: Built) -> None:
+    for key in ("plain", "v4_eth", "six_decimals"):
+        token = built.tokens[key]
+        wanted = {"fromBlock": "0x0", "toBlock": "latest", "address": token, "topics": [TRANSFER.topic]}
+        mint = rpc.call("eth_getLogs", wanted)[0]
+        sent = rpc.call("eth_getTransactionByHash", mint["transactionHash"])
+        at = ref(rpc, int(mint["blockNumber"], 16))
+        made = await maker_of(indexed.node, Address(token.lower()), at)
+        assert made == Made(Address(sent["from"].lower()), TxHash(sent["hash"]), "deployment")
+        assert sent["to"] is None

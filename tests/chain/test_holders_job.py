@@ -1,0 +1,211 @@
+"""A busy token's reading as a job: piece by piece, each kept before the next, tokens in turns."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.holder_read import State
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.services import token_read
+from roundtrip.services.context import Context
+from roundtrip.services.token_read import Piece
+from roundtrip.store import holder_reads, jobs
+from roundtrip.store.holder_reads import Kept
+from unit.venues.network import address
+
+WAIT_S = 30
+NOW_S = 2_000_000_000.0
+NOW = datetime.fromtimestamp(NOW_S, UTC)
+TOKEN, OTHER = address(0x70CE), address(0x70CF)
+LAST = 3
+
+
+def block(number: int, side: int = 0) -> BlockRef:
+    return BlockRef(number, f"0x{side:032x}{number:032x}", number)
+
+
+def book(number: int, side: int = 0) -> Kept:
+    state: State = "whole" if number == LAST else "reading"
+    return Kept(state, block(number, side), number, 1, False, bytes([number]), NOW, NOW)
+
+
+@dataclass
+class Reader:
+    """Stands for reading: a block a piece, of every token. ``read``: the pieces, in their order; ``fails``:
+    what is raised in place of the next ones."""
+
+    ctx: Context
+    read: list[tuple[Address, int]] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+    side: int = 0
+
+    async def go_on(self, ctx: Context, token: Address) -> Piece:
+        if self.fails:
+            raise self.fails.pop(0)
+        async with ctx.pool.acquire() as connection:
+            found = await holder_reads.head_of(connection, token)
+        if found is not None and found.block != block(found.block.number, self.side):
+            return Piece(None, found.block.hash, done=False)
+        number = 1 if found is None else found.block.number + 1
+        self.read.append((token, number))
+        return Piece(book(number, self.side), None, done=number == LAST)
+
+
+@pytest.fixture
+async def clean(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    tables = "jobs.job, facts.holder_read"
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(f"TRUNCATE {tables}")
+    yield connection
+    await connection.execute(f"TRUNCATE {tables}")
+    await connection.close()
+
+
+@pytest.fixture
+def reader(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> Reader:
+    found = Reader(ctx)
+    monkeypatch.setattr(token_read, "go_on", found.go_on)
+    return found
+
+
+async def work(ctx: Context, after_s: float = 0) -> None:
+    """One round, so long after the test's beginning."""
+    later = replace(ctx, now_s=lambda: NOW_S + after_s)
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*await Worker(later, KINDS, lambda: 0.5).take())
+
+
+async def kept(connection: asyncpg.Connection, token: Address = TOKEN) -> Kept | None:
+    return await holder_reads.kept(connection, token)
+
+
+async def waits(connection: asyncpg.Connection) -> list[str]:
+    return [row["key"] for row in await connection.fetch("SELECT key FROM jobs.job ORDER BY run_at, id")]
+
+
+async def test_it_is_read_piece_by_piece_until_there_is_no_more(
+    ctx: Context, clean: asyncpg.Connection, reader: Reader
+) -> None:
+    await jobs.enqueue(clean, "holders", TOKEN)
+    seen = []
+    for _ in range(LAST):
+        await work(ctx)
+        seen.append((await kept(clean), await waits(clean)))
+    assert seen == [(book(1), [TOKEN]), (book(2), [TOKEN]), (book(3), [])]
+    assert reader.read == [(TOKEN, 1), (TOKEN, 2), (TOKEN, 3)]
+
+
+async def test_tokens_take_turns(ctx: Context, clean: asyncpg.Connection, reader: Reader) -> None:
+    """Also where one was wished for while the other was being read."""
+    await jobs.enqueue(clean, "holders", TOKEN)
+    await work(ctx)
+    await jobs.enqueue(clean, "holders", OTHER)
+    for after_s in range(1, 6):
+        await work(ctx, after_s)
+    assert reader.read == [(TOKEN, 1), (OTHER, 1), (TOKEN, 2), (OTHER, 2), (TOKEN, 3), (OTHER, 3)]
+    assert await waits(clean) == []
+
+
+async def test_a_piece_that_fails_loses_nothing_that_was_kept(
+    ctx: Context, clean: asyncpg.Connection, reader: Reader
+) -> None:
+    await jobs.enqueue(clean, "holders", TOKEN)
+    await work(ctx)
+    reader.fails = [ServiceFull("holders_budget", "Nothing is left for today.")]
+    await work(ctx)
+    row = await clean.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
+    assert (row["run_at"] - NOW, row["tries"]) == (timedelta(seconds=5), 1)
+    assert row["last_error"] == "ServiceFull: Nothing is left for today."
+    assert await kept(clean) == book(1)
+    await work(ctx, 5)
+    assert await kept(clean) == book(2)
+    assert await clean.fetchval("SELECT tries FROM jobs.job") == 0
+
+
+async def test_a_worker_that_dies_as_it_writes_loses_its_piece_alone(
+    ctx: Context, clean: asyncpg.Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it did is one transaction with the end of the job."""
+
+    async def dies(*given: object) -> bool:
+        raise ConnectionError("gone")
+
+    await jobs.enqueue(clean, "holders", TOKEN)
+    await work(ctx)
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "finish", dies)
+        await work(ctx)
+    assert await kept(clean) == book(1)
+    await work(ctx, 5)
+    assert await kept(clean) == book(2)
+
+
+async def test_a_book_of_another_chain_goes_and_is_begun_anew(
+    ctx: Context, clean: asyncpg.Connection, reader: Reader
+) -> None:
+    await jobs.enqueue(clean, "holders", TOKEN)
+    await work(ctx)
+    await work(ctx)
+    reader.side = 1
+    await work(ctx)
+    assert await kept(clean) is None
+    await work(ctx)
+    assert await kept(clean) == book(1, side=1)
+
+
+async def test_one_that_does_not_get_on_is_not_tried_for_ever(
+    ctx: Context, clean: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stands(ctx: Context, token: Address) -> Piece:
+        return Piece(None, None, done=False)
+
+    monkeypatch.setattr(token_read, "go_on", stands)
+    await jobs.enqueue(clean, "holders", TOKEN)
+    waited: list[float] = []
+    while (row := await clean.fetchrow("SELECT * FROM jobs.job"))["failed_at"] is None:
+        waited.append(max(row["run_at"].timestamp() - NOW_S, 0.0))
+        assert len(waited) < 20
+        await work(ctx, waited[-1])
+    assert row["last_error"] == "NotYet: it could not be read further"
+    assert len(waited) == KINDS["holders"].most_tries == 10
+    assert 5 * 3600 < waited[-1] < 6 * 3600
+
+
+async def test_what_another_worker_has_read_further_stays(
+    ctx: Context, clean: asyncpg.Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on from there."""
+    read_on = reader.go_on
+
+    async def slowly(ctx: Context, token: Address) -> Piece:
+        piece = await read_on(ctx, token)
+        await holder_reads.keep(clean, token, book(2))
+        return piece
+
+    monkeypatch.setattr(token_read, "go_on", slowly)
+    await jobs.enqueue(clean, "holders", TOKEN)
+    await work(ctx)
+    assert await kept(clean) == book(2)
+    monkeypatch.setattr(token_read, "go_on", read_on)
+    await work(ctx)
+    assert (await kept(clean), await waits(clean)) == (book(3), [])
+
+
+async def test_large_books_do_not_wait_for_the_end_of_the_day(
+    ctx: Context, clean: asyncpg.Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = holder_reads.prune_to.__defaults__
+    assert bounds == (holder_reads.MOST_BYTES,)
+    monkeypatch.setattr(holder_reads.prune_to, "__defaults__", (1,))
+    await holder_reads.keep(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
+    await jobs.enqueue(clean, "holders", TOKEN)
+    await work(ctx)
+    assert await kept(clean, OTHER) is None
+    assert await kept(clean) == book(1)

@@ -1,0 +1,343 @@
+"""The life of a read on the real local chain: begun, gone on with as a job or by others, begun anew."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import pytest
+
+from roundtrip.chain.rpc import Meter, RpcCall
+from roundtrip.chain.width import Width
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault, ReadFailed
+from roundtrip.domain.holder_book import WINDOW_BLOCKS
+from roundtrip.domain.types import Address
+from roundtrip.services import books, holders_gather, token_read
+from roundtrip.services.context import Context
+from roundtrip.services.holders import launch_bundle, token_holders
+from roundtrip.services.holders_answer import HoldersParams
+from roundtrip.services.token_read import Bounds
+from roundtrip.services.token_source import Source, places, source
+from support.actors import ETH
+from support.holding import SUPPLY, V3, V4, Stage
+from support.reading import RANGE, Service, launched, pooled, service_over, trade
+from support.recording import filter_of
+from support.wallet import Place
+
+
+@pytest.fixture
+async def service(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Service]:
+    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
+    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+        yield found
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every token of more than some dozen transfers is."""
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
+
+
+# --- a busy token ----------------------------------------------------------------------------------
+
+
+async def test_of_a_busy_token_the_launch_is_told_at_once_and_all_of_it_later(
+    service: Service, busy: None
+) -> None:
+    held, one = launched(service.stage), service.process()
+    first = await one.asked(held.token)
+    assert first["status"] == "reading"
+    assert first["launch"]["windowBlocks"] == WINDOW_BLOCKS
+    assert (first["bundle"]["wallets"], first["bundle"]["sameTransaction"]) == (3, True)
+    assert first["bundle"]["heldBps"] == first["bundle"]["boughtBps"] > 0
+    assert (first["holders"], first["top"], first["snipers"], first["deployer"]) == (None, [], None, None)
+    assert (first["smartMoney"], first["repeatCrowd"]) == (None, None)
+    assert 0 < first["transfersRead"] < held.transfers()
+    assert await service.jobs() == [("holders", held.token)]
+    assert await service.done(one) > 1
+    last = await one.asked(held.token)
+    assert last["status"] == "complete"
+    assert last["transfersRead"] == held.transfers()
+    assert last == await service.fresh(held.token)
+    assert {name: last[name] for name in ("launch", "bundle")} == {
+        name: first[name] for name in ("launch", "bundle")
+    }
+
+
+async def test_a_process_that_dies_leaves_its_pieces_to_the_next(service: Service, busy: None) -> None:
+    held, one = launched(service.stage), service.process()
+    await one.asked(held.token)
+    await one.work()
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert kept.state == "reading"
+    other = service.process()
+    assert (await other.asked(held.token))["transfersRead"] == kept.transfers
+    assert await service.done(other) > 0
+    assert min(first for first, _ in other.node.spans) == kept.block.number + 1
+    found = await other.asked(held.token)
+    assert found["status"] == "complete"
+    assert found == await service.fresh(held.token)
+
+
+async def test_what_another_process_has_read_is_told(service: Service, busy: None) -> None:
+    held, one, other = launched(service.stage), service.process(), service.process()
+    assert (await one.asked(held.token))["status"] == "reading"
+    await service.done(other)
+    one.node.spans.clear()
+    found = await one.asked(held.token)
+    assert found["status"] == "complete"
+    assert one.node.spans == []
+    assert found == await service.fresh(held.token)
+
+
+async def test_only_what_is_new_is_read(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+    first = await one.asked(held.token)
+    read_to = service.stage.number()
+    trade(held, 3, "late")
+    for process in (one, service.process()):
+        process.node.spans.clear()
+        found = await process.asked(held.token)
+        assert found["transfersRead"] == held.transfers() > first["transfersRead"]
+        assert min(block for block, _ in process.node.spans) == read_to + 1
+        assert found == await one.asked(held.token)
+    assert await one.asked(held.token) == await service.fresh(held.token)
+
+
+async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
+    service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(books, "new_width", lambda: Width(2, 2))
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(1, 60.0))
+    held, one = launched(service.stage), service.process()
+    found = await one.asked(held.token)
+    assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)
+    bundle = await launch_bundle(one.ctx, HoldersParams(held.token))
+    assert (bundle.answer.launch, bundle.answer.buyers, bundle.answer.groups) == (None, None, [])
+    assert "Nobody bought" not in bundle.answer.text
+    await service.done(one)
+    assert await one.asked(held.token) == await service.fresh(held.token)
+
+
+# --- another history -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reading", [True, False], ids=["while it is read", "when it was read"])
+async def test_what_was_read_of_a_chain_that_is_gone_is_thrown_away(
+    service: Service, busy: None, reading: bool
+) -> None:
+    stage = service.stage
+    held, one = launched(stage), service.process()
+    before = stage.rpc.call("evm_snapshot")
+    trade(held, 20, "gone")
+    stage.pass_blocks(2 * RANGE)
+    trade(held, 6, "gone, too")
+    await one.asked(held.token)
+    if reading:
+        while (kept := await service.kept(held.token)) and kept.transfers < 40:
+            await one.work()
+    else:
+        await service.done(one)
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert kept.state == ("reading" if reading else "whole")
+    assert stage.rpc.call("evm_revert", before)
+    trade(held, 2, "instead")
+    stage.pass_blocks(300)
+    other = service.process()
+    for process in (one, other):
+        first = await process.asked(held.token)
+        assert first["status"] == "reading" or process == other
+        await service.done(other)
+        assert (await process.asked(held.token))["transfersRead"] == held.transfers()
+    found = [await one.asked(held.token), await other.asked(held.token)]
+    assert found == [await service.fresh(held.token)] * 2
+
+
+@pytest.mark.parametrize("large", [True, False], ids=["large", "small"])
+async def test_a_node_that_has_not_got_so_far_may_be_behind(
+    service: Service, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    """A small book is read again as the chain is now; a large one waits until the node gets there."""
+    stage = service.stage
+    held, one = launched(stage), service.process()
+    before = stage.rpc.call("evm_snapshot")
+    trade(held, 3, "gone")
+    await one.asked(held.token)
+    assert stage.rpc.call("evm_revert", before)
+    stage.pass_blocks(1)
+    if large:
+        monkeypatch.setattr(token_read, "AT_ONCE", Bounds(held.transfers() - 1, 60.0))
+        for process in (one, service.process()):
+            with pytest.raises(NodeFault, match="has not got as far"):
+                await process.asked(held.token)
+        kept = await service.kept(held.token)
+        assert kept is not None
+        assert kept.transfers > held.transfers()
+        stage.pass_blocks(10)
+        monkeypatch.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0))
+    found = [await one.asked(held.token), await service.process().asked(held.token)]
+    assert found == [await service.fresh(held.token)] * 2
+
+
+def header_of(stage: Stage, number: int) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(stage.rpc.call("eth_getBlockByNumber", hex(number), False)))
+
+
+async def test_a_book_that_what_is_new_does_not_follow_is_begun_anew(service: Service) -> None:
+    """Of several nodes one may still say that its block is there."""
+    stage = service.stage
+    held, one = launched(stage), service.process()
+    before = stage.rpc.call("evm_snapshot")
+    trade(held, 5, "gone")
+    await one.asked(held.token)
+    number = stage.number()
+    old = [header_of(stage, number)] * 2
+    assert stage.rpc.call("evm_revert", before)
+    trade(held, 2, "instead")
+    stage.pass_blocks(5)
+    trade(held, 2, "later")
+
+    def stale(call: RpcCall) -> msgspec.Raw | None:
+        is_it = call.method == "eth_getBlockByNumber" and call.params[0] == hex(number)
+        return old.pop() if is_it and old else None
+
+    one.node.instead = stale
+    found = await one.asked(held.token)
+    assert not old
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert kept.block.number == stage.number()
+    assert found == await service.fresh(held.token)
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["with what was read before", "from the beginning"])
+async def test_a_chain_that_changes_while_it_is_read_is_not_mixed(service: Service, again: bool) -> None:
+    stage = service.stage
+    held, one = launched(stage), service.process()
+    if again:
+        await one.asked(held.token)
+    before = stage.rpc.call("evm_snapshot")
+    for part in range(6):
+        trade(held, 3, f"gone {part}")
+        stage.pass_blocks(RANGE)
+    changes = [stage.number() - RANGE]
+
+    def changing(call: RpcCall) -> None:
+        """The chain becomes another one as its last range is asked for."""
+        if (
+            call.method == "eth_getLogs"
+            and changes
+            and f"{changes[0]:#x}" <= str(filter_of(call).get("toBlock"))
+        ):
+            changes.clear()
+            assert stage.rpc.call("evm_revert", before)
+            stage.pass_blocks(RANGE)
+            trade(held, 4, "instead")
+            stage.pass_blocks(7 * RANGE)
+
+    one.node.instead = changing
+    with pytest.raises(ReadFailed) as failed:
+        await one.asked(held.token)
+    assert not changes
+    assert failed.value.code == "holders_failed"
+    found = await one.asked(held.token)
+    assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
+    assert found == await service.fresh(held.token)
+
+
+# --- places that were not known --------------------------------------------------------------------
+
+
+@dataclass
+class Blind:
+    """Nobody knows these places of a token; where ``opened_at`` has one, the index knows since when it is
+    there."""
+
+    hidden: frozenset[str] = frozenset()
+    opened_at: dict[str, int] = field(default_factory=dict)
+
+    async def source(self, ctx: Context, token: Address, meter: Meter) -> Source:
+        found = await source(ctx, token, meter)
+        venues = {at: one for at, one in found.sources.venues.items() if at not in self.hidden}
+        return replace(
+            found,
+            sources=replace(found.sources, venues=venues),
+            places=places(token, venues, ctx.contracts),
+            opened_at=self.opened_at,
+        )
+
+
+@pytest.fixture
+def blind(monkeypatch: pytest.MonkeyPatch) -> Blind:
+    found = Blind()
+    monkeypatch.setattr(holders_gather, "source", found.source)
+    monkeypatch.setattr(token_read, "source", found.source)
+    return found
+
+
+SECOND = Place("weth", 10_000)
+
+
+@pytest.mark.parametrize("place", [V3, V4], ids=["v3", "v4"])
+async def test_trades_at_a_place_that_was_not_known_are_read_after_all(
+    service: Service, blind: Blind, place: Place
+) -> None:
+    held, one, other = pooled(service.stage, place), service.process(), service.process()
+    trade(held, 5)
+    await one.ctx.heads.refresh()
+    all_known = await source(one.ctx, Address(held.token), Meter())
+    blind.hidden = frozenset(all_known.sources.venues)
+    before = await one.asked(held.token)
+    assert [top["entryMarketCapUsd"] for top in before["top"]] == [None] * len(before["top"])
+    assert before["snipers"] is None
+    blind.hidden = frozenset()
+    found = [await process.asked(held.token) for process in (one, other)]
+    assert found[0]["snipers"] is not None
+    assert found == [await service.fresh(held.token)] * 2
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by the index", "by its logs"])
+async def test_a_place_that_opened_later_or_where_nobody_traded_costs_nothing(
+    service: Service, blind: Blind, known: bool
+) -> None:
+    """And is nobody's wallet from then on."""
+    stage = service.stage
+    held = pooled(stage, V3)
+    trade(held, 5)
+    one = service.process()
+    await one.asked(held.token)
+    read_to = stage.number()
+    stranger = stage.wallet("stranger")
+    held.do(held.move(held.deployer, stranger, 1000))
+    held.venue = SECOND
+    held.pool(stranger, 1000, ETH)
+    pool = next(at for at in held.pools if held.balance(at) < SUPPLY // 100)
+    blind.hidden = frozenset() if known else frozenset({pool})
+    blind.opened_at = {pool: read_to + 1} if known else {}
+    asked_to = read_to
+    if not known:
+        asked_to = (await one.asked(held.token))["block"]
+    blind.hidden = frozenset()
+    one.node.spans.clear()
+    trade(held, 1, "buyer there")
+    found = await one.asked(held.token)
+    assert any(first > asked_to for first, _ in one.node.spans)
+    assert all(last <= asked_to or first > asked_to for first, last in one.node.spans)
+    assert not known or all(first > asked_to for first, _ in one.node.spans)
+    assert found == await service.fresh(held.token)
+
+
+async def test_what_is_read_may_stay_behind_the_head(indexed: Context, rpc: SyncRpc, built: Built) -> None:
+    """Of a chain whose nodes tell of a block before they have its logs."""
+    rpc.call("anvil_mine", "0xa")
+    await indexed.heads.refresh()
+    head = indexed.heads.current().block.number
+    ctx = replace(indexed, books=books.Books(behind_blocks=5))
+    answer = (await token_holders(ctx, HoldersParams(built.tokens["curve"]))).answer
+    assert (answer.status, answer.block) == ("complete", head - 5)

@@ -1,0 +1,386 @@
+"""What a read does that cannot be done: nodes that give nothing or have let it go, limits, bytes that are no
+book, and those who ask at the same time."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from conftest import closed_database
+from roundtrip.chain.first_block import FirstBlock
+from roundtrip.chain.rpc import Asks, RpcCall, RpcError
+from roundtrip.chain.spans import read_refs
+from roundtrip.chain.width import Width
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
+from roundtrip.domain.holder_book import load
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.services import books, token_read, token_source
+from roundtrip.services.books import MOST_READING, Books, reading_budget
+from roundtrip.services.context import Context
+from roundtrip.services.token_read import Bounds
+from roundtrip.store import holder_reads, jobs
+from support.actors import ETH, MANY_GAS, Act, deeds_data
+from support.holding import Held, Stage
+from support.holding_asked import Holding
+from support.reading import RANGE, Process, Service, launched, service_over, trade
+from support.recording import Answer, filter_of
+from support.wallet import Step
+
+WAIT_S = 30
+NOBODY = "0x" + "7" * 40
+NOT_TODAY = RpcError(-32000, "not today")
+GONE = RpcError(4444, "pruned history unavailable")
+TOO_WIDE = RpcError(-32000, "block range exceeds 5")
+
+
+@pytest.fixture
+async def service(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Service]:
+    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
+    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+        yield found
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every token of more than some dozen transfers is."""
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
+
+
+def to_logs(answer: RpcError, below: int = 2**63) -> Callable[[RpcCall], Answer | None]:
+    """A node that answers so where logs of a block below that one are among those that are asked for."""
+
+    def instead(call: RpcCall) -> Answer | None:
+        if call.method != "eth_getLogs" or "fromBlock" not in filter_of(call):
+            return None
+        return answer if int(filter_of(call)["fromBlock"], 16) < below else None
+
+    return instead
+
+
+def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
+    """The node has all old states: the token's first block is known without its logs."""
+    number = held.deeds[0].block_number
+
+    async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock:
+        ((ref, _),) = (one for one in await read_refs(node, [number]) if one is not None)
+        return FirstBlock(number, ref)
+
+    monkeypatch.setattr(token_source, "first_block", first_block)
+    return number
+
+
+async def refused(process: Process, token: str) -> RoundtripError:
+    with pytest.raises(RoundtripError) as raised:
+        await process.asked(token)
+    assert not process.ctx.books.is_locked(Address(token))
+    return raised.value
+
+
+# --- nobody tells ----------------------------------------------------------------------------------
+
+
+async def test_where_there_is_no_token_nothing_is_read(service: Service) -> None:
+    fault = await refused(service.process(), NOBODY)
+    assert (type(fault), fault.code) == (CallerFault, "not_a_token")
+
+
+async def test_a_node_that_is_away_is_told_as_such(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+
+    def away(call: RpcCall) -> None:
+        raise NodeFault("the connection failed")
+
+    one.node.instead = away
+    assert (await refused(one, held.token)).code == "upstream"
+
+
+@pytest.mark.parametrize("knows_first", [True, False])
+async def test_a_node_that_gives_no_logs_fails_the_reading_in_time(
+    service: Service, monkeypatch: pytest.MonkeyPatch, knows_first: bool
+) -> None:
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0, patience_s=0.4))
+    held, one = launched(service.stage), service.process()
+    one.node.instead = to_logs(NOT_TODAY)
+    if knows_first:
+        know_first(monkeypatch, held)
+    fault = await refused(one, held.token)
+    assert (type(fault), fault.code) == (ReadFailed, "holders_failed")
+    assert await service.jobs() == []
+    one.node.instead = to_logs(NOT_TODAY, below=0)
+    assert (await one.asked(held.token))["status"] == "complete"
+
+
+async def test_what_came_before_a_node_stopped_to_answer_is_not_lost(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0, patience_s=1.0))
+    held, one = launched(service.stage), service.process()
+    late = service.stage.number() - RANGE
+
+    def instead(call: RpcCall) -> Answer | None:
+        is_late = call.method == "eth_getLogs" and int(filter_of(call).get("toBlock", "0x0"), 16) >= late
+        return NOT_TODAY if is_late else None
+
+    know_first(monkeypatch, held)
+    one.node.instead = instead
+    found = await one.asked(held.token)
+    assert found["status"] == "reading"
+    assert 0 < found["transfersRead"] < held.transfers()
+    one.node.instead = to_logs(NOT_TODAY, below=0)
+    await service.done(one)
+    assert (await one.asked(held.token))["transfersRead"] == held.transfers()
+
+
+async def test_where_nobody_tells_where_it_begins_there_is_no_archive(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+    one.node.instead = to_logs(TOO_WIDE)
+    assert (await refused(one, held.token)).code == "holders_no_archive"
+
+
+async def test_without_a_database_nothing_is_told(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+    await one.asked(held.token)
+    one.ctx = replace(one.ctx, pool=closed_database())
+    for process in (one, Process(replace(service.base, pool=closed_database()))):
+        assert (await refused(process, held.token)).code == "busy"
+
+
+# --- limits ----------------------------------------------------------------------------------------
+
+
+async def test_few_are_read_at_once(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+    with contextlib.ExitStack() as others:
+        for _ in range(MOST_READING):
+            others.enter_context(one.ctx.books.a_place())
+        fault = await refused(one, held.token)
+        assert (fault.code, fault.retry_after_s) == ("holders_busy", 2)
+    assert (await one.asked(held.token))["status"] == "complete"
+
+
+async def test_few_busy_tokens_are_taken_in(
+    service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_read, "MOST_JOBS", 2)
+    held, one = launched(service.stage), service.process()
+    for key in ("one", "other"):
+        await jobs.enqueue(service.row, "holders", key)
+    for _ in range(2):
+        assert (await refused(one, held.token)).code == "holders_busy"
+    await service.row.execute("DELETE FROM jobs.job WHERE key = 'one'")
+    assert (await one.asked(held.token))["status"] == "reading"
+    await service.row.execute("DELETE FROM jobs.job WHERE key = 'other'")
+    await service.done(one)
+    assert (await one.asked(held.token))["status"] == "complete"
+
+
+async def test_what_a_day_has_for_reading_ends(service: Service) -> None:
+    held = launched(service.stage)
+    one = service.process()
+    one.ctx = replace(one.ctx, books=Books(reading_budget(4)))
+    fault = await refused(one, held.token)
+    assert (type(fault), fault.code) == (ServiceFull, "holders_budget")
+    one.ctx.books.budget.calls_per_day = 0
+    assert (await one.asked(held.token))["transfersRead"] == held.transfers()
+
+
+async def test_nobody_is_told_to_wait_for_a_job_that_was_given_up(service: Service, busy: None) -> None:
+    held, one = launched(service.stage), service.process()
+    assert (await one.asked(held.token))["status"] == "reading"
+    now_s = one.ctx.now_s
+    now = datetime.fromtimestamp(now_s(), UTC)
+    (job,) = await jobs.claim(service.row, ["holders"], 1, 30, now)
+    await jobs.give_up(service.row, job, now, "NodeFault")
+    for process in (one, service.process()):
+        fault = await refused(process, held.token)
+        assert (type(fault), fault.code) == (ReadFailed, "holders_failed")
+    one.ctx = replace(one.ctx, now_s=lambda: now_s() + timedelta(minutes=11).total_seconds())
+    assert (await one.asked(held.token))["status"] == "reading"
+    await service.done(one)
+    assert (await one.asked(held.token))["status"] == "complete"
+
+
+# --- not all of it ---------------------------------------------------------------------------------
+
+
+async def test_of_a_token_with_too_many_transfers_no_more_are_read(
+    service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_read, "MOST_TRANSFERS", 20)
+    held, one = launched(service.stage), service.process()
+    await one.asked(held.token)
+    await service.done(one)
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert kept.state == "capped"
+    trade(held, 3, "later")
+    giver = held.stage.wallet("trader 0 1")
+    held.do(held.move(giver, held.stage.wallet("taker"), held.balance(giver)))
+    other = service.process()
+    for process in (one, other):
+        process.node.spans.clear()
+        found = await process.asked(held.token)
+        assert process.node.spans == []
+        assert (found["status"], found["transfersRead"]) == ("partial", kept.transfers)
+        assert found["holders"]["countIsFloor"] is True
+        assert "more transfers than are read" in found["text"]
+        assert found["block"] == service.stage.number()
+        for top in found["top"]:
+            assert int(float(top["balance"])) == held.balance(top["address"]) // 10**18
+        assert giver not in [top["address"] for top in found["top"]]
+    await jobs.enqueue(service.row, "holders", held.token)
+    assert await service.done(other) == 1
+    assert await service.kept(held.token) == kept
+
+
+async def test_where_the_oldest_logs_are_gone_it_is_partial(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = service.stage
+    held, one = launched(stage), service.process()
+    know_first(monkeypatch, held)
+    gone = stage.number() - 3 * RANGE
+    one.node.instead = to_logs(GONE, below=gone)
+    for _ in range(2):
+        found = await one.asked(held.token)
+        assert (found["status"], found["launch"], found["snipers"]) == ("partial", None, None)
+        assert 0 < found["transfersRead"] < held.transfers()
+        assert "no longer has its oldest transfers" in found["text"]
+        assert found["holders"]["countIsFloor"] is True
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert (kept.pruned, kept.first_number) == (True, gone)
+
+
+async def test_where_what_comes_next_is_gone_it_is_begun_anew(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = service.stage
+    held, one = launched(stage), service.process()
+    know_first(monkeypatch, held)
+    await one.asked(held.token)
+    stage.pass_blocks(2 * RANGE)
+    trade(held, 3, "late")
+    since = stage.number() - 1
+    one.node.instead = to_logs(GONE, below=since)
+    for process in (one, service.process()):
+        process.node.instead = one.node.instead
+        found = await process.asked(held.token)
+        assert (found["status"], found["launch"]) == ("partial", None)
+        assert 0 < found["transfersRead"] < held.transfers()
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert (kept.pruned, kept.first_number, kept.state) == (True, since, "whole")
+
+
+# --- what is kept ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bytes_kept", [b"", b"of another release"])
+async def test_what_is_no_book_is_written_over(service: Service, busy: None, bytes_kept: bytes) -> None:
+    """However far it says that it goes."""
+    held, one = launched(service.stage), service.process()
+    await one.asked(held.token)
+    await service.done(one)
+    await service.row.execute("UPDATE facts.holder_read SET book = $1", bytes_kept)
+    trade(held, 3, "late")
+    other = service.process()
+    assert (await other.asked(held.token))["status"] == "reading"
+    for _ in range(30):
+        # Nobody remembers what the last one read.
+        await service.process().work()
+    assert await service.jobs() == []
+    kept = await holder_reads.kept(service.row, Address(held.token))
+    assert kept is not None
+    assert load(kept.book).transfers == held.transfers()
+    found = await other.asked(held.token)
+    assert (await one.asked(held.token)) == found == await service.fresh(held.token)
+
+
+async def test_what_is_no_book_harms_nobody_who_has_one(service: Service, busy: None) -> None:
+    held, one = launched(service.stage), service.process()
+    first = await one.asked(held.token)
+    number = service.stage.number()
+    await service.row.execute("UPDATE facts.holder_read SET book = 'x', block_number = $1", number)
+    one.node.spans.clear()
+    assert await one.asked(held.token) == first
+    assert one.node.spans == []
+    await service.done(one)
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert (kept.state, kept.transfers) == ("whole", held.transfers())
+
+
+# --- at the same time ------------------------------------------------------------------------------
+
+
+async def test_while_a_job_reads_on_nobody_waits(service: Service, busy: None) -> None:
+    held, one = launched(service.stage), service.process()
+    first = await one.asked(held.token)
+    async with asyncio.timeout(WAIT_S), one.ctx.books.alone(Address(held.token)):
+        assert await one.asked(held.token) == first
+
+
+async def test_a_job_that_ends_meanwhile_makes_no_answer_complete(service: Service, busy: None) -> None:
+    held, one = launched(service.stage), service.process()
+    first = await one.asked(held.token)
+    opened = one.ctx.books.get(Address(held.token))
+    assert opened is not None
+
+    def ends(call: RpcCall) -> None:
+        if call.method == "eth_getTransactionReceipt":
+            opened.state = "whole"
+
+    async with one.ctx.books.alone(Address(held.token)):
+        one.node.instead = ends
+        assert await one.asked(held.token) == first
+    assert opened.state == "whole"
+
+
+async def test_a_token_is_read_once_for_all_who_ask(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+    found = await asyncio.gather(*(one.asked(held.token) for _ in range(MOST_READING + 2)))
+    assert all(answer == found[0] for answer in found)
+    assert found[0]["status"] == "complete"
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert one.node.spans.count((kept.first_number, kept.first_number + RANGE - 1)) == 1
+
+
+# --- the index -------------------------------------------------------------------------------------
+
+
+async def test_without_an_index_all_but_winners_is_told(service: Service) -> None:
+    held = launched(service.stage)
+    found = await service.process().asked(held.token)
+    assert (found["status"], found["smartMoney"], found["repeatCrowd"]) == ("complete", None, None)
+    assert found["deployer"]["address"] == held.deployer
+    assert "could not be looked up" in found["text"]
+
+
+async def test_an_index_that_lags_behind_is_no_hindrance(holding: Holding) -> None:
+    """What it comes to know later is told as if it had known it at once."""
+    stage = holding.stage
+    sender = stage.wallet("sender")
+    hands = stage.hands(sender)
+    held, launch = stage.launch_act(hands, 1)
+    step = Step(hands, deeds_data([launch.step]), launch.step.value_wei)
+    held.do(Act(sender, step, gas=MANY_GAS))
+    stage.pass_blocks(40)
+    held.one_by_one(held.buy(stage.wallet("buyer"), ETH // 10), held.buy(sender, ETH // 10))
+    behind = await holding.asked(held.token, follows=False)
+    assert (behind["status"], behind["transfersRead"]) == ("complete", held.transfers())
+    caught_up = await holding.asked(held.token)
+    await holding.forget()
+    other = replace(holding, ctx=replace(holding.ctx, books=Books()))
+    fresh = await other.asked(held.token)
+    assert {**caught_up, "checkedAt": 0} == {**fresh, "checkedAt": 0}
+    assert "creator" in {one["address"]: one["tags"] for one in fresh["top"]}[sender]

@@ -1,0 +1,182 @@
+"""What money was worth in the past is what the sync wrote to the trades of that block."""
+
+from collections.abc import AsyncIterator, Mapping
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.worth import MOST_MICRO_USD
+from roundtrip.store.past_prices import STALE_S, past_prices
+from roundtrip.store.words import as_address
+from support.tables import appended, begun, own_database
+from support.told_blocks import USDG, WETH, Chain, MadeUp, sent, v3_at, v3_opened, v3_priced
+from unit.sync.telling import NVDA
+from unit.sync.test_prices import at_usd, swap
+from unit.venues.logs import NETWORK
+
+SHALLOW = v3_at(WETH, USDG)
+ETH = 10**18
+START = 100
+"""The first block of a chain."""
+
+few = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(scope="module")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "past_prices") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+async def all_trades_are_worth_the_same(connection: asyncpg.Connection) -> int:
+    """How many of them are worth something that had to be looked up."""
+    rows = await connection.fetch(
+        "SELECT trade.block_number, trade.at_s, trade.quote_raw, trade.micro_usd, quote.address"
+        " FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
+        " JOIN facts.address AS quote ON quote.id = pool.quote_id"
+    )
+    quotes = {as_address(row["address"]) for row in rows}
+    loaded = await past_prices(
+        connection, NETWORK, quotes, {row["block_number"]: row["at_s"] for row in rows}
+    )
+    told = 0
+    for row in rows:
+        quote = as_address(row["address"])
+        worth = loaded.worth(quote, int(row["quote_raw"]), row["block_number"])
+        assert worth == row["micro_usd"], row
+        told += worth is not None and quote != USDG
+    return told
+
+
+@few
+@given(seed=st.integers(0, 2**20), blocks=st.integers(10, 80), back=st.integers(0, 30))
+async def test_made_up_trades_are_worth_what_the_sync_wrote(
+    index: asyncpg.Connection, seed: int, blocks: int, back: int
+) -> None:
+    """Also after a fork, and whoever wrote them."""
+    makes, chain = MadeUp(seed), Chain()
+    writer = await begun(index, chain.parent)
+    makes.grow(chain, blocks)
+    await appended(index, writer, chain.blocks, (7,))
+    await all_trades_are_worth_the_same(index)
+    at = chain.blocks[-1].ref
+    chain = chain.fork(max(chain.parent.number, at.number - back), "fork")
+    to = chain.blocks[-1].ref if chain.blocks else chain.parent
+    if to != at:
+        await writer.rewind(index, at, to)
+    start = len(chain.blocks)
+    makes.grow(chain, 15)
+    await appended(index, writer, chain.blocks[start:], (7,))
+    await all_trades_are_worth_the_same(index)
+
+
+async def test_made_up_trades_have_prices_that_are_looked_up(index: asyncpg.Connection) -> None:
+    """What the property above is worth."""
+    told = 0
+    for seed in range(4):
+        chain = Chain()
+        writer = await begun(index, chain.parent)
+        MadeUp(seed).grow(chain, 150)
+        await appended(index, writer, chain.blocks, (7,))
+        told += await all_trades_are_worth_the_same(index)
+    assert told > 40
+
+
+# --- by hand ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def told(index: asyncpg.Connection) -> Chain:
+    """Eth is worth 2000 dollars from the end of the second block on, 3000 and then 4000 in the fifth, and
+    nothing happens in two more."""
+    chain = Chain()
+    chain.block(sent(v3_opened(WETH, USDG), v3_priced(SHALLOW, at_usd(1000))))
+    chain.block(sent(swap(SHALLOW, 2000)))
+    chain.block()
+    chain.block()
+    chain.block(sent(swap(SHALLOW, 3000), swap(SHALLOW, 4000)))
+    chain.block()
+    chain.block()
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+    return chain
+
+
+async def dollars(index: asyncpg.Connection, times: Mapping[int, int], quote: Address = WETH) -> list[object]:
+    """What an eth is worth in each of these blocks."""
+    found = await past_prices(index, NETWORK, {quote}, times)
+    worth = [found.worth(quote, ETH, number) for number in times]
+    return [None if one is None else round(one / 10**6) for one in worth]
+
+
+@pytest.mark.parametrize("quote", [WETH, ZERO_ADDRESS])
+async def test_a_block_has_the_price_of_the_end_of_the_one_before(
+    index: asyncpg.Connection, told: Chain, quote: Address
+) -> None:
+    times = {block.ref.number: block.ref.timestamp_s for block in told.blocks}
+    assert await dollars(index, times, quote) == [None, None, 2000, 2000, 2000, 4000, 4000]
+
+
+async def test_before_the_first_block_nothing_is_known(index: asyncpg.Connection, told: Chain) -> None:
+    assert await dollars(index, {0: 0, START - 1: 0, START: 0}) == [None, None, None]
+
+
+async def test_past_the_newest_block_a_price_holds_for_a_day(index: asyncpg.Connection, told: Chain) -> None:
+    """The next block has the price of the newest, whenever it comes."""
+    last = told.blocks[-1].ref
+    later = {
+        last.number + 1: last.timestamp_s + 9 * STALE_S,
+        last.number + 2: last.timestamp_s + STALE_S,
+        last.number + 3: last.timestamp_s + STALE_S + 1,
+    }
+    assert await dollars(index, later) == [4000, 4000, None]
+
+
+async def test_a_price_holds_as_long_as_nobody_trades(index: asyncpg.Connection, told: Chain) -> None:
+    """However long: the pool still gives it."""
+    told.block(after_s=9 * STALE_S)
+    told.block()
+    await appended(index, await begun(index, told.parent), told.blocks)
+    last = told.blocks[-1].ref
+    assert await dollars(index, {last.number: last.timestamp_s}) == [4000]
+
+
+async def test_a_pool_with_nothing_in_it_tells_nothing(index: asyncpg.Connection, told: Chain) -> None:
+    """Also where it did before: an older price is not taken for one."""
+    await index.execute("UPDATE facts.price SET depth_raw = 0 WHERE block_number = $1", START + 4)
+    times = {block.ref.number: block.ref.timestamp_s for block in told.blocks}
+    assert await dollars(index, times) == [None, None, 2000, 2000, 2000, None, None]
+    await index.execute(
+        "UPDATE facts.price SET depth_raw = 1, usdg_raw = 0 WHERE block_number = $1", START + 4
+    )
+    assert await dollars(index, times) == [None, None, 2000, 2000, 2000, None, None]
+
+
+async def test_without_an_index_only_dollars_are_worth_something(connection: asyncpg.Connection) -> None:
+    await connection.execute("DELETE FROM facts.cursor")
+    found = await past_prices(connection, NETWORK, {WETH, USDG, NVDA}, {7: 7})
+    assert [found.worth(quote, ETH, 7) for quote in (WETH, USDG, NVDA)] == [None, ETH, None]
+
+
+async def test_nothing_is_worth_more_than_fits(index: asyncpg.Connection, told: Chain) -> None:
+    found = await past_prices(index, NETWORK, {WETH}, {START + 6: 0})
+    assert found.worth(WETH, 2**255, START + 6) == MOST_MICRO_USD
+    assert found.worth(USDG, 2**255, START + 6) == MOST_MICRO_USD
+    assert found.worth(WETH, 0, START + 6) == 0
+
+
+async def test_what_was_not_loaded_is_not_taken_for_unknown(index: asyncpg.Connection, told: Chain) -> None:
+    found = await past_prices(index, NETWORK, {WETH}, {START + 6: 0})
+    for quote, number in ((WETH, START + 5), (NVDA, START + 6)):
+        with pytest.raises(KeyError):
+            found.worth(quote, 1, number)
+    assert found.worth(USDG, 1, START + 5) == 1

@@ -1,0 +1,137 @@
+"""Processes of the service that read who holds a token, over one chain and one database."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import asyncpg
+import msgspec
+import pytest
+
+from roundtrip.domain.types import Address
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.services import token_read
+from roundtrip.services.books import Books
+from roundtrip.services.context import Context
+from roundtrip.services.holders import token_holders
+from roundtrip.services.holders_answer import HoldersParams
+from roundtrip.services.token_read import Bounds
+from roundtrip.store import holder_reads
+from roundtrip.store.holder_reads import Head
+from support.actors import ETH
+from support.holding import SUPPLY, Held, Stage
+from support.indexing import connected
+from support.recording import Recording
+from support.wallet import Place
+
+WAIT_S = 30
+RANGE = 40
+"""Blocks that are asked for at once."""
+TABLES = "jobs.job, facts.holder_read"
+
+
+@dataclass
+class Process:
+    """One process of the service. ``node``: who stands before the chain."""
+
+    ctx: Context
+    node: Recording = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.node = Recording(self.ctx.node)
+        self.ctx = replace(self.ctx, node=self.node, books=Books())
+
+    async def asked(self, token: str) -> dict[str, Any]:
+        """The whole answer, but for when it was asked."""
+        await self.ctx.heads.refresh()
+        found: dict[str, Any] = msgspec.to_builtins(
+            (await token_holders(self.ctx, HoldersParams(token))).answer
+        )
+        del found["checkedAt"]
+        return found
+
+    async def work(self) -> None:
+        """One round of its worker."""
+        await self.ctx.heads.refresh()
+        async with asyncio.timeout(WAIT_S):
+            own = {"holders": KINDS["holders"]}
+            await asyncio.gather(*await Worker(self.ctx, own, lambda: 0.5).take())
+
+
+@dataclass
+class Service:
+    """Processes over one database, which ``row`` looks into."""
+
+    base: Context
+    stage: Stage
+    row: asyncpg.Connection
+
+    def process(self) -> Process:
+        return Process(self.base)
+
+    async def kept(self, token: str) -> Head | None:
+        return await holder_reads.head_of(self.row, Address(token))
+
+    async def jobs(self) -> list[tuple[str, str]]:
+        rows = await self.row.fetch("SELECT kind, key FROM jobs.job WHERE failed_at IS NULL")
+        return [(row["kind"], row["key"]) for row in rows]
+
+    async def done(self, process: Process) -> int:
+        """Its worker works until nothing is left; how many rounds that took."""
+        rounds = 0
+        while await self.jobs():
+            await process.work()
+            rounds += 1
+            assert rounds < 60
+        return rounds
+
+    async def fresh(self, token: str) -> dict[str, Any]:
+        """What somebody says who reads all of it at once and knows nothing yet."""
+        await self.row.execute(f"TRUNCATE {TABLES}")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0))
+            found = await self.process().asked(token)
+        await self.row.execute(f"TRUNCATE {TABLES}")
+        assert found["status"] != "reading"
+        return found
+
+
+@contextlib.asynccontextmanager
+async def service_over(ctx: Context, stage: Stage, url: str) -> AsyncIterator[Service]:
+    """Nothing was read so far; nor is it afterwards."""
+    async with connected(url) as connection:
+        await connection.execute(f"TRUNCATE {TABLES}")
+        yield Service(ctx, stage, connection)
+        await connection.execute(f"TRUNCATE {TABLES}")
+
+
+def launched(stage: Stage) -> Held:
+    """A launch on the curve, in whose window three bought in one transaction; then others trade."""
+    deployer, buyer = stage.wallet("deployer"), stage.wallet("buyer of three")
+    hands = stage.hands(buyer)
+    held = stage.launched(deployer, ETH // 10)
+    held.do(held.buy_for(hands, buyer, stage.wallets("bundled", 3), ETH // 100))
+    for part in range(5):
+        stage.pass_blocks(RANGE)
+        trade(held, 6, f"trader {part}")
+    return held
+
+
+def trade(held: Held, times: int, name: str = "trader") -> None:
+    """So many wallets buy in one block, then some of them pass a part on."""
+    wallets = held.stage.wallets(name, times)
+    held.do(*(held.buy(one, ETH // 100 + n) for n, one in enumerate(wallets)))
+    for one in wallets[::3]:
+        held.do(held.move(one, held.stage.wallet(f"friend of {name}"), held.balance(one) // 3))
+
+
+def pooled(stage: Stage, place: Place) -> Held:
+    """A token in a pool."""
+    deployer = stage.wallet("deployer")
+    held = stage.books(deployer)
+    held.venue = place
+    held.pool(deployer, SUPPLY // 2, 20 * ETH)
+    return held

@@ -1,0 +1,269 @@
+"""What a stranger's token tells of its holders, and what ties them; whatever is answered instead is None."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundtrip.chain import holder_views
+from roundtrip.chain.holder_views import (
+    CALLS_A_BATCH,
+    MOST_BLOCKS,
+    Funding,
+    Payment,
+    Views,
+    entry_point_txs,
+    funding_txs,
+    had_before,
+    view_calls,
+    views_of,
+)
+from roundtrip.chain.rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.venues.entry_point import ENTRY_POINTS
+from unit.chain.samples import raw
+from unit.venues import logs
+from unit.venues.network import address
+
+CHAIN_ID = 4663
+TOKEN, A, B, C = address(0x70CE), address(0xA1), address(0xA2), address(0xA3)
+PINNED = BlockRef(7, "0x" + "07" * 32, 70)
+GAS = 300_000
+Said = Callable[[RpcCall], Any]
+
+
+@dataclass
+class Node:
+    """Answers each call as ``said`` does: JSON, an RpcError, or an exception for the whole batch."""
+
+    said: Said
+    groups: list[list[RpcCall]] = field(default_factory=list)
+
+    async def batch(self, calls: Sequence[RpcCall], *more: Any, **others: Any) -> Any:
+        raise AssertionError("all at once")
+
+    async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> Any:
+        found: list[Any] = []
+        for group in groups:
+            self.groups.append(list(group))
+            answers = [self.said(call) for call in group]
+            fault = next((answer for answer in answers if isinstance(answer, Exception)), None)
+            if fault is not None and not isinstance(fault, NodeFault):
+                raise fault
+            found.append(fault or [one if isinstance(one, RpcError) else raw(one) for one in answers])
+        return found
+
+
+def word(value: int) -> str:
+    return f"0x{value:064x}"
+
+
+SUPPLY = word(1000)
+
+
+def told(balances: dict[Address, Any], supply: Any = SUPPLY, codes: dict[Address, Any] | None = None) -> Said:
+    def said(call: RpcCall) -> Any:
+        if call.method == "eth_chainId":
+            return hex(CHAIN_ID)
+        if call.method == "eth_getCode":
+            return (codes or {}).get(Address(str(call.params[0])), "0x")
+        asked: Any = call.params[0]
+        if asked["data"] == "0x18160ddd":
+            return supply
+        return balances[Address("0x" + asked["data"][-40:])]
+
+    return said
+
+
+async def seen(node: Node, wallets: Sequence[Address], unknown: Sequence[Address] = ()) -> Views:
+    return await views_of(node, TOKEN, wallets, unknown, PINNED, GAS, CHAIN_ID, Meter())
+
+
+# --- what it tells ---------------------------------------------------------------------------------
+
+
+async def test_what_is_told_is_read() -> None:
+    node = Node(told({A: word(5), B: word(0)}, codes={B: "0x6001", C: "0xef0100" + "ab" * 20}))
+    views = await seen(node, [B, A, A], [A, B, C])
+    assert views == Views(1000, {A: 5, B: 0}, {A: False, B: True, C: False})
+    assert [call.method for group in node.groups for call in group].count("eth_chainId") == 1
+
+
+async def test_everything_is_pinned_and_no_call_may_use_more_gas_than_that() -> None:
+    for call in [one for group in view_calls(TOKEN, [A], [B], PINNED, GAS) for one in group][1:]:
+        assert call.params[1] == {"blockHash": PINNED.hash}
+        if call.method == "eth_call":
+            assert call.params[0]["gas"] == hex(GAS)  # type: ignore[index]
+            assert call.params[0]["to"] == TOKEN  # type: ignore[index]
+
+
+@given(st.integers(0, 350), st.integers(0, 350))
+async def test_however_many_are_asked_for_each_gets_its_own(wallets: int, unknown: int) -> None:
+    holders = [address(0x1000 + number) for number in range(wallets)]
+    strangers = [address(0x9000 + number) for number in range(unknown)]
+    codes = dict.fromkeys(strangers[::3], "0x60")
+    node = Node(told({one: word(int(one, 16)) for one in holders}, codes=codes))
+    views = await seen(node, holders, strangers)
+    assert views.balances == {one: int(one, 16) for one in holders}
+    assert views.contracts == {one: one in codes for one in strangers}
+    assert max(map(len, node.groups)) <= CALLS_A_BATCH
+
+
+@pytest.mark.parametrize(
+    "none",
+    [
+        RpcError(3, "execution reverted"),
+        RpcError(-32000, "out of gas"),
+        NO_ANSWER,
+        "0x",
+        "0x12",
+        "five",
+        7,
+        None,
+        [],
+    ],
+)
+async def test_what_cannot_be_read_is_not_nothing_and_harms_nobody_else(none: Any) -> None:
+    assert await seen(Node(told({A: none, B: word(6)}, codes={A: none})), [A, B], [B]) == Views(
+        1000, {A: None, B: 6}, {B: False}
+    )
+    assert (await seen(Node(told({B: word(6)}, none)), [B])).supply_raw is None
+
+
+async def test_a_token_that_answers_with_too_much_hides_no_codes_nor_other_batches() -> None:
+    many = [address(0x1000 + number) for number in range(150)]
+    said = told({one: word(1) for one in many[1:]} | {many[0]: NodeAnswerTooLarge("too large")})
+    views = await seen(Node(said), many, [A])
+    assert views.contracts == {A: False}
+    assert views.supply_raw is None
+    # The supply stands before them.
+    assert [views.balances[one] for one in many] == [None] * (CALLS_A_BATCH - 1) + [1] * 51
+
+
+@pytest.mark.parametrize("chain", ["0x1", RpcError(-32000, "no"), NodeFault("gone")])
+async def test_a_node_of_another_chain_is_not_read(chain: Any) -> None:
+    said = told({A: word(5)})
+    with pytest.raises(NodeFault):
+        await seen(Node(lambda call: chain if call.method == "eth_chainId" else said(call)), [A])
+
+
+async def test_a_spent_budget_is_told() -> None:
+    with pytest.raises(ServiceFull):
+        await seen(Node(lambda call: ServiceFull("budget_spent", "no more")), [A])
+
+
+# --- what ties them --------------------------------------------------------------------------------
+
+ENTRY_POINT = max(ENTRY_POINTS)
+MOVE = logs.TRANSFER.log(TOKEN, A, B, 5)
+OPERATED = logs.OPERATION.log(ENTRY_POINT, b"\1" * 32, A, address(0), 1, True, 1, 1)
+SAYS_SO_TOO = logs.OPERATION.log(TOKEN, b"\1" * 32, A, address(0), 1, True, 1, 1)
+
+
+def receipts(logged: dict[str, Any]) -> Said:
+    def said(call: RpcCall) -> Any:
+        own = logged[str(call.params[0])]
+        if not isinstance(own, list):
+            return own
+        written = [{"address": o.address, "topics": list(o.topics), "data": "0x" + o.data.hex()} for o in own]
+        return {"blockHash": word(1), "transactionHash": call.params[0], "logs": written}
+
+    return said
+
+
+def hashes(count: int) -> list[TxHash]:
+    return [TxHash(word(number)) for number in range(count)]
+
+
+async def test_who_ran_operations_is_told_by_an_entry_points_own_log() -> None:
+    one, two, three, four, five = hashes(5)
+    other = {"blockHash": word(1), "transactionHash": word(99), "logs": []}
+    said = receipts(
+        {
+            one: [MOVE, OPERATED],
+            two: [MOVE, SAYS_SO_TOO],
+            three: [],
+            four: RpcError(message="none"),
+            five: other,
+        }
+    )
+    found = await entry_point_txs(Node(said), hashes(5), Meter())
+    assert found == {one: True, two: False, three: False, four: None, five: None}
+
+
+async def test_receipts_of_a_batch_that_fails_are_not_known_and_the_others_are() -> None:
+    every = hashes(2 * holder_views.RECEIPTS_A_BATCH)
+    logged: dict[str, Any] = {one: [] for one in every}
+    logged[every[3]] = NodeFault("gone")
+    found = await entry_point_txs(Node(receipts(logged)), every, Meter())
+    assert [found[one] for one in every] == [None] * 20 + [False] * 20
+    assert await entry_point_txs(Node(receipts({})), [], Meter()) == {}
+
+
+def sent(number: int, sender: Address, to: Address | None, **more: str) -> dict[str, Any]:
+    plain = {"hash": word(number), "value": "0x5", "nonce": "0x0", "input": "0x", "type": "0x2"}
+    return {**plain, "from": sender, "to": to, **more}
+
+
+async def test_the_plain_transfer_that_funded_a_wallet_is_found() -> None:
+    blocks = {
+        5: [
+            sent(1, A, C),
+            sent(2, A, B, input="0x60"),
+            sent(3, A, B, value="0x0"),
+            sent(4, A, B),
+            sent(5, A, B),
+        ],
+        6: [sent(6, A, None), sent(7, B, C, type="0x64")],
+    }
+
+    def said(call: RpcCall) -> Any:
+        number = int(str(call.params[0]), 16)
+        if number not in blocks:
+            return None
+        return {"number": hex(number), "hash": word(number), "transactions": blocks[number]}
+
+    wanted = [Funding(A, B, 5), Funding(A, C, 5), Funding(B, TOKEN, 5)]
+    assert await funding_txs(Node(said), wanted, Meter()) == {
+        B: Payment(TxHash(word(4)), 10),
+        C: Payment(TxHash(word(1)), 5),
+        TOKEN: None,
+    }
+    assert await funding_txs(Node(said), [Funding(B, C, 6), Funding(A, B, 7)], Meter()) == {C: None, B: None}
+    assert await funding_txs(Node(said), [], Meter()) == {}
+
+
+@pytest.mark.parametrize("fault", [NodeFault("gone"), RpcError(-32000, "no"), 7, {"number": "0x1"}])
+async def test_a_block_that_is_not_given_is_not_known(fault: Any) -> None:
+    assert await funding_txs(Node(lambda call: fault), [Funding(A, B, 5)], Meter()) == {B: None}
+
+
+async def test_who_had_something_before() -> None:
+    have: dict[tuple[Address, int], tuple[int, int]] = {(A, 4): (0, 7), (B, 8): (1, 0), (C, 0): (0, 0)}
+
+    def said(call: RpcCall) -> Any:
+        wallet, number = Address(str(call.params[0])), int(str(call.params[1]), 16)
+        if (wallet, number) not in have:
+            return RpcError(-32000, "missing trie node")
+        nonce, balance = have[wallet, number]
+        return hex(nonce if call.method == "eth_getTransactionCount" else balance)
+
+    found = await had_before(Node(said), [(A, 5), (B, 9), (C, 0), (TOKEN, 3)], Meter())
+    assert found == {A: True, B: True, C: False, TOKEN: None}
+    assert await had_before(Node(lambda call: NodeFault("gone")), [(A, 5)], Meter()) == {A: None}
+
+
+async def test_no_more_than_so_many_blocks_are_read() -> None:
+    def said(call: RpcCall) -> Any:
+        number = int(str(call.params[0]), 16)
+        return {"number": hex(number), "hash": word(number), "transactions": [sent(1, A, address(number))]}
+
+    node = Node(said)
+    wanted = [Funding(A, address(number), number) for number in range(1, MOST_BLOCKS + 6)]
+    found = await funding_txs(node, wanted, Meter())
+    assert [found[one.wallet] is None for one in wanted] == [False] * MOST_BLOCKS + [True] * 5
+    assert sum(map(len, node.groups)) == MOST_BLOCKS

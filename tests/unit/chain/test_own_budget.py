@@ -1,0 +1,59 @@
+"""Calls that have a budget of their own are taken off that, and off no other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from roundtrip.chain.own_budget import OwnBudget
+from roundtrip.chain.rpc import Budget, Meter, RpcCall
+from roundtrip.chain.spans import ask
+from roundtrip.domain.errors import NodeFault, ServiceFull
+from unit.chain.samples import raw
+
+CALL = RpcCall("eth_chainId", [])
+
+
+class Node:
+    """``budget``: as of a node that has one."""
+
+    def __init__(self) -> None:
+        self.budget = Budget(calls_per_day=100)
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[Any]:
+        if budgeted:
+            self.budget.spend(len(calls), 0.0)
+        if len(calls) == 3:
+            raise NodeFault("three are too many")
+        if meter is not None:
+            meter.trips, meter.calls = meter.trips + 1, meter.calls + len(calls)
+        return [raw("0x1")] * len(calls)
+
+    async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> Any:
+        raise AssertionError("they are asked one by one")
+
+
+async def test_every_call_is_taken_off_its_own_budget_and_none_off_the_nodes() -> None:
+    node, budget, meter = Node(), Budget(calls_per_day=10), Meter()
+    own = OwnBudget(node, budget, lambda: 5.0)
+    assert len(await own.batch([CALL, CALL], meter)) == 2
+    assert len(await ask(own, [CALL])) == 1
+    given = await own.batches([[CALL], [CALL, CALL, CALL], [CALL]], meter)
+    assert [isinstance(one, NodeFault) for one in given] == [False, True, False]
+    assert (budget.spent, node.budget.spent) == (8, 0)
+    assert (meter.trips, meter.calls) == (2, 4)
+
+
+async def test_when_it_is_spent_nothing_is_asked() -> None:
+    own = OwnBudget(Node(), Budget(calls_per_day=2), lambda: 5.0)
+    with pytest.raises(ServiceFull) as raised:
+        await own.batches([[CALL, CALL], [CALL]], Meter())
+    assert raised.value.code == "budget_spent"
+    with pytest.raises(ServiceFull):
+        await own.batch([CALL])

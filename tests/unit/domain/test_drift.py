@@ -1,0 +1,37 @@
+"""When logs are taken to lie: what matters does, rounding does not."""
+
+import pytest
+
+from roundtrip.domain.drift import drifted
+
+SUPPLY = 10**27
+
+
+@pytest.mark.parametrize(
+    ("by_logs", "told", "lies"),
+    [
+        (0, 0, False),
+        (10**24, 10**24, False),
+        # A few base units, as of a token that keeps shares.
+        (10**24, 10**24 + 3, False),
+        (0, 2, False),
+        # Dust beside a large balance.
+        (10**24, 10**24 - 10**21, False),
+        # A hundredth of the balance.
+        (10**24, 10**24 - 10**22, True),
+        (10**20, 2 * 10**20, True),
+        # A hundredth of a percent of the supply.
+        (5 * 10**26, 5 * 10**26 + 10**23, True),
+        (0, 10**23, True),
+        # Nobody can have less than nothing, but for rounding of one who sent all he had.
+        (-1, 0, False),
+        (-(10**18) - 1, 0, True),
+    ],
+)
+def test_what_matters_is_told_from_rounding(by_logs: int, told: int, lies: bool) -> None:
+    assert drifted(by_logs, told, SUPPLY) is lies
+
+
+def test_a_token_without_any_supply_lies_about_every_balance() -> None:
+    assert drifted(0, 1, 0)
+    assert not drifted(0, 0, 0)

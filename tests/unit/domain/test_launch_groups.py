@@ -1,0 +1,16 @@
+"""Which buyers of a launch belong together."""
+
+from roundtrip.domain.holder_book import LaunchBuy
+from roundtrip.domain.launch_groups import Group, groups
+from unit.domain.tokens import ANN, BOB, CAT, hashed
+
+
+def test_dust_bought_before_does_not_hide_that_one_transaction_filled_them() -> None:
+    buys = [
+        LaunchBuy(wallet, 50, hashed(number), 5, (hashed(number), hashed(9)))
+        for number, wallet in enumerate((ANN, BOB, CAT))
+    ]
+    together = Group(None, hashed(9), (ANN, BOB, CAT))
+    assert groups(buys, {}, (), 2) == [together]
+    assert groups(buys, {}, {hashed(9)}, 2) == []
+    assert groups([LaunchBuy(one, 5, hashed(9), 5) for one in (ANN, BOB, CAT)], {}, (), 2) == [together]

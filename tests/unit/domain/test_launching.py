@@ -1,0 +1,231 @@
+"""Where a token's launch was, and who bought in it."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundtrip.domain.holder_book import WINDOW_BLOCKS, Beginning, LaunchBuy, dump, load
+from roundtrip.domain.launching import MOST_LAUNCH_BUYERS
+from roundtrip.domain.token_flows import TokenTx
+from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from unit.domain.tokens import (
+    ALL,
+    ANN,
+    AT_S,
+    BEGINNING,
+    BOB,
+    CAT,
+    CURVE,
+    DAN,
+    LOCKER,
+    MANAGER,
+    TOKEN,
+    address,
+    folded,
+    hashed,
+    minted,
+    tx,
+    worth,
+)
+
+PART = ALL // 100
+
+
+def put(raw: int, block: int, place: Address = CURVE) -> TokenTx:
+    return tx((ANN, place, raw), block=block, at_s=AT_S + block)
+
+
+def buy(who: Address, raw: int, block: int, number: int = 0) -> TokenTx:
+    return tx((CURVE, who, raw), buys=raw, block=block, at_s=AT_S + block, number=number)
+
+
+def launched(*txs: TokenTx, beginning: Beginning = BEGINNING) -> tuple[int, int, dict[Address, int]] | None:
+    told = folded(*txs, beginning=beginning).launch()
+    if told is None:
+        return None
+    return told.block_number, told.at_s - AT_S, {one.wallet: one.bought_raw for one in told.buys}
+
+
+def test_the_launchs_buys_are_told_in_their_order() -> None:
+    book = folded(
+        minted(),
+        put(PART, 5),
+        buy(CAT, 3, 5, number=1),
+        buy(BOB, 9, 35, number=2),
+        buy(CAT, 4, 35, number=3),
+        buy(DAN, 5, 36, number=4),
+    )
+    told = book.launch()
+    assert told is not None
+    assert told.buys == (
+        LaunchBuy(CAT, 7, hashed(1), 5, (hashed(1), hashed(3))),
+        LaunchBuy(BOB, 9, hashed(2), 35, (hashed(2),)),
+    )
+    assert (told.block_number, told.at_s, told.left_out) == (5, AT_S + 5, 0)
+
+
+def sell(who: Address, raw: int, block: int) -> TokenTx:
+    return tx((who, CURVE, raw), sells=raw, block=block, at_s=AT_S + block)
+
+
+def slow(*raws: int) -> list[TokenTx]:
+    """A full pool, and buys long after it and after each other."""
+    return [put(PART, 3), *(buy(BOB, raw, 100 * number) for number, raw in enumerate(raws, 1))]
+
+
+@pytest.mark.parametrize(
+    ("txs", "expected"),
+    [
+        # Trading was open all along: who comes in large after others have bought a hundredth is late.
+        ([*slow(PART // 20, PART // 20), buy(CAT, 9 * PART, 900)], (3, 3, {})),
+        ([*slow(PART // 10), buy(CAT, 9 * PART, 900)], (3, 3, {})),
+        # It was not: what little was bought before was somebody's who could.
+        ([*slow(PART // 20), buy(CAT, 9 * PART, 900)], (900, 900, {CAT: 9 * PART})),
+        # The same tokens bought over and over are not more.
+        (
+            [
+                *slow(PART // 20),
+                sell(BOB, PART // 20, 150),
+                buy(BOB, PART // 20, 250),
+                buy(CAT, 9 * PART, 900),
+            ],
+            (900, 900, {CAT: 9 * PART}),
+        ),
+    ],
+)
+def test_a_launch_moves_only_while_hardly_anybody_has_bought(
+    txs: list[TokenTx], expected: tuple[int, int, dict[Address, int]]
+) -> None:
+    assert launched(minted(), *txs) == expected
+    book = folded(minted(), *txs[:3])
+    again = load(dump(book))
+    assert again.launching.outside_raw == book.launching.outside_raw
+
+
+@pytest.mark.parametrize(
+    ("txs", "expected"),
+    [
+        ([], None),
+        ([put(PART - 1, 3)], None),
+        ([put(PART, 3)], (3, 3, {})),
+        ([put(PART - 1, 3), put(1, 50, LOCKER), put(1, 70, MANAGER)], (70, 70, {})),
+        # What lies in pools by no transfer of now does not make a launch, nor does a buy of dust.
+        ([put(PART - 1, 3), buy(BOB, 1, 4)], (4, 4, {BOB: 1})),
+        # Dust that is bought first, and dust in a pool, move nothing.
+        ([put(9, 3), buy(BOB, 2, 4), put(PART, 90), buy(CAT, 5, 91)], (90, 90, {CAT: 5})),
+        # In the same block before the pool was full.
+        ([put(9, 3), buy(BOB, 2, 90), put(PART, 90), buy(CAT, 5, 91)], (90, 90, {BOB: 2, CAT: 5})),
+        # A pool filled again and again, and never full: a hundredth was bought all the same.
+        (
+            [put(9, 3), buy(DAN, 1, 70), put(600, 90), buy(BOB, 500, 91), put(600, 92), buy(CAT, 500, 92)],
+            (91, 91, {BOB: 500, CAT: 500}),
+        ),
+        # Filled up after the crowd has bought.
+        (
+            [put(900, 3), buy(BOB, 700, 4), put(700, 5), buy(CAT, 700, 34), put(9_000, 90), buy(DAN, 9, 91)],
+            (4, 4, {BOB: 700, CAT: 700}),
+        ),
+        # A hundredth that is bought in more than a window is no launch.
+        (
+            [put(900, 3), buy(BOB, 700, 4), put(700, 5), buy(CAT, 700, 35)],
+            (4, 4, {BOB: 700}),
+        ),
+        (
+            [put(900, 3), buy(BOB, 700, 4), put(700, 5), buy(CAT, 700, 35), put(9_000, 90), buy(DAN, 9, 91)],
+            (90, 90, {DAN: 9}),
+        ),
+        # The part is of what there is.
+        ([tx((ANN, ZERO_ADDRESS, ALL // 2)), put(PART // 2, 3)], (3, 3, {})),
+        ([tx((ANN, BURN_ADDRESS, ALL // 2)), put(PART // 2, 3)], None),
+        ([tx((ZERO_ADDRESS, CURVE, ALL), block=7)], (7, 0, {})),
+        # For good where a hundredth was bought in its window.
+        (
+            [put(PART, 3), put(PART, 4), buy(CAT, PART, 33), put(PART, 90), buy(BOB, PART, 91)],
+            (3, 3, {CAT: PART}),
+        ),
+        ([put(PART, 3), buy(CAT, PART - 1, 9), put(PART, 90), buy(BOB, 1, 91)], (3, 3, {CAT: PART - 1})),
+        # Opened later, in the pool that was there or in another; and not by insiders.
+        ([put(9_000, 3), buy(BOB, 1, 4), buy(CAT, PART, 200)], (200, 200, {CAT: PART})),
+        ([put(PART, 3), put(PART, 90), buy(BOB, PART, 91)], (91, 91, {BOB: PART})),
+        ([put(9_000, 3), buy(ANN, PART, 4), buy(CAT, PART, 200)], (200, 200, {CAT: PART})),
+        (
+            [put(900, 3), buy(ANN, 600, 4), put(600, 5), buy(BOB, 500, 6), put(500, 7), buy(CAT, 500, 8)],
+            (6, 6, {BOB: 500, CAT: 500}),
+        ),
+        (
+            [put(9_000, 3), buy(BOB, 400, 30), buy(CAT, 300, 40), buy(DAN, 300, 60), buy(BOB, 5, 61)],
+            (30, 30, {BOB: 400, CAT: 300, DAN: 300}),
+        ),
+        ([put(9_000, 3), buy(BOB, 400, 30), buy(CAT, 300, 40), buy(DAN, 300, 61)], (3, 3, {BOB: 400})),
+        # The token's own contract takes its fees from pools; the deployer's buys stand there.
+        ([put(PART, 3), buy(TOKEN, 5, 4), buy(ANN, 6, 5)], (3, 3, {ANN: 6})),
+    ],
+)
+def test_where_the_launch_was(
+    txs: list[TokenTx], expected: tuple[int, int, dict[Address, int]] | None
+) -> None:
+    assert launched(minted(), *txs) == expected
+
+
+def test_a_token_whose_logs_tell_of_no_minting_is_launched_by_its_first_buy() -> None:
+    assert launched(put(PART, 3), buy(BOB, 500, 9)) == (9, 9, {BOB: 500})
+
+
+def test_a_launchpad_tells_the_launch() -> None:
+    beginning = replace(BEGINNING, launch_number=50)
+    before = [minted(), put(PART, 3), buy(BOB, 1, 4)]
+    assert launched(*before, beginning=beginning) is None
+    late = [*before, buy(CAT, 2, 60), buy(DAN, 3, 80), buy(ANN, 4, 81)]
+    assert launched(*late, beginning=beginning) == (50, 60, {CAT: 2, DAN: 3})
+    assert launched(*before, tx((ANN, BOB, 1), block=50), beginning=beginning) == (50, 0, {})
+
+
+@pytest.mark.parametrize("beginning", [BEGINNING, replace(BEGINNING, launch_number=3)])
+def test_the_window_is_over_when_it_is_read_to_its_end(beginning: Beginning) -> None:
+    book = folded(minted(), beginning=beginning)
+    book.reached(BlockRef(2, "0x2", AT_S))
+    assert not book.launch_is_over()
+    book.fold(put(PART, 3), worth)
+    book.reached(BlockRef(2 + WINDOW_BLOCKS, "0x3", AT_S))
+    assert not book.launch_is_over()
+    book.reached(BlockRef(3 + WINDOW_BLOCKS, "0x4", AT_S))
+    # Until a hundredth was bought another block may become the launch.
+    assert book.launch_is_over() is (beginning.launch_number is not None)
+    book.fold(buy(BOB, PART, 50), worth)
+    book.reached(BlockRef(50 + WINDOW_BLOCKS, "0x5", AT_S))
+    assert book.launch_is_over()
+    with pytest.raises(ValueError, match="go back"):
+        book.reached(BlockRef(2, "0x2", AT_S))
+
+
+def test_a_token_that_nobody_bought_has_no_window() -> None:
+    book = folded(minted())
+    book.reached(BlockRef(1_000, "0x2", AT_S))
+    assert not book.launch_is_over()
+    book.fold(buy(BOB, 1, 1_001), worth)
+    book.reached(BlockRef(1_001 + WINDOW_BLOCKS, "0x3", AT_S))
+    assert not book.launch_is_over()
+
+
+def test_of_many_transactions_the_first_and_those_with_most_are_told() -> None:
+    raws = [1, *range(2, 12), 500]
+    book = folded(minted(), put(PART, 5), *(buy(BOB, raw, 6, number) for number, raw in enumerate(raws)))
+    told = book.launch()
+    assert told is not None
+    assert told.buys[0].txs == (hashed(0), *(hashed(number) for number in range(5, 12)))
+    assert told.buys[0].bought_raw == sum(raws)
+    assert load(dump(book)) == book
+
+
+@pytest.mark.parametrize("filled", [1, PART])
+def test_a_crowd_of_dust_does_not_hide_who_bought_much(filled: int) -> None:
+    crowd = [address(0x10_000 + number) for number in range(3 * MOST_LAUNCH_BUYERS)]
+    dust = tx(*((MANAGER, who, 1) for who in crowd), buys=len(crowd), block=3)
+    book = folded(minted(), put(filled, 3), buy(BOB, 50, 3), dust, buy(CAT, 40, 4), buy(BOB, 5, 5))
+    told = book.launch()
+    assert told is not None
+    assert len(told.buys) == MOST_LAUNCH_BUYERS
+    assert told.buys[0] == LaunchBuy(BOB, 55, hashed(0), 3, (hashed(0),))
+    assert told.buys[-1].wallet == CAT
+    assert told.left_out == len(crowd) + 2 - MOST_LAUNCH_BUYERS
+    assert load(dump(book)) == book

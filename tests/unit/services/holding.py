@@ -1,0 +1,89 @@
+"""A token whose holders are known, for what is said of them."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from roundtrip.domain.holder_book import Holding, Ledger
+from roundtrip.domain.holders import Told, Wallet
+from roundtrip.domain.types import BURN_ADDRESS, Address, BlockRef
+from roundtrip.services.holders_gathered import Crowd, Gathered, Win, Winner
+from unit.domain.holding import (
+    AT_S,
+    DEPLOYER,
+    LOCKER,
+    POOL,
+    TOKEN,
+    FilledBook,
+    address,
+    book,
+    launch,
+    paid_by,
+    told,
+)
+
+A, B, C, D, E = (address(number) for number in range(0xA1, 0xA6))
+FUNDER = address(0xB1)
+DAY_S = 86_400
+NOW_S = AT_S + 10 * DAY_S
+SUPPLY_RAW = 10_000 * 10**18
+UNIT = 10**18
+LAUNCHED = launch((A, 300 * UNIT, 9), (B, 200 * UNIT, 9), (C, 100 * UNIT), (DEPLOYER, 50 * UNIT))
+
+
+def the_book(**changes: Any) -> FilledBook:
+    """A, B and C bought at the launch with eth of one funder; B sold out. D came later."""
+    made = book(
+        {
+            A: Holding(300 * UNIT, 300 * UNIT, 300 * UNIT, 0, 0, 30 * 10**6, AT_S, AT_S),
+            B: Holding(0, 200 * UNIT, 200 * UNIT, 200 * UNIT, 0, 20 * 10**6, AT_S, AT_S),
+            C: Holding(50 * UNIT, 100 * UNIT, 100 * UNIT, 50 * UNIT, 0, None, AT_S, AT_S),
+            D: Holding(1000 * UNIT, 1000 * UNIT, 0, 0, 0, 0, AT_S, None),
+            DEPLOYER: 40 * UNIT,
+            POOL: 8000 * UNIT,
+            LOCKER: 500 * UNIT,
+            BURN_ADDRESS: 100 * UNIT,
+        },
+        LAUNCHED,
+        {DEPLOYER: Ledger(50 * UNIT, 50 * UNIT, 10 * UNIT, 0, 0, 0)},
+    )
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
+
+
+def the_told(**changes: Any) -> Told:
+    wallets = paid_by(FUNDER, A, B, C)
+    wallets[A] = replace(wallets[A], first_s=AT_S - DAY_S)
+    wallets[D] = Wallet(first_s=NOW_S - 100 * DAY_S, is_contract=True)
+    return replace(
+        told(the_book(), SUPPLY_RAW, wallets=wallets, families={FUNDER: 3}, winners=(A,)), **changes
+    )
+
+
+def gathered(**changes: Any) -> Gathered:
+    """A token whose every transfer was read."""
+    whole = Gathered(
+        chain_id=4663,
+        token=TOKEN,
+        symbol="PEPE",
+        decimals=18,
+        supply_raw=SUPPLY_RAW,
+        block=BlockRef(2_000, "0x" + "ab" * 32, NOW_S),
+        checked_s=NOW_S + 1,
+        status="complete",
+        transfers_read=1234,
+        told=the_told(),
+        launch=LAUNCHED,
+        market_cap_micro_usd=Fraction(5_000 * 10**6),
+        winners=(),
+        crowd=Crowd({}, 4),
+    )
+    return replace(whole, **changes)
+
+
+WIN = Win(address(0xC0FFEE), "W\u202eIN", 3 * UNIT, 2 * UNIT, AT_S)
+
+
+def winner(wallet: Address, **changes: Any) -> Winner:
+    return replace(Winner(wallet, "24h", 3, 2 * UNIT, 3, 4, WIN), **changes)

@@ -1,0 +1,54 @@
+"""What a token tells of its holders, held against its transfers."""
+
+import pytest
+
+from roundtrip.chain.holder_views import Views
+from roundtrip.domain.holder_book import Holding
+from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.services.balances import held_against
+from unit.domain.holding import address, book
+
+A, B = address(0xA1), address(0xA2)
+AT = BlockRef(2_000, "0x" + "ab" * 32, 1_760_000_000)
+ALL = 10**27
+
+
+def drifts(supply: int, told: dict[Address, int | None], held: dict[Address, Holding | int]) -> bool:
+    made = book(held)
+    made.block = AT
+    return held_against(made, AT, supply, Views(None, told, {})).drifts
+
+
+NEVER = Holding(balance_raw=-ALL)
+THROWN = Holding(balance_raw=-ALL * 9 // 10, first_s=5)
+
+
+@pytest.mark.parametrize(
+    ("supply", "told", "held", "lies"),
+    [
+        (ALL, {A: ALL, ZERO_ADDRESS: 0}, {A: ALL, ZERO_ADDRESS: NEVER}, False),
+        # At 0xdEaD tokens lie as anywhere else.
+        (ALL, {A: ALL, BURN_ADDRESS: ALL}, {A: ALL, ZERO_ADDRESS: NEVER}, True),
+        # Thrown away, and still of the supply; or no longer, and told of no more.
+        (ALL, {ZERO_ADDRESS: ALL // 10}, {A: ALL * 9 // 10, ZERO_ADDRESS: THROWN}, False),
+        (ALL * 9 // 10, {ZERO_ADDRESS: 0}, {A: ALL * 9 // 10, ZERO_ADDRESS: THROWN}, False),
+        # More at nobody than was ever sent there; and some where nothing was, counted in the supply or not.
+        (ALL, {ZERO_ADDRESS: ALL // 5}, {A: ALL * 9 // 10, ZERO_ADDRESS: THROWN}, True),
+        (ALL, {ZERO_ADDRESS: ALL // 10}, {A: ALL, ZERO_ADDRESS: NEVER}, True),
+        (2 * ALL, {ZERO_ADDRESS: ALL}, {A: ALL, ZERO_ADDRESS: NEVER}, True),
+        # A unit of rounding.
+        (ALL, {A: 0, B: ALL}, {A: -1, B: ALL, ZERO_ADDRESS: NEVER}, False),
+        # Nobody minted it.
+        (ALL, {A: ALL}, {A: ALL}, True),
+    ],
+)
+def test_what_does_not_add_up(
+    supply: int, told: dict[Address, int | None], held: dict[Address, Holding | int], lies: bool
+) -> None:
+    assert drifts(supply, told, held) is lies
+
+
+def test_of_another_block_nothing_is_held_against_it() -> None:
+    found = held_against(book({A: 5}), AT, ALL, Views(None, {A: 7, B: None}, {}))
+    assert (found.drifts, found.supply_raw, found.told) == (False, ALL, {A: 7})
+    assert found.unread == {B}

@@ -1,0 +1,107 @@
+"""Books in memory: which stay, and who may read one on."""
+
+import asyncio
+
+import pytest
+
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.holder_book import HolderBook, Holding
+from roundtrip.domain.types import Address
+from roundtrip.services import books
+from roundtrip.services.books import MOST_READING, Books, Open, reading_budget
+from unit.domain.holding import address
+from unit.domain.tokens import BEGINNING
+
+A, B, C = (address(number) for number in (0xA, 0xB, 0xC))
+
+
+def opened(wallets: int) -> Open:
+    book = HolderBook(BEGINNING, wallets={address(0x1000 + n): Holding(1) for n in range(wallets)})
+    return Open(book, "whole")
+
+
+def there(found: Books, *tokens: Address) -> list[bool]:
+    return [found._open.get(token) is not None for token in tokens]
+
+
+def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "MOST_WALLETS", 10)
+    found = Books()
+    found.put(A, opened(4))
+    found.put(B, opened(4))
+    assert found.get(A) is not None
+    found.put(C, opened(2))
+    assert there(found, A, B, C) == [True, True, True]
+    found.put(C, opened(3))
+    assert there(found, A, B, C) == [True, False, True]
+
+
+def test_the_one_that_is_asked_for_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "MOST_WALLETS", 10)
+    found = Books()
+    found.put(A, opened(1))
+    found.put(B, opened(11))
+    assert there(found, A, B) == [False, True]
+    found.drop(B)
+    found.drop(B)
+    assert found.get(B) is None
+
+
+async def test_one_alone_reads_a_token_on() -> None:
+    found, order = Books(), []
+
+    async def reads(who: str, token: Address, meanwhile: asyncio.Event) -> None:
+        async with found.alone(token):
+            order.append(who)
+            await meanwhile.wait()
+
+    first, others = asyncio.Event(), asyncio.Event()
+    others.set()
+    tasks = [asyncio.create_task(reads("first", A, first))]
+    await asyncio.sleep(0)
+    assert order == ["first"]
+    tasks += [asyncio.create_task(reads("second", A, others)), asyncio.create_task(reads("other", B, others))]
+    await tasks[2]
+    assert (order, found.is_locked(A), found.is_locked(B)) == (["first", "other"], True, False)
+    first.set()
+    await asyncio.gather(*tasks)
+    assert (order, found.is_locked(A)) == (["first", "other", "second"], False)
+
+
+@pytest.mark.parametrize("fault", [ValueError, asyncio.CancelledError])
+async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[BaseException]) -> None:
+    found = Books()
+
+    async def fails() -> None:
+        async with found.alone(A):
+            with found.a_place():
+                raise fault
+
+    for _ in range(MOST_READING + 1):
+        with pytest.raises(fault):
+            await fails()
+    assert not found.is_locked(A)
+    assert not found._locks
+
+
+def test_there_are_so_many_places() -> None:
+    found = Books()
+    taken = [found.a_place() for _ in range(MOST_READING)]
+    for place in taken:
+        place.__enter__()
+    with pytest.raises(ServiceFull) as full, found.a_place():
+        pass
+    assert full.value.code == "holders_busy"
+    taken[0].__exit__(None, None, None)
+    with found.a_place():
+        pass
+
+
+def test_a_days_budget_has_a_code_of_its_own() -> None:
+    budget = reading_budget(2)
+    budget.spend(2, 0.0)
+    with pytest.raises(ServiceFull) as spent:
+        budget.spend(1, 1.0)
+    assert spent.value.code == "holders_budget"
+    budget.spend(1, 86_400.0)
+    Books().budget.spend(10**9, 0.0)
