@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types gate bench bench-index bench-live bench-boards truth sweep evidence rejudge clean
+.PHONY: run test lint types gate bench bench-index bench-live bench-boards bench-holders truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -36,6 +36,11 @@ bench-live: $(VENV)/.installed node_modules/.installed
 # FLAGS=--reuse asks what was filled before; it stays in var/bench-boards, twelve gigabytes.
 bench-boards: $(VENV)/.installed
 	@$(BIN)/python -m bench.boards $(FLAGS)
+
+# Who holds a token of ten thousand, a hundred thousand and a million transfers: half an hour, most of it making
+# them. FLAGS=--reuse asks of those that were made before; they stay in var/bench-holders, three gigabytes.
+bench-holders: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python -m bench.holders $(FLAGS)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed

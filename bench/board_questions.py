@@ -26,7 +26,7 @@ from roundtrip.services.signals import signals
 from roundtrip.services.wallet_history import wallet_history
 from roundtrip.services.wallet_params import WalletParams
 from roundtrip.services.winners import winners
-from roundtrip.store import chain, deployers, holders, tokens
+from roundtrip.store import chain, deployers, tokens, traders
 from roundtrip.store import winners as winners_store
 from roundtrip.store.words import as_address, as_bytes
 
@@ -194,7 +194,7 @@ async def _looked_up(ctx: Context, query: str) -> object:
 async def _holders(ctx: Context, token_ids: list[int]) -> object:
     async with ctx.pool.acquire() as connection:
         most = ctx.policy.most_holders
-        return await holders.traders_holding(connection, token_ids[0], frozenset(), bytes(32), most)
+        return await traders.traders_holding(connection, token_ids[0], frozenset(), bytes(32), most)
 
 
 async def count_winners(connection: asyncpg.Connection) -> object:
