@@ -1,6 +1,5 @@
 """Puts the service together from settings, and runs it. Used by the command line only."""
 
-import asyncio
 import contextlib
 import functools
 import gc
@@ -62,7 +61,6 @@ from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
 _POOL_CONNECTIONS = 10
-_POOL_CLOSES_S = 5.0
 _OLDEST_S = 60.0
 """A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
@@ -181,7 +179,11 @@ async def context(
     """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits."""
     await migrated(database_url)
     async with contextlib.AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(_pool(database_url))
+        pool = await stack.enter_async_context(
+            asyncpg.create_pool(
+                database_url, min_size=1, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
+            )
+        )
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
@@ -213,22 +215,6 @@ async def context(
             lacks=rounds.lacks,
             books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
         )
-
-
-@contextlib.asynccontextmanager
-async def _pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
-    """Closed when nobody has a connection any more; who was cancelled just as he got one may never give it
-    back, so not for ever."""
-    pool = await asyncpg.create_pool(
-        database_url, min_size=1, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
-    )
-    try:
-        yield pool
-    finally:
-        try:
-            await asyncio.wait_for(pool.close(), _POOL_CLOSES_S)
-        except TimeoutError:
-            pool.terminate()
 
 
 def _node(

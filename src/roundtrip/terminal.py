@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Coroutine
+from types import FrameType
 from typing import Any
 
 import structlog
@@ -16,9 +18,29 @@ console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isat
 
 
 def run(main_coroutine: Coroutine[Any, Any, None]) -> None:
-    """To its end."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main_coroutine)
+    """To its end. Raises KeyboardInterrupt when it was told to end before."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_until_told(main_coroutine))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+async def _until_told(main_coroutine: Coroutine[Any, Any, None]) -> None:
+    """A termination cancels it, as Ctrl-C does. An exception raised by the handler would end whichever task
+    happens to run, and what that holds would never be given back."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+
+    def end(number: int, frame: FrameType | None) -> None:
+        task.cancel()
+        loop.call_soon_threadsafe(lambda: None)
+
+    signal.signal(signal.SIGTERM, end)
+    await main_coroutine
 
 
 def log_to_stderr() -> None:
