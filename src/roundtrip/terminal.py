@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Coroutine
 from types import FrameType
 from typing import Any
@@ -19,14 +20,17 @@ console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isat
 
 def run(main_coroutine: Coroutine[Any, Any, None]) -> None:
     """To its end. Raises KeyboardInterrupt when it was told to end before."""
+    # Only the main thread hears of signals.
+    hears = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_told(main_coroutine))
+            runner.run(_until_told(main_coroutine) if hears else main_coroutine)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if hears:
+            signal.signal(signal.SIGTERM, before)
 
 
 async def _until_told(main_coroutine: Coroutine[Any, Any, None]) -> None:
