@@ -118,15 +118,37 @@ async def test_a_piece_that_fails_loses_nothing_that_was_kept(
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
-    reader.fails = [ServiceFull("holders_budget", "Nothing is left for today.")]
+    reader.fails = [ServiceFull("busy", "Nothing can be kept just now.")]
     await work(ctx)
     row = await clean.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
     assert (row["run_at"] - NOW, row["tries"]) == (timedelta(seconds=5), 1)
-    assert row["last_error"] == "ServiceFull: Nothing is left for today."
+    assert row["last_error"] == "ServiceFull: Nothing can be kept just now."
     assert await kept(clean) == book(1)
     await work(ctx, 5)
     assert await kept(clean) == book(2)
     assert await clean.fetchval("SELECT tries FROM jobs.job") == 0
+
+
+@pytest.mark.parametrize("code", ["holders_budget", "budget_spent"])
+@pytest.mark.parametrize("told_s", [None, 700])
+async def test_where_a_days_budget_is_spent_it_waits_for_the_next_day_and_uses_no_try(
+    ctx: Context, clean: asyncpg.Connection, reader: Reader, code: str, told_s: int | None
+) -> None:
+    await jobs.enqueue(clean, "holders", TOKEN, {"why": "asked"})
+    await work(ctx)
+    later_s, day_s = 0.0, 86_400 - NOW_S % 86_400
+    for _ in range(12):
+        reader.fails = [ServiceFull(code, "Nothing is left for today.", told_s)]
+        await work(ctx, later_s)
+        row = await clean.fetchrow("SELECT run_at, tries, failed_at, payload FROM jobs.job")
+        waits_s = (row["run_at"] - NOW).total_seconds() - later_s
+        assert (row["tries"], row["failed_at"], waits_s) == (0, None, told_s or day_s)
+        assert row["payload"] == '{"why": "asked"}'
+        later_s += waits_s
+        day_s = 86_400
+    assert await kept(clean) == book(1)
+    await work(ctx, later_s)
+    assert await kept(clean) == book(2)
 
 
 async def test_a_worker_that_dies_as_it_writes_loses_its_piece_alone(

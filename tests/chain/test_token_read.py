@@ -1,29 +1,25 @@
 """The life of a read on the real local chain: begun, gone on with as a job or by others, begun anew."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import Meter, RpcCall
+from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, ReadFailed
 from roundtrip.domain.holder_book import WINDOW_BLOCKS
-from roundtrip.domain.types import Address
-from roundtrip.services import books, holders_gather, token_read
+from roundtrip.services import books, token_read
 from roundtrip.services.context import Context
 from roundtrip.services.holders import launch_bundle, token_holders
 from roundtrip.services.holders_answer import HoldersParams
 from roundtrip.services.token_read import Bounds
-from roundtrip.services.token_source import Source, places, source
-from support.actors import ETH
-from support.holding import SUPPLY, V3, V4, Stage
-from support.reading import RANGE, Service, launched, pooled, service_over, trade
+from support.holding import Stage
+from support.reading import RANGE, Service, launched, service_over, trade
 from support.recording import filter_of
-from support.wallet import Place
 
 
 @pytest.fixture
@@ -248,88 +244,6 @@ async def test_a_chain_that_changes_while_it_is_read_is_not_mixed(service: Servi
     assert failed.value.code == "holders_failed"
     found = await one.asked(held.token)
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
-    assert found == await service.fresh(held.token)
-
-
-# --- places that were not known --------------------------------------------------------------------
-
-
-@dataclass
-class Blind:
-    """Nobody knows these places of a token; where ``opened_at`` has one, the index knows since when it is
-    there."""
-
-    hidden: frozenset[str] = frozenset()
-    opened_at: dict[str, int] = field(default_factory=dict)
-
-    async def source(self, ctx: Context, token: Address, meter: Meter) -> Source:
-        found = await source(ctx, token, meter)
-        venues = {at: one for at, one in found.sources.venues.items() if at not in self.hidden}
-        return replace(
-            found,
-            sources=replace(found.sources, venues=venues),
-            places=places(token, venues, ctx.contracts),
-            opened_at=self.opened_at,
-        )
-
-
-@pytest.fixture
-def blind(monkeypatch: pytest.MonkeyPatch) -> Blind:
-    found = Blind()
-    monkeypatch.setattr(holders_gather, "source", found.source)
-    monkeypatch.setattr(token_read, "source", found.source)
-    return found
-
-
-SECOND = Place("weth", 10_000)
-
-
-@pytest.mark.parametrize("place", [V3, V4], ids=["v3", "v4"])
-async def test_trades_at_a_place_that_was_not_known_are_read_after_all(
-    service: Service, blind: Blind, place: Place
-) -> None:
-    held, one, other = pooled(service.stage, place), service.process(), service.process()
-    trade(held, 5)
-    await one.ctx.heads.refresh()
-    all_known = await source(one.ctx, Address(held.token), Meter())
-    blind.hidden = frozenset(all_known.sources.venues)
-    before = await one.asked(held.token)
-    assert [top["entryMarketCapUsd"] for top in before["top"]] == [None] * len(before["top"])
-    assert before["snipers"] is None
-    blind.hidden = frozenset()
-    found = [await process.asked(held.token) for process in (one, other)]
-    assert found[0]["snipers"] is not None
-    assert found == [await service.fresh(held.token)] * 2
-
-
-@pytest.mark.parametrize("known", [True, False], ids=["by the index", "by its logs"])
-async def test_a_place_that_opened_later_or_where_nobody_traded_costs_nothing(
-    service: Service, blind: Blind, known: bool
-) -> None:
-    """And is nobody's wallet from then on."""
-    stage = service.stage
-    held = pooled(stage, V3)
-    trade(held, 5)
-    one = service.process()
-    await one.asked(held.token)
-    read_to = stage.number()
-    stranger = stage.wallet("stranger")
-    held.do(held.move(held.deployer, stranger, 1000))
-    held.venue = SECOND
-    held.pool(stranger, 1000, ETH)
-    pool = next(at for at in held.pools if held.balance(at) < SUPPLY // 100)
-    blind.hidden = frozenset() if known else frozenset({pool})
-    blind.opened_at = {pool: read_to + 1} if known else {}
-    asked_to = read_to
-    if not known:
-        asked_to = (await one.asked(held.token))["block"]
-    blind.hidden = frozenset()
-    one.node.spans.clear()
-    trade(held, 1, "buyer there")
-    found = await one.asked(held.token)
-    assert any(first > asked_to for first, _ in one.node.spans)
-    assert all(last <= asked_to or first > asked_to for first, last in one.node.spans)
-    assert not known or all(first > asked_to for first, _ in one.node.spans)
     assert found == await service.fresh(held.token)
 
 

@@ -3,38 +3,44 @@ book, and those who ask at the same time."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from conftest import closed_database
-from roundtrip.chain.first_block import FirstBlock
-from roundtrip.chain.rpc import Asks, RpcCall, RpcError
-from roundtrip.chain.spans import read_refs
+from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
 from roundtrip.domain.holder_book import load
-from roundtrip.domain.types import Address, BlockRef
-from roundtrip.services import books, token_read, token_source
+from roundtrip.domain.types import Address
+from roundtrip.services import books, kept_books, token_read
 from roundtrip.services.books import MOST_READING, Books, reading_budget
 from roundtrip.services.context import Context
 from roundtrip.services.token_read import Bounds
 from roundtrip.store import holder_reads, jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
-from support.holding import Held, Stage
+from support.holding import Stage
 from support.holding_asked import Holding
-from support.reading import RANGE, Process, Service, launched, service_over, trade
+from support.reading import (
+    NOT_TODAY,
+    RANGE,
+    Process,
+    Service,
+    know_first,
+    launched,
+    service_over,
+    to_logs,
+    trade,
+)
 from support.recording import Answer, filter_of
 from support.wallet import Step
 
 WAIT_S = 30
 NOBODY = "0x" + "7" * 40
-NOT_TODAY = RpcError(-32000, "not today")
-GONE = RpcError(4444, "pruned history unavailable")
 TOO_WIDE = RpcError(-32000, "block range exceeds 5")
 
 
@@ -52,29 +58,6 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token of more than some dozen transfers is."""
     monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
     monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
-
-
-def to_logs(answer: RpcError, below: int = 2**63) -> Callable[[RpcCall], Answer | None]:
-    """A node that answers so where logs of a block below that one are among those that are asked for."""
-
-    def instead(call: RpcCall) -> Answer | None:
-        if call.method != "eth_getLogs" or "fromBlock" not in filter_of(call):
-            return None
-        return answer if int(filter_of(call)["fromBlock"], 16) < below else None
-
-    return instead
-
-
-def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
-    """The node has all old states: the token's first block is known without its logs."""
-    number = held.deeds[0].block_number
-
-    async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock:
-        ((ref, _),) = (one for one in await read_refs(node, [number]) if one is not None)
-        return FirstBlock(number, ref)
-
-    monkeypatch.setattr(token_source, "first_block", first_block)
-    return number
 
 
 async def refused(process: Process, token: str) -> RoundtripError:
@@ -169,7 +152,7 @@ async def test_few_are_read_at_once(service: Service) -> None:
 async def test_few_busy_tokens_are_taken_in(
     service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_read, "MOST_JOBS", 2)
+    monkeypatch.setattr(kept_books, "MOST_JOBS", 2)
     held, one = launched(service.stage), service.process()
     for key in ("one", "other"):
         await jobs.enqueue(service.row, "holders", key)
@@ -206,79 +189,6 @@ async def test_nobody_is_told_to_wait_for_a_job_that_was_given_up(service: Servi
     assert (await one.asked(held.token))["status"] == "reading"
     await service.done(one)
     assert (await one.asked(held.token))["status"] == "complete"
-
-
-# --- not all of it ---------------------------------------------------------------------------------
-
-
-async def test_of_a_token_with_too_many_transfers_no_more_are_read(
-    service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(token_read, "MOST_TRANSFERS", 20)
-    held, one = launched(service.stage), service.process()
-    await one.asked(held.token)
-    await service.done(one)
-    kept = await service.kept(held.token)
-    assert kept is not None
-    assert kept.state == "capped"
-    trade(held, 3, "later")
-    giver = held.stage.wallet("trader 0 1")
-    held.do(held.move(giver, held.stage.wallet("taker"), held.balance(giver)))
-    other = service.process()
-    for process in (one, other):
-        process.node.spans.clear()
-        found = await process.asked(held.token)
-        assert process.node.spans == []
-        assert (found["status"], found["transfersRead"]) == ("partial", kept.transfers)
-        assert found["holders"]["countIsFloor"] is True
-        assert "more transfers than are read" in found["text"]
-        assert found["block"] == service.stage.number()
-        for top in found["top"]:
-            assert int(float(top["balance"])) == held.balance(top["address"]) // 10**18
-        assert giver not in [top["address"] for top in found["top"]]
-    await jobs.enqueue(service.row, "holders", held.token)
-    assert await service.done(other) == 1
-    assert await service.kept(held.token) == kept
-
-
-async def test_where_the_oldest_logs_are_gone_it_is_partial(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage = service.stage
-    held, one = launched(stage), service.process()
-    know_first(monkeypatch, held)
-    gone = stage.number() - 3 * RANGE
-    one.node.instead = to_logs(GONE, below=gone)
-    for _ in range(2):
-        found = await one.asked(held.token)
-        assert (found["status"], found["launch"], found["snipers"]) == ("partial", None, None)
-        assert 0 < found["transfersRead"] < held.transfers()
-        assert "no longer has its oldest transfers" in found["text"]
-        assert found["holders"]["countIsFloor"] is True
-    kept = await service.kept(held.token)
-    assert kept is not None
-    assert (kept.pruned, kept.first_number) == (True, gone)
-
-
-async def test_where_what_comes_next_is_gone_it_is_begun_anew(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage = service.stage
-    held, one = launched(stage), service.process()
-    know_first(monkeypatch, held)
-    await one.asked(held.token)
-    stage.pass_blocks(2 * RANGE)
-    trade(held, 3, "late")
-    since = stage.number() - 1
-    one.node.instead = to_logs(GONE, below=since)
-    for process in (one, service.process()):
-        process.node.instead = one.node.instead
-        found = await process.asked(held.token)
-        assert (found["status"], found["launch"]) == ("partial", None)
-        assert 0 < found["transfersRead"] < held.transfers()
-    kept = await service.kept(held.token)
-    assert kept is not None
-    assert (kept.pruned, kept.first_number, kept.state) == (True, since, "whole")
 
 
 # --- what is kept ----------------------------------------------------------------------------------

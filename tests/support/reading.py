@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,10 +10,13 @@ import asyncpg
 import msgspec
 import pytest
 
-from roundtrip.domain.types import Address
+from roundtrip.chain.first_block import FirstBlock
+from roundtrip.chain.rpc import Asks, RpcCall, RpcError
+from roundtrip.chain.spans import read_refs
+from roundtrip.domain.types import Address, BlockRef
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services import token_read
+from roundtrip.services import token_read, token_source
 from roundtrip.services.books import Books
 from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders
@@ -24,13 +27,15 @@ from roundtrip.store.holder_reads import Head
 from support.actors import ETH
 from support.holding import SUPPLY, Held, Stage
 from support.indexing import connected
-from support.recording import Recording
+from support.recording import Answer, Recording, filter_of
 from support.wallet import Place
 
 WAIT_S = 30
 RANGE = 40
 """Blocks that are asked for at once."""
 TABLES = "jobs.job, facts.holder_read"
+NOT_TODAY = RpcError(-32000, "not today")
+GONE = RpcError(4444, "pruned history unavailable")
 
 
 @dataclass
@@ -135,3 +140,26 @@ def pooled(stage: Stage, place: Place) -> Held:
     held.venue = place
     held.pool(deployer, SUPPLY // 2, 20 * ETH)
     return held
+
+
+def to_logs(answer: RpcError, below: int = 2**63) -> Callable[[RpcCall], Answer | None]:
+    """A node that answers so where logs of a block below that one are among those that are asked for."""
+
+    def instead(call: RpcCall) -> Answer | None:
+        if call.method != "eth_getLogs" or "fromBlock" not in filter_of(call):
+            return None
+        return answer if int(filter_of(call)["fromBlock"], 16) < below else None
+
+    return instead
+
+
+def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
+    """The node has all old states: the token's first block is known without its logs."""
+    number = held.deeds[0].block_number
+
+    async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock:
+        ((ref, _),) = (one for one in await read_refs(node, [number]) if one is not None)
+        return FirstBlock(number, ref)
+
+    monkeypatch.setattr(token_source, "first_block", first_block)
+    return number

@@ -40,6 +40,7 @@ __all__ = [
     "Quoted",
     "Sources",
     "TokenSpan",
+    "gives_logs",
     "new_width",
     "oldest_logs",
     "read_tokens",
@@ -172,6 +173,12 @@ async def oldest_logs(node: Asks, sources: Sources, low: int, high: int) -> int 
             return None
         numbers = between(below, given, _PROBES)
     return given
+
+
+async def gives_logs(node: Asks, sources: Sources, number: int) -> bool:
+    """Whether the node gives the token's logs of that block. Raises NodeFault, ServiceFull."""
+    (answer,) = await ask(node, [_probe(sources, number)])
+    return _is_given(answer) is True
 
 
 # --- asking ----------------------------------------------------------------------------------------

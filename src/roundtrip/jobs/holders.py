@@ -1,10 +1,11 @@
 """``holders``, of a token's address: reads on who holds a token that is too busy to be read while somebody
 waits."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
+from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.types import parse_address
 from roundtrip.services import token_read
 from roundtrip.services.context import Context
@@ -13,13 +14,23 @@ from roundtrip.store.jobs import Job
 
 from .worker import Effect, NotYet
 
+_SPENT = ("holders_budget", "budget_spent")
+"""Codes of a day's budget that is used up."""
+_DAY_S = 86_400
+
 
 async def holders(ctx: Context, job: Job) -> Effect:
     """One piece of it. Its effect keeps the piece, and wishes for the next one until there is none: a worker
-    that dies loses one piece. Tokens take turns: the next piece is due from now on, behind those that waited.
-    Raises NotYet where it did not get on, NodeFault, ServiceFull."""
+    that dies loses one piece. Tokens take turns: the next piece is due from now on, behind those that waited;
+    or, where the day's budget is spent, from when there is another one. Raises NotYet where it did not get
+    on, NodeFault, ReadFailed, ServiceFull."""
     token = parse_address(job.key)
-    piece = await token_read.go_on(ctx, token)
+    try:
+        piece = await token_read.go_on(ctx, token)
+    except ServiceFull as full:
+        if full.code not in _SPENT:
+            raise
+        return _tomorrow(ctx, job, full)
     if piece.kept is None and piece.forget is None and not piece.done:
         raise NotYet("it could not be read further")
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -36,3 +47,15 @@ async def holders(ctx: Context, job: Job) -> Effect:
             await jobs.enqueue(connection, job.kind, job.key, job.payload, run_at=now)
 
     return keep
+
+
+def _tomorrow(ctx: Context, job: Job, full: ServiceFull) -> Effect:
+    """Wishes for it once there is a budget again: nothing failed, so no try is used up."""
+    now_s = ctx.now_s()
+    wait_s = full.retry_after_s or _DAY_S - now_s % _DAY_S
+    run_at = datetime.fromtimestamp(now_s, UTC) + timedelta(seconds=wait_s)
+
+    async def postpone(connection: asyncpg.Connection) -> None:
+        await jobs.enqueue(connection, job.kind, job.key, job.payload, run_at=run_at)
+
+    return postpone

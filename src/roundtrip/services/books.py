@@ -9,6 +9,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from roundtrip.chain.rpc import Budget
@@ -21,24 +22,43 @@ from roundtrip.domain.holders import Concentration
 from roundtrip.domain.standing import Standing
 from roundtrip.domain.types import Address
 
-MOST_WALLETS = 1_000_000
-"""Of all books together: some 400 bytes each."""
+MOST_WALLETS = 2_000_000
+"""Of all books together, which is twice what one may have: some 400 bytes each."""
 MOST_BOOKS = 2_000
 """The smallest takes some eight kilobytes."""
 MOST_READING = 4
 """So many tokens are read at once while somebody waits."""
 AGAIN_S = 2
+MOST_LOADING = 2
+"""So many are unpacked at once: one of 500,000 wallets takes this process 1.6 s."""
+
+
+class Unread(NamedTuple):
+    """A venue that had no trade up to the end of block ``empty_to``; those after ``last`` are read."""
+
+    empty_to: int
+    last: int
 
 
 @dataclass(slots=True)
 class Open:
     """A book in memory. ``kept_transfers``: how many transfers were in it when it was last written down; -1:
-    it never was. ``pruned``: the node has let go what was before ``beginning.first_number``."""
+    it never was. ``pruned``: the node has let go what was before ``beginning.first_number``. ``probed_s``:
+    when it last said so, and ``gone_s``: when it first said so of what comes next; None: it did not, or not
+    since it gave some. ``is_begun`` False: where its transfers begin takes longer to find out than anybody
+    waits; nothing in the book says anything."""
 
     book: HolderBook
     state: State
     pruned: bool = False
     kept_transfers: int = -1
+    probed_s: float | None = None
+    gone_s: float | None = None
+    is_begun: bool = True
+    unread_venues: dict[str, "Unread"] = field(default_factory=dict)
+    """Places that the book did not know of when it was read, and of which it is not known yet whether there
+    were trades. They are not among ``beginning.venues``: nor does the book that is kept know of them."""
+    venues_width: Width = field(default_factory=lambda: new_width())
     width: Width = field(default_factory=lambda: new_width())
     """How many blocks of it a node gives at once."""
     standing: Standing = field(default_factory=Standing)
@@ -61,6 +81,8 @@ class Books:
 
     budget: Budget = field(default_factory=lambda: reading_budget(0))
     behind_blocks: int = 0
+    loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_LOADING))
+    """Held while a book is unpacked."""
     _open: OrderedDict[Address, Open] = field(default_factory=OrderedDict)
     _locks: WeakValueDictionary[Address, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _reading: int = 0

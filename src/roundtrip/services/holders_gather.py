@@ -138,7 +138,7 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
     told = await _with_kin(ctx, told, launch, top, held, meter)
     winners, crowd = await _known_elsewhere(ctx, told, top)
     told = replace(told, winners=frozenset(one.wallet for one in winners or ()))
-    why = _why(opened, held, await _is_unread(ctx, found))
+    why = _why(opened, held, bool(opened.unread_venues) or await _is_unread(ctx, found))
     status = "partial" if why else read_status(opened.state, opened.pruned)
     return replace(
         _gathered(ctx, found, at, told, launch, status, why),

@@ -1,6 +1,6 @@
 """What a token's holders are read from: where it trades, who made it, and where its transfers begin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -8,10 +8,9 @@ from roundtrip.chain.book import MOST_VENUES_A_TOKEN
 from roundtrip.chain.first_block import NoArchive, first_block, maker_of
 from roundtrip.chain.first_logs import first_logs
 from roundtrip.chain.holder_views import entry_point_txs
-from roundtrip.chain.node_errors import concern
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.own_budget import OwnBudget
+from roundtrip.chain.rpc import Meter, RpcCall, hex_bytes
 from roundtrip.chain.spans import read_refs
-from roundtrip.chain.token_log_reader import is_contract
 from roundtrip.chain.token_logs import Quoted, Sources
 from roundtrip.domain.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.events import Pool
@@ -24,7 +23,7 @@ from roundtrip.domain.token_flows import Places
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.store import chain, deployers
 from roundtrip.store.deployers import LaunchSpot
-from roundtrip.venues import amm_v3, amm_v4, launchpad, launchpad_curve
+from roundtrip.venues import launchpad, launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
@@ -152,25 +151,9 @@ def places(token: Address, venues: Mapping[str, Quoted], contracts: Contracts) -
     return Places(frozenset(pools), frozenset(beside))
 
 
-async def have_traded(ctx: Context, found: Source, places: Sequence[str], first: int, last: int) -> bool:
-    """Whether any of these venues had a trade in the blocks ``first`` to ``last``, all of which are asked for
-    at once; a node that does not give as much may have some. Raises NodeFault, ServiceFull."""
-    own = [at for at in places if is_contract(found.sources.venues[at])]
-    ids = [at for at in places if at not in own]
-    block = {"fromBlock": hex(first), "toBlock": hex(last)}
-    trades = [amm_v3.SWAP, launchpad_curve.CURVE_BUY, launchpad_curve.CURVE_SELL]
-    asked: list[dict[str, object]] = []
-    if own:
-        asked.append({**block, "address": own, "topics": [trades]})
-    if ids:
-        asked.append({**block, "address": [ctx.contracts.v4_pool_manager], "topics": [[amm_v4.SWAP], ids]})
-    try:
-        answers = await ctx.node.batch([RpcCall("eth_getLogs", [one]) for one in asked])
-    except NodeAnswerTooLarge:
-        return True
-    if any(isinstance(answer, RpcError) and concern(answer) == "limited" for answer in answers):
-        raise NodeFault("it is asked too much")
-    return any(isinstance(answer, RpcError) or bytes(answer).strip() != b"[]" for answer in answers)
+def reading_node(ctx: Context) -> OwnBudget:
+    """The node, for what a read asks of it: all of that comes off the budget of reading."""
+    return OwnBudget(ctx.node, ctx.books.budget, ctx.now_s)
 
 
 # --- where it begins -------------------------------------------------------------------------------
@@ -204,14 +187,14 @@ async def _first(ctx: Context, found: Source) -> BlockRef:
     """By bisection on its code; where the node has let old states go, by its first transfer. Raises
     ReadFailed, ServiceFull (holders_no_archive)."""
     try:
-        told = await first_block(ctx.node, found.token, found.head)
+        told = await first_block(reading_node(ctx), found.token, found.head)
         if told is None:
             raise ReadFailed(NodeFault("it did not tell where the token's transfers begin"))
         return told.block
     except NoArchive:
         pass
     try:
-        spoken = await first_logs(ctx.node, found.token, found.head)
+        spoken = await first_logs(reading_node(ctx), found.token, found.head)
     except NodeFault as fault:
         raise ReadFailed(fault) from fault
     if spoken is None:

@@ -1,0 +1,116 @@
+"""Books as they lie in the database, and the job that goes on with one."""
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain.errors import NodeFault, ReadFailed, ServiceFull
+from roundtrip.domain.holder_book import dump, load
+from roundtrip.domain.types import Address
+from roundtrip.store import holder_reads, jobs
+from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.holder_reads import Kept
+
+from .books import Open
+from .context import Context
+
+JOB = "holders"
+MOST_JOBS = 50
+"""More busy tokens are not taken in: each is a million transfers, perhaps."""
+_GIVEN_UP = timedelta(minutes=10)
+"""After a job was given up nobody is told to wait for another one so long."""
+_DATABASE_S = 5.0
+_SMALL = 20_000
+"""Books of so many wallets are packed in some 50 ms; larger ones beside the loop."""
+_WRITTEN_EVERY = 500
+"""A whole book is written again when so many transfers, or a fiftieth of all, are new: what is not written is
+read once more."""
+
+
+async def loaded(ctx: Context, token: Address, opened: Open | None) -> Open | None:
+    """The book that is kept, where it goes further than the one that is open. Raises ServiceFull (busy)."""
+    try:
+        if opened is not None and opened.book.block is not None:
+            async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                head = await holder_reads.head_of(connection, token)
+            if head is None or head.block.number <= opened.book.block.number:
+                return opened
+        async with ctx.books.loading:
+            async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                kept = await holder_reads.kept(connection, token)
+            if kept is None:
+                return opened
+            try:
+                book = await asyncio.to_thread(load, kept.book)
+            except ValueError:
+                # Of another release. It goes, however far it went: nothing may be kept in its place before.
+                async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                    await holder_reads.forget(connection, token, kept.block.hash)
+                return opened
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "What was read before cannot be had just now.", 5) from error
+    opened = Open(book, kept.state, kept.pruned, kept.transfers, kept.read_at.timestamp())
+    ctx.books.put(token, opened)
+    return opened
+
+
+def is_worth_writing(opened: Open) -> bool:
+    """Whether enough is new in a book that is whole."""
+    new = opened.book.transfers - max(0, opened.kept_transfers)
+    return opened.kept_transfers < 0 or new >= max(_WRITTEN_EVERY, opened.kept_transfers // 50)
+
+
+async def packed(ctx: Context, opened: Open) -> Kept:
+    """The book as it is written down. It goes to a block."""
+    book, now = opened.book, datetime.fromtimestamp(ctx.now_s(), UTC)
+    assert book.block is not None
+    packing = asyncio.to_thread(dump, book) if len(book.wallets) > _SMALL else None
+    written = dump(book) if packing is None else await packing
+    first_number = book.beginning.first_number
+    return Kept(opened.state, book.block, book.transfers, first_number, opened.pruned, written, now, now)
+
+
+async def note_asked(ctx: Context, token: Address) -> None:
+    """It is kept so much longer: also one that has nothing new to write."""
+    with contextlib.suppress(*DATABASE_FAULTS):
+        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+            await holder_reads.asked(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
+
+
+async def write(ctx: Context, opened: Open, kept: Kept, forget: str | None) -> None:
+    """Nothing is lost where it cannot be written: it is read again then."""
+    with contextlib.suppress(*DATABASE_FAULTS):
+        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+            await _write(connection, opened.book.beginning.token, kept, forget)
+        opened.kept_transfers = kept.transfers
+
+
+async def _write(
+    connection: asyncpg.Connection, token: Address, kept: Kept | None, forget: str | None
+) -> None:
+    if forget is not None:
+        await holder_reads.forget(connection, token, forget)
+    if kept is not None:
+        await holder_reads.keep(connection, token, kept)
+
+
+async def wish(ctx: Context, token: Address, kept: Kept | None, forget: str | None) -> None:
+    """Has a job go on with it, with what was read so far. Raises ServiceFull (holders_busy) where too many
+    wait, ReadFailed where it was given up not long ago."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    try:
+        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+            await _write(connection, token, kept, forget)
+            if await jobs.is_to_come(connection, JOB, token):
+                return
+            if await jobs.among(connection, JOB, [token], now - _GIVEN_UP):
+                raise ReadFailed(NodeFault("it failed again and again while transfers were read"))
+            if await jobs.due(connection, JOB, now) >= MOST_JOBS:
+                raise ServiceFull(
+                    "holders_busy", "Too many busy tokens are being read; ask again in a few minutes.", 60
+                )
+            await jobs.enqueue(connection, JOB, token)
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "What was read cannot be kept just now.", 5) from error

@@ -1,0 +1,229 @@
+"""Places of a token that nobody knew of when it was read, on the real local chain."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from roundtrip.chain.rpc import Meter, RpcCall, RpcError
+from roundtrip.chain.width import Width
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.types import Address
+from roundtrip.services import books, holders_gather, kept_books, late_venues, token_read
+from roundtrip.services.books import Open
+from roundtrip.services.context import Context
+from roundtrip.services.token_source import Source, places, source
+from support.actors import ETH
+from support.holding import SUPPLY, V3, V4, Held, Stage
+from support.reading import RANGE, Process, Service, pooled, service_over, trade
+from support.recording import Answer, filter_of
+from support.wallet import Place
+
+UNREAD = "Not all of its pools could be read"
+
+
+@pytest.fixture
+async def service(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Service]:
+    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
+    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+        yield found
+
+
+@dataclass
+class Blind:
+    """Nobody knows these places of a token; where ``opened_at`` has one, the index knows since when it is
+    there."""
+
+    hidden: frozenset[str] = frozenset()
+    opened_at: dict[str, int] = field(default_factory=dict)
+
+    async def source(self, ctx: Context, token: Address, meter: Meter) -> Source:
+        found = await source(ctx, token, meter)
+        venues = {at: one for at, one in found.sources.venues.items() if at not in self.hidden}
+        return replace(
+            found,
+            sources=replace(found.sources, venues=venues),
+            places=places(token, venues, ctx.contracts),
+            opened_at=self.opened_at,
+        )
+
+
+@pytest.fixture
+def blind(monkeypatch: pytest.MonkeyPatch) -> Blind:
+    found = Blind()
+    monkeypatch.setattr(holders_gather, "source", found.source)
+    monkeypatch.setattr(token_read, "source", found.source)
+    return found
+
+
+SECOND = Place("weth", 10_000)
+
+
+@pytest.mark.parametrize("place", [V3, V4], ids=["v3", "v4"])
+async def test_trades_at_a_place_that_was_not_known_are_read_after_all(
+    service: Service, blind: Blind, place: Place
+) -> None:
+    held, one, other = pooled(service.stage, place), service.process(), service.process()
+    trade(held, 5)
+    await one.ctx.heads.refresh()
+    all_known = await source(one.ctx, Address(held.token), Meter())
+    blind.hidden = frozenset(all_known.sources.venues)
+    before = await one.asked(held.token)
+    assert [top["entryMarketCapUsd"] for top in before["top"]] == [None] * len(before["top"])
+    assert before["snipers"] is None
+    blind.hidden = frozenset()
+    found = [await process.asked(held.token) for process in (one, other)]
+    assert found[0]["snipers"] is not None
+    assert found == [await service.fresh(held.token)] * 2
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by the index", "by its logs"])
+async def test_a_place_that_opened_later_or_where_nobody_traded_costs_nothing(
+    service: Service, blind: Blind, known: bool
+) -> None:
+    """And is nobody's wallet from then on."""
+    stage = service.stage
+    held = pooled(stage, V3)
+    trade(held, 5)
+    one = service.process()
+    await one.asked(held.token)
+    read_to = stage.number()
+    stranger = stage.wallet("stranger")
+    held.do(held.move(held.deployer, stranger, 1000))
+    held.venue = SECOND
+    held.pool(stranger, 1000, ETH)
+    pool = next(at for at in held.pools if held.balance(at) < SUPPLY // 100)
+    blind.hidden = frozenset() if known else frozenset({pool})
+    blind.opened_at = {pool: read_to + 1} if known else {}
+    asked_to = read_to
+    if not known:
+        asked_to = (await one.asked(held.token))["block"]
+    blind.hidden = frozenset()
+    one.node.spans.clear()
+    trade(held, 1, "buyer there")
+    found = await one.asked(held.token)
+    assert any(first > asked_to for first, _ in one.node.spans)
+    assert all(last <= asked_to or first > asked_to for first, last in one.node.spans)
+    assert not known or all(first > asked_to for first, _ in one.node.spans)
+    assert found == await service.fresh(held.token)
+
+
+# --- a node that gives little at once, or nothing -------------------------------------------------------
+
+
+async def with_an_empty_pool(service: Service, blind: Blind, one: Process, read_first: bool = True) -> Held:
+    """A token with a second pool, which nobody knows, and in which nobody trades; it is read by then."""
+    stage = service.stage
+    held = pooled(stage, V3)
+    trade(held, 5)
+    stranger = stage.wallet("stranger")
+    held.do(held.move(held.deployer, stranger, 1000))
+    held.venue = SECOND
+    held.pool(stranger, 1000, ETH)
+    pool = next(at for at in held.pools if held.balance(at) < SUPPLY // 100)
+    stage.pass_blocks(3 * RANGE)
+    blind.hidden = frozenset({pool})
+    if read_first:
+        assert (await one.asked(held.token))["status"] == "complete"
+    return held
+
+
+def of(process: Process, held: Held) -> Open:
+    found = process.ctx.books.get(Address(held.token))
+    assert found is not None
+    return found
+
+
+def to_venues(held: Held, answer: RpcError, above: int = 0) -> Callable[[RpcCall], Answer | None]:
+    """A node that answers so where a venue's logs alone are asked for, of more blocks than that."""
+
+    def instead(call: RpcCall) -> Answer | None:
+        if call.method != "eth_getLogs" or held.token in filter_of(call).get("address", ()):
+            return None
+        asked = filter_of(call)
+        if "fromBlock" not in asked:
+            return None
+        return answer if int(asked["toBlock"], 16) - int(asked["fromBlock"], 16) >= above else None
+
+    return instead
+
+
+async def test_a_node_that_gives_few_blocks_at_once_is_asked_for_few(service: Service, blind: Blind) -> None:
+    one = service.process()
+    held = await with_an_empty_pool(service, blind, one)
+    before, read_to = of(one, held), service.stage.number()
+    blind.hidden = frozenset()
+    one.node.instead = to_venues(held, RpcError(-32000, "block range exceeds 9"), above=9)
+    one.node.spans.clear()
+    found = await one.asked(held.token)
+    assert of(one, held) is before
+    assert sum(last - first < 9 and last <= read_to for first, last in one.node.spans) > RANGE // 9
+    assert found["status"] == "complete"
+    one.node.spans.clear()
+    await one.asked(held.token)
+    assert one.node.spans == []
+    assert found == await service.fresh(held.token)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RpcError(-32000, "not today"),
+        RpcError(4444, "pruned history unavailable"),
+        RpcError(429, "rate limit"),
+    ],
+    ids=["not today", "pruned", "asked too much"],
+)
+async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_partial(
+    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch, error: RpcError
+) -> None:
+    """Nothing is read again, what is new is read on, and it is asked for again."""
+    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+    one, other = service.process(), service.process()
+    held = await with_an_empty_pool(service, blind, one)
+    before = of(one, held)
+    blind.hidden = frozenset()
+    for process in (one, other):
+        process.node.instead = to_venues(held, error)
+    monkeypatch.setattr(kept_books, "_WRITTEN_EVERY", 1)
+    for _ in range(2):
+        held.venue = V3
+        trade(held, 1, "late")
+        # Nor does the book that is kept know of that place.
+        third = service.process()
+        third.node.instead = one.node.instead
+        for process in (one, other, third):
+            found = await process.asked(held.token)
+            assert (found["status"], found["transfersRead"]) == ("partial", held.transfers())
+            assert UNREAD in found["text"]
+    assert of(one, held) is before
+    for process in (one, other, service.process()):
+        process.node.instead = lambda call: None
+        assert (await process.asked(held.token))["status"] == "complete"
+    assert of(one, held) is before
+    assert await one.asked(held.token) == await service.fresh(held.token)
+
+
+async def test_it_goes_on_from_where_a_node_stopped_to_say(
+    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+    one = service.process()
+    held = await with_an_empty_pool(service, blind, one)
+    blind.hidden = frozenset()
+    begins = of(one, held).book.beginning.first_number
+    stops = begins + 2 * RANGE
+
+    def instead(call: RpcCall) -> Answer | None:
+        is_late = call.method == "eth_getLogs" and int(filter_of(call).get("toBlock", "0x0"), 16) >= stops
+        return to_venues(held, RpcError(-32000, "not today"))(call) if is_late else None
+
+    one.node.instead = instead
+    assert (await one.asked(held.token))["status"] == "partial"
+    one.node.instead = lambda call: None
+    one.node.spans.clear()
+    assert (await one.asked(held.token))["status"] == "complete"
+    assert begins + RANGE < min(first for first, _ in one.node.spans) <= stops

@@ -1,0 +1,265 @@
+"""How a book is begun that takes long to begin, what a fault leaves of what was read, who pays, and who waits
+for a place."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from roundtrip.chain.first_block import NoArchive
+from roundtrip.chain.rpc import Asks, Meter, RpcCall
+from roundtrip.chain.width import Width
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import RoundtripError, ServiceFull
+from roundtrip.domain.holder_book import HolderBook, load
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.services import books, kept_books, token_read, token_source
+from roundtrip.services.books import MOST_LOADING, MOST_READING, Books, reading_budget
+from roundtrip.services.context import Context
+from roundtrip.services.token_read import Bounds
+from support.holding import Stage
+from support.reading import (
+    GONE,
+    RANGE,
+    Process,
+    Service,
+    know_first,
+    launched,
+    service_over,
+    to_logs,
+    trade,
+)
+from support.recording import Answer, Recording
+
+
+@pytest.fixture
+async def service(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Service]:
+    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
+    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+        yield found
+
+
+async def refused(process: Process, token: str) -> RoundtripError:
+    with pytest.raises(RoundtripError) as raised:
+        await process.asked(token)
+    return raised.value
+
+
+def with_budget(process: Process, calls: int) -> None:
+    process.ctx = replace(process.ctx, books=Books(reading_budget(calls)))
+
+
+# --- where it begins -------------------------------------------------------------------------------
+
+
+async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody tries it again meanwhile, and whoever asks while the job begins does not wait for it."""
+    held, one = launched(service.stage), service.process()
+    with monkeypatch.context() as patched:
+        begins: list[Address] = []
+
+        async def first_block(node: Asks, token: Address, high: BlockRef) -> None:
+            begins.append(token)
+            await asyncio.Event().wait()
+
+        patched.setattr(token_source, "first_block", first_block)
+        patched.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0, patience_s=0.05))
+        first = await one.asked(held.token)
+        assert (first["status"], first["transfersRead"]) == ("reading", 0)
+        assert (first["launch"], first["holders"], first["top"]) == (None, None, [])
+        assert await service.jobs() == [("holders", held.token)]
+        assert await one.asked(held.token) == first
+        async with one.ctx.books.alone(Address(held.token)):
+            assert await one.asked(held.token) == first
+        assert len(begins) == 1
+    assert await service.done(one) > 0
+    found = await one.asked(held.token)
+    assert found["status"] == "complete"
+    assert found == await service.fresh(held.token)
+
+
+async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+
+    @dataclass
+    class Paying(Recording):
+        async def batch(
+            self,
+            calls: Sequence[RpcCall],
+            meter: Meter | None = None,
+            timeout_s: float | None = None,
+            budgeted: bool = True,
+        ) -> list[Answer]:
+            codes = [call.params for call in calls if call.method == "eth_getCode"]
+            searched.extend(budgeted for of, at in codes if of == held.token and isinstance(at, str))
+            return await super().batch(calls, meter, timeout_s, budgeted)
+
+    searched: list[bool] = []
+    with_budget(one, 10**9)
+    one.ctx = replace(one.ctx, node=Paying(one.node))
+    assert (await one.asked(held.token))["status"] == "complete"
+    assert searched
+    assert not any(searched)
+    assert one.ctx.books.budget.spent > len(searched)
+
+
+async def test_so_are_those_that_search_its_first_transfer(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def first_block(node: Asks, token: Address, high: BlockRef) -> None:
+        raise NoArchive("it has no states that old")
+
+    monkeypatch.setattr(token_source, "first_block", first_block)
+    held, one = launched(service.stage), service.process()
+    with_budget(one, 10)
+    assert (await refused(one, held.token)).code == "holders_budget"
+    assert one.node.spans == [(0, service.stage.number())]
+    one.ctx.books.budget.calls_per_day = 10**9
+    assert (await one.asked(held.token))["status"] == "complete"
+
+
+async def test_so_are_those_that_search_what_the_node_has_let_go(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, one = launched(service.stage), service.process()
+    know_first(monkeypatch, held)
+    one.node.instead = to_logs(GONE, below=service.stage.number() - 3 * RANGE)
+    with_budget(one, 15)
+    assert (await refused(one, held.token)).code == "holders_budget"
+    # Only the first block of each range that is under way.
+    assert 0 < sum(low == high for low, high in one.node.spans) <= 4
+
+
+# --- what a fault leaves ---------------------------------------------------------------------------
+
+
+async def test_what_was_read_of_a_new_token_before_a_fault_is_not_lost(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, one = launched(service.stage), service.process()
+    first = know_first(monkeypatch, held)
+    with_budget(one, 16)
+    assert (await refused(one, held.token)).code == "holders_budget"
+    opened = one.ctx.books.get(Address(held.token))
+    assert opened is not None
+    block = opened.book.block
+    assert block is not None
+    assert block.number > first
+    one.ctx.books.budget.calls_per_day = 0
+    one.node.spans.clear()
+    found = await one.asked(held.token)
+    assert (found["status"], found["transfersRead"]) == ("reading", opened.book.transfers)
+    await service.done(one)
+    assert min(low for low, _ in one.node.spans) == block.number + 1
+    assert await one.asked(held.token) == await service.fresh(held.token)
+
+
+async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the next one waits for another day, without a try."""
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+    held, one = launched(service.stage), service.process()
+    assert (await one.asked(held.token))["status"] == "reading"
+    before = await service.kept(held.token)
+    assert before is not None
+    other = service.process()
+    with_budget(other, 7)
+    await other.work()
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert (kept.state, kept.transfers > before.transfers) == ("reading", True)
+    for _ in range(2):
+        await other.work()
+    assert await service.kept(held.token) == kept
+    row = await service.row.fetchrow("SELECT tries, claim, run_at FROM jobs.job")
+    assert (row["tries"], row["claim"]) == (0, None)
+    day_s = 86_400
+    assert row["run_at"].timestamp() // day_s == other.ctx.now_s() // day_s + 1
+    now_s = other.ctx.now_s
+    other.ctx.books.budget.calls_per_day = 10**9
+    other.ctx = replace(other.ctx, now_s=lambda: now_s() + day_s)
+    await service.done(other)
+    found = await other.asked(held.token)
+    assert found == await service.fresh(held.token)
+
+
+# --- who waits -------------------------------------------------------------------------------------
+
+
+async def test_to_look_for_a_little_that_is_new_takes_no_place(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, one = launched(service.stage), service.process()
+    await one.asked(held.token)
+    trade(held, 3, "late")
+    with contextlib.ExitStack() as others:
+        for _ in range(MOST_READING):
+            others.enter_context(one.ctx.books.a_place())
+        for process in (one, service.process()):
+            process.ctx = replace(process.ctx, books=replace(process.ctx.books, _reading=MOST_READING))
+            found = await process.asked(held.token)
+            assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
+        service.stage.pass_blocks(10)
+        monkeypatch.setattr(token_read, "NEAR_BLOCKS", 9)
+        assert (await refused(one, held.token)).code == "holders_busy"
+
+
+async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = launched(service.stage)
+    await service.process().asked(held.token)
+    other = service.process()
+    loads: list[HolderBook] = []
+
+    def loading(packed: bytes) -> HolderBook:
+        loads.append(load(packed))
+        return loads[-1]
+
+    monkeypatch.setattr(kept_books, "load", loading)
+    async with contextlib.AsyncExitStack() as others:
+        for _ in range(MOST_LOADING):
+            await others.enter_async_context(other.ctx.books.loading)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await kept_books.loaded(other.ctx, Address(held.token), None)
+        assert loads == []
+    assert (await other.asked(held.token))["status"] == "complete"
+    assert len(loads) == 1
+
+
+async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
+    held, one, other = launched(service.stage), service.process(), service.process()
+    await one.asked(held.token)
+    loads: list[HolderBook] = []
+
+    def loading(packed: bytes) -> HolderBook:
+        loads.append(load(packed))
+        return loads[-1]
+
+    await other.work()
+    monkeypatch.setattr(kept_books, "load", loading)
+    found = [await one.asked(held.token) for _ in range(3)]
+    assert (found[0]["status"], found[0]) == ("reading", found[2])
+    assert len(loads) == 1
+
+
+def test_two_of_the_largest_books_are_held_at_once() -> None:
+    assert books.MOST_WALLETS == 2 * token_read.MOST_WALLETS
+
+
+async def test_without_a_place_nothing_is_begun(service: Service) -> None:
+    held, one = launched(service.stage), service.process()
+    one.ctx = replace(one.ctx, books=Books(_reading=MOST_READING))
+    fault = await refused(one, held.token)
+    assert (type(fault), fault.code) == (ServiceFull, "holders_busy")
