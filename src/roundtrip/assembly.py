@@ -23,6 +23,7 @@ from starlette.applications import Starlette
 
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.gate import Gate
 from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.protocol import BoundedHeads
@@ -38,6 +39,7 @@ from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address, parse_address
 from roundtrip.jobs.kinds import KINDS
@@ -213,6 +215,7 @@ async def context(
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
             lacks=rounds.lacks,
+            public_url=settings.public_url,
             books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
         )
 
@@ -362,10 +365,18 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     bound_recursion()
     dispatch = Dispatch(
         ctx=ctx,
-        limits=MinuteLimits(time.monotonic),
+        gate=Gate(MinuteLimits(time.monotonic), _allowances(settings)),
         shared=SharedAnswers(time.monotonic, settings.most_checks_at_once),
     )
-    return create_app(dispatch, Callers(settings.anon_per_minute, settings.trusted_proxies))
+    return create_app(dispatch, Callers(settings.trusted_proxies))
+
+
+def _allowances(settings: Settings) -> Allowances:
+    return Allowances(
+        anonymous=Allowance(settings.anon_per_minute),
+        key=Allowance(settings.key_per_minute, settings.key_per_day),
+        holder=Allowance(settings.holder_per_minute, settings.holder_per_day),
+    )
 
 
 @contextlib.asynccontextmanager

@@ -1,36 +1,49 @@
 """Who asks, as far as a request tells."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
 from roundtrip.domain.errors import CallerFault
 
-from .dispatch import Caller
 from .limits import anonymous, parsed
 
 Headers = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown."""
+
+    name: str
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Callers:
     """``trusted_proxies``: only from these is X-Forwarded-For believed."""
 
-    anonymous_per_minute: int
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
 
-    def identify(self, headers: Headers, client: tuple[str, int] | None) -> Caller:
-        """The caller. Raises CallerFault (bad_key) for a key that is not live."""
+    def identify(
+        self, headers: Headers, client: tuple[str, int] | None, path_key: str | None = None
+    ) -> Asking:
+        """The caller; ``path_key``: the key at the end of the address it was given. Raises CallerFault
+        (bad_key) where it shows two different ones."""
         host = client[0] if client else None
-        forwarded = b""
+        forwarded, keys = b"", set() if path_key is None else {path_key.encode()}
         for name, value in headers:
-            if name == b"x-api-key" or (name == b"authorization" and value[:7].lower() == b"bearer "):
-                raise CallerFault("bad_key", "This key is not live.")
-            if name == b"x-forwarded-for":
+            if name == b"x-api-key":
+                keys.add(value.strip())
+            elif name == b"authorization" and value[:7].lower() == b"bearer ":
+                keys.add(value[7:].strip())
+            elif name == b"x-forwarded-for":
                 forwarded = value
+        if len(keys) > 1:
+            raise CallerFault("bad_key", "Two different keys in one request: which one counts?")
         if forwarded and self._trusted(host):
             host = self._first_untrusted(forwarded.decode("latin-1").split(","))
-        return Caller(anonymous(host), self.anonymous_per_minute)
+        return Asking(anonymous(host), next((key.decode("latin-1") for key in keys), None))
 
     def _trusted(self, host: str | None) -> bool:
         address = parsed(host)

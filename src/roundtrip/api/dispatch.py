@@ -1,6 +1,6 @@
 """What every door does with a request: limit, read the parameters, run, write the answer."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -13,20 +13,17 @@ from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.services.wallet_params import WalletParams
 
-from .limits import MinuteLimits, Shared, SharedAnswers, Ticket
+from .callers import Asking
+from .gate import Admitted, Gate
+from .limits import Shared, SharedAnswers, Ticket
 from .operation import Operation
 
 log = structlog.get_logger(__name__)
 
+Reads = Callable[[], Awaitable[Mapping[str, object]]]
+"""Raises CallerFault."""
+
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks: the name its calls are counted under, and how many it has a minute."""
-
-    name: str
-    per_minute: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,50 +71,54 @@ class Dispatch:
     """The one way from a door to a use case."""
 
     ctx: Context
-    limits: MinuteLimits
+    gate: Gate
     shared: SharedAnswers
 
     async def run(
         self,
         operation: Operation,
-        raw: Mapping[str, object],
-        caller: Caller,
+        raw: Mapping[str, object] | Reads,
+        asking: Asking,
         query: Mapping[str, str] = _NO_QUERY,
     ) -> Reply:
-        """Answers one request. Never raises: every failure is a Reply. ``query``: what came by the query
-        string, where there is one."""
-        ticket: Ticket | None = None
+        """Answers one request. Never raises: every failure is a Reply. ``raw``: the parameters as they came,
+        or what reads them, once the caller is let in. ``query``: what came by the query string, where there
+        is one."""
+        admitted: Admitted | None = None
         try:
-            if operation.counted:
-                ticket = self.limits.take(caller.name, caller.per_minute)
-            params = read_params(operation, raw, query)
-            shared, hit = await self._answer(operation, params)
+            admitted = await self.gate.admit(asking, operation.counts, operation.key)
+            params = read_params(operation, raw if isinstance(raw, Mapping) else await raw(), query)
+            shared, hit = await self._answer(operation, params, admitted)
         except LimitReached as error:
-            return error_reply(error, _limit_headers(caller.per_minute, 0))
+            return error_reply(error, {} if error.limit is None else _limit_headers(error.limit, 0))
         except RoundtripError as error:
-            return error_reply(error, _ticket_headers(self._settle(ticket, error.status < 500)))
+            return error_reply(error, _ticket_headers(self._settle(admitted, error.status < 500)))
         except Exception:
             unexpected = Unexpected()
             log.exception("request failed", request=unexpected.request_id, operation=operation.name)
-            return error_reply(unexpected, _ticket_headers(self._settle(ticket, counted=False)))
-        ticket = self._settle(ticket, shared.counted)
-        headers = _ticket_headers(ticket)
+            return error_reply(unexpected, _ticket_headers(self._settle(admitted, counted=False)))
+        headers = _ticket_headers(self._settle(admitted, shared.counted))
         if operation.shared_by is not None:
             headers["x-cache"] = "hit" if hit else "miss"
         return Reply(200, shared.body, headers)
 
-    def _settle(self, ticket: Ticket | None, counted: bool) -> Ticket | None:
+    def _settle(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
         """Hands the call back when its failure was not the caller's doing."""
-        return ticket if ticket is None or counted else self.limits.hand_back(ticket)
+        if admitted is None:
+            return None
+        return (admitted if counted else self.gate.hand_back(admitted)).ticket
 
-    async def _answer(self, operation: Operation, params: msgspec.Struct) -> tuple[Shared, bool]:
+    async def _answer(
+        self, operation: Operation, params: msgspec.Struct, admitted: Admitted
+    ) -> tuple[Shared, bool]:
         async def make() -> Shared:
-            answered = await operation.handler(self.ctx, params)
+            given = (self.ctx, params, admitted.mite) if operation.key else (self.ctx, params)
+            answered = await operation.handler(*given)
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
             return Shared(body, answered.ttl_ms, answered.counted)
 
-        if not operation.counted:
+        if operation.counts == "never":
             return await make(), False
         if operation.shared_by is None:
             with self.shared.alone():

@@ -19,9 +19,9 @@ from starlette.types import Receive, Scope, Send
 
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
-from .callers import Callers
+from .callers import Asking, Callers
 from .catalog import OPERATIONS
-from .dispatch import Caller, Dispatch, Reply, Unexpected, error_reply
+from .dispatch import Dispatch, Reply, Unexpected, error_reply
 from .mcp import McpDoor
 from .operation import Operation
 from .publish import tools_json
@@ -31,6 +31,9 @@ _LARGE_BYTES = 64 * 1024
 """Beyond it an answer is compressed for who reads that; proofs are as large, and become a twentieth."""
 MOST_BRACKETS = 1000
 """No request needs more; what reads JSON by recursion is never let near the end of its stack."""
+
+_NOBODY = Asking("")
+"""Of whom nothing is counted."""
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -98,15 +101,18 @@ class Endpoint:
         """Answers one request."""
         cors = self.operation.method == "GET" and not self.operation.key
         try:
-            caller = Caller("", 0)
-            if self.operation.counted or self.operation.key:
-                caller = self.callers.identify(scope["headers"], scope.get("client"))
-            raw = await self._raw(scope, receive)
+            asking = _NOBODY
+            if self.operation.counts != "never" or self.operation.key:
+                asking = self.callers.identify(scope["headers"], scope.get("client"))
         except RoundtripError as error:
             await send_reply(error_reply(error), send, cors)
             return
+
+        async def raw() -> Mapping[str, object]:
+            return await self._raw(scope, receive)
+
         query = QueryParams(scope.get("query_string", b""))
-        reply = _cut(await self.dispatch.run(self.operation, raw, caller, query), self.operation)
+        reply = _cut(await self.dispatch.run(self.operation, raw, asking, query), self.operation)
         if len(reply.body) > _LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])
         await send_reply(reply, send, cors)

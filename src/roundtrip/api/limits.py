@@ -44,7 +44,8 @@ class MinuteLimits:
             calls.popleft()
         if len(calls) >= limit:
             wait_s = int(calls[0] + WINDOW_S - now) + 1 if calls else int(WINDOW_S)
-            raise LimitReached("rate_limited", f"More than {limit} calls in a minute; wait a little.", wait_s)
+            said = f"More than {limit} calls in a minute; wait a little."
+            raise LimitReached("rate_limited", said, wait_s, limit)
         calls.append(now)
         if len(self._calls) > _MOST_CALLERS:
             self._calls.popitem(last=False)

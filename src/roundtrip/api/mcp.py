@@ -99,13 +99,13 @@ class McpDoor:
         assert request is not None
         client = request.client
         try:
-            caller = self._callers.identify(
+            asking = self._callers.identify(
                 request.scope["headers"], (client.host, client.port) if client else None
             )
         except RoundtripError as error:
             reply = error_reply(error)
         else:
-            reply = await self._dispatch.run(operation, arguments, caller)
+            reply = await self._dispatch.run(operation, arguments, asking)
         if reply.error is not None:
             return types.CallToolResult(
                 content=_text(f"{reply.error.code}: {reply.error.message}"), is_error=True

@@ -8,10 +8,13 @@ STATUS_BY_CODE = MappingProxyType(
         "bad_input": 400,
         "bad_json": 400,
         "bad_key": 401,
+        "bad_signature": 401,
+        "key_needed": 401,
         "not_found": 404,
         "not_a_token": 404,
         "no_route": 404,
         "method_not_allowed": 405,
+        "too_many_keys": 409,
         "would_fail": 422,
         "too_small": 422,
         "nothing_to_sell": 422,
@@ -46,7 +49,11 @@ class CallerFault(RoundtripError):
 
 
 class LimitReached(RoundtripError):
-    """The caller asked too often; ``retry_after_s`` says when to ask again."""
+    """The caller asked too often; ``retry_after_s`` says when to ask again. ``limit``: its calls a minute."""
+
+    def __init__(self, code: str, message: str, retry_after_s: int, limit: int | None = None) -> None:
+        super().__init__(code, message, retry_after_s)
+        self.limit = limit
 
 
 class NodeFault(RoundtripError):

@@ -34,7 +34,7 @@ class Means:
 class Context:
     """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee. ``lacks``: what of the node
     and the network did not work when it was last looked at. ``books``: who holds what, as far as this process
-    has read it."""
+    has read it. ``public_url``: where people reach this service; whose name they sign for."""
 
     chain_id: int
     contracts: Contracts
@@ -47,6 +47,7 @@ class Context:
     entropy: Callable[[], bytes]
     lacks: Callable[[], tuple[Finding, ...]] = tuple
     books: Books = field(default_factory=Books)
+    public_url: str = "http://127.0.0.1:8463"
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

@@ -8,7 +8,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.domain.errors import CallerFault
 
 PROXIES: tuple[IPv4Network | IPv6Network, ...] = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
-CALLERS = Callers(10, PROXIES)
+CALLERS = Callers(PROXIES)
 
 
 def name(client: str | None, *forwarded: str, callers: Callers = CALLERS) -> str:
@@ -16,9 +16,9 @@ def name(client: str | None, *forwarded: str, callers: Callers = CALLERS) -> str
     return callers.identify(headers, None if client is None else (client, 5000)).name
 
 
-def test_a_caller_is_its_address_and_has_the_anonymous_limit() -> None:
-    caller = CALLERS.identify([(b"accept", b"*/*")], ("203.0.113.7", 5000))
-    assert (caller.name, caller.per_minute) == ("address:203.0.113.7", 10)
+def test_a_caller_without_a_key_is_its_address() -> None:
+    asking = CALLERS.identify([(b"accept", b"*/*")], ("203.0.113.7", 5000))
+    assert (asking.name, asking.key) == ("address:203.0.113.7", None)
 
 
 def test_a_request_without_an_address_is_somebody() -> None:
@@ -32,7 +32,7 @@ def test_a_stranger_speaks_for_nobody_else(client: str) -> None:
 
 
 def test_nobody_is_believed_where_no_proxy_is_named() -> None:
-    assert name("10.0.0.1", "198.51.100.1", callers=Callers(10)) == "address:10.0.0.1"
+    assert name("10.0.0.1", "198.51.100.1", callers=Callers()) == "address:10.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -70,23 +70,47 @@ def test_a_proxy_that_is_written_as_mapped_ipv6_is_the_proxy() -> None:
 
 
 @pytest.mark.parametrize(
-    "header",
+    ("header", "key"),
     [
-        (b"x-api-key", b"rt_x"),
-        (b"x-api-key", b""),
-        (b"authorization", b"Bearer rt_x"),
-        (b"authorization", b"bearer rt_x"),
-        (b"authorization", b"BEARER "),
+        ((b"x-api-key", b"rt_x"), "rt_x"),
+        ((b"x-api-key", b" rt_x "), "rt_x"),
+        ((b"x-api-key", b""), ""),
+        ((b"authorization", b"Bearer rt_x"), "rt_x"),
+        ((b"authorization", b"bearer  rt_x"), "rt_x"),
+        ((b"authorization", b"BEARER "), ""),
+        ((b"x-api-key", b"\xff"), "\xff"),
     ],
 )
 @pytest.mark.parametrize("client", ["203.0.113.7", "10.0.0.1"])
-def test_a_key_is_refused_while_no_key_is_live(header: tuple[bytes, bytes], client: str) -> None:
+def test_a_key_is_what_was_shown_as_one(header: tuple[bytes, bytes], key: str, client: str) -> None:
+    asking = CALLERS.identify([(b"accept", b"*/*"), header, (b"host", b"x")], (client, 1))
+    assert (asking.name, asking.key) == (f"address:{client}", key)
+    assert "rt_x" not in repr(asking)
+
+
+SAME = [(b"x-api-key", b"rt_x"), (b"authorization", b"Bearer rt_x"), (b"x-api-key", b"rt_x")]
+
+
+def test_the_same_key_may_be_shown_in_every_way() -> None:
+    assert CALLERS.identify(SAME, ("203.0.113.7", 1), "rt_x").key == "rt_x"
+
+
+@pytest.mark.parametrize(
+    ("headers", "path_key"),
+    [
+        ([*SAME, (b"x-api-key", b"rt_y")], None),
+        ([*SAME, (b"authorization", b"Bearer rt_y")], None),
+        (SAME, "rt_y"),
+        ([(b"x-api-key", b"")], "rt_y"),
+    ],
+)
+def test_two_different_keys_are_none(headers: list[tuple[bytes, bytes]], path_key: str | None) -> None:
     with pytest.raises(CallerFault) as caught:
-        CALLERS.identify([(b"accept", b"*/*"), header, (b"host", b"x")], (client, 1))
+        CALLERS.identify(headers, ("203.0.113.7", 1), path_key)
     assert (caught.value.code, caught.value.status) == ("bad_key", 401)
-    assert "rt_x" not in caught.value.message
+    assert "rt_" not in caught.value.message
 
 
 @pytest.mark.parametrize("value", [b"Basic dXNlcjpwYXNz", b"", b"Bearer"])
 def test_credentials_of_another_kind_are_not_keys(value: bytes) -> None:
-    assert CALLERS.identify([(b"authorization", value)], ("203.0.113.7", 1)).name == "address:203.0.113.7"
+    assert CALLERS.identify([(b"authorization", value)], ("203.0.113.7", 1)).key is None

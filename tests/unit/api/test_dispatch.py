@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.api.callers import Callers
-from roundtrip.api.dispatch import Caller, Dispatch, Reply
+from roundtrip.api.callers import Asking, Callers
+from roundtrip.api.dispatch import Dispatch, Reply
+from roundtrip.api.gate import Gate
 from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.operation import Operation
@@ -23,13 +24,15 @@ from roundtrip.domain.errors import (
     RoundtripError,
     ServiceFull,
 )
+from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
 from unit.chain.samples import interpreters_recursion_limit
 
 SECRET = "postgresql:///roundtrip?user=hidden"
-CALLER = Caller("address:203.0.113.7", 3)
+CALLER = Asking("address:203.0.113.7")
+ALLOWANCES = Allowances(Allowance(3), Allowance(5, 100), Allowance(7, 200))
 CONTEXT = cast(Context, object())
 
 
@@ -90,7 +93,9 @@ class House:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.dispatch = Dispatch(CONTEXT, MinuteLimits(self.clock), SharedAnswers(self.clock))
+        self.dispatch = Dispatch(
+            CONTEXT, Gate(MinuteLimits(self.clock), ALLOWANCES), SharedAnswers(self.clock)
+        )
 
     async def ask(self, operation: Operation = PLAIN, **raw: object) -> Reply:
         return await self.dispatch.run(operation, raw or {"address": "x"}, CALLER)
@@ -151,7 +156,7 @@ async def test_an_answer_that_is_not_shared_says_nothing_of_it(house: House) -> 
 
 
 async def test_an_operation_that_is_not_counted_neither_counts_nor_says_so(house: House) -> None:
-    free = replace(PLAIN, counted=False)
+    free = replace(PLAIN, counts="never")
     for _ in range(10):
         assert (await house.ask(free)).headers == {}
     assert await house.left() == 2
@@ -341,7 +346,7 @@ class Door:
         }
         if query is not None:
             scope["query_string"] = query
-        await Endpoint(self.operation, self.house.dispatch, Callers(3))(scope, receive, send)
+        await Endpoint(self.operation, self.house.dispatch, Callers())(scope, receive, send)
         start, body = sent
         assert (start["type"], body["type"]) == ("http.response.start", "http.response.body")
         assert dict(start["headers"])[b"content-length"] == b"%d" % len(body["body"])

@@ -13,6 +13,6 @@ SYSTEM: tuple[Operation, ...] = (
         handler=health,
         path="/v1/health",
         on_mcp=False,
-        counted=False,
+        counts="never",
     ),
 )
