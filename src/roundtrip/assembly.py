@@ -216,6 +216,7 @@ async def context(
             entropy=lambda: secrets.token_bytes(32),
             lacks=rounds.lacks,
             public_url=settings.public_url,
+            allowances=_allowances(settings),
             books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
         )
 

@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly, index_commands, verify
+from roundtrip import assembly, index_commands, key_commands, verify
 from roundtrip.api import publish as publishing
 from roundtrip.assembly import PortTaken
 from roundtrip.chain.doctor import NEEDED
@@ -249,6 +249,7 @@ app.command()(index_commands.sync)
 app.command()(index_commands.rebuild)
 app.command()(index_commands.forget)
 app.command()(index_commands.origin)
+app.add_typer(key_commands.app, name="keys")
 
 
 @app.command()

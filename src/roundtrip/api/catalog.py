@@ -1,6 +1,7 @@
 """THE TABLE: every operation once. Routes, tools, documentation and tests loop over it."""
 
 from .operation import Operation
+from .tables.accounts import ACCOUNTS
 from .tables.boards import BOARDS
 from .tables.lookups import LOOKUPS
 from .tables.system import SYSTEM
@@ -8,7 +9,7 @@ from .tables.tokens import TOKENS
 from .tables.trades import TRADES
 from .tables.wallets import WALLETS
 
-OPERATIONS: tuple[Operation, ...] = (*TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *SYSTEM)
+OPERATIONS: tuple[Operation, ...] = (*TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *ACCOUNTS, *SYSTEM)
 
 
 def tools() -> tuple[Operation, ...]:

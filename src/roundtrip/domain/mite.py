@@ -1,5 +1,6 @@
 """An account of this service: a mite, which is a wallet that once showed that it is its own."""
 
+import re
 from dataclasses import dataclass
 
 from .types import Address
@@ -33,3 +34,30 @@ class Allowances:
     anonymous: Allowance
     key: Allowance
     holder: Allowance
+
+
+# Without what is mistaken for something else: 0 and o, 1, i and l.
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+_SHORTEST, _TRIES_A_LENGTH = 4, 8
+MOST_TRIES = 4 * _TRIES_A_LENGTH
+"""So many designations are drawn at most; what 31 letters can say in seven places nobody uses up."""
+_AGENT_NAME = re.compile(r" *[0-9A-Za-z][0-9A-Za-z ]*")
+MOST_AGENT_NAME = 24
+
+
+def designation(chance: bytes, tries: int) -> str:
+    """What a new mite may be called. ``tries``: how many names were taken already when it drew them: after
+    some, most of that length are taken, and a letter is added. ``chance``: random, new for each try."""
+    number, letters = int.from_bytes(chance, "big"), ""
+    for _ in range(_SHORTEST + tries // _TRIES_A_LENGTH):
+        number, place = divmod(number, len(_LETTERS))
+        letters += _LETTERS[place]
+    return f"mite-{letters}"
+
+
+def agent_name(text: str) -> str:
+    """An agent's name with its spaces folded. Raises ValueError for anything but Latin letters, digits and
+    spaces, and past 24 of them: it stands on public boards, where look-alikes would deceive."""
+    if len(text) > MOST_AGENT_NAME or not _AGENT_NAME.fullmatch(text):
+        raise ValueError(f"a name is at most {MOST_AGENT_NAME} letters, digits and spaces")
+    return " ".join(text.split())

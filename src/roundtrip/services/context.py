@@ -10,12 +10,15 @@ from roundtrip.chain.doctor import Finding
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import KnowsRates, Rates
 from roundtrip.chain.rpc import Asks, Meter
+from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
 
 from .books import Books
 
 A = TypeVar("A")
+
+_ALLOWANCES = Allowances(Allowance(10), Allowance(60, 20_000), Allowance(300, 200_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Means:
 class Context:
     """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee. ``lacks``: what of the node
     and the network did not work when it was last looked at. ``books``: who holds what, as far as this process
-    has read it. ``public_url``: where people reach this service; whose name they sign for."""
+    has read it. ``public_url``: where people reach this service; whose name they sign for. ``allowances``:
+    how often callers may ask."""
 
     chain_id: int
     contracts: Contracts
@@ -48,6 +52,7 @@ class Context:
     lacks: Callable[[], tuple[Finding, ...]] = tuple
     books: Books = field(default_factory=Books)
     public_url: str = "http://127.0.0.1:8463"
+    allowances: Allowances = _ALLOWANCES
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

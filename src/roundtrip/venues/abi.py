@@ -16,6 +16,15 @@ def keccak(data: bytes) -> bytes:
     return digest
 
 
+def checksummed(address: Address) -> str:
+    """An address with the capitals of EIP-55, which tell typos."""
+    digits = address[2:]
+    hashed = keccak(digits.encode()).hex()
+    return "0x" + "".join(
+        digit.upper() if nibble >= "8" else digit for digit, nibble in zip(digits, hashed, strict=False)
+    )
+
+
 def selector(signature: str) -> str:
     """The first four bytes of a function signature's hash, as ``0x`` hex."""
     return "0x" + keccak(signature.encode()).hex()[:8]

@@ -1,0 +1,53 @@
+"""How a key is written: ``rt_``, 32 random bytes in 43 characters, and a checksum in 6. Pure."""
+
+import hashlib
+import re
+import zlib
+
+PREFIX = "rt_"
+START_LENGTH = 8
+"""So much of a key is kept readable, to tell keys apart."""
+MOST_LIVE = 5
+"""Live keys of one mite."""
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_BODY, _CHECKSUM = 43, 6
+_BYTES = 32
+_FORM = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
+
+
+def written(chance: bytes) -> str:
+    """The key of 32 random bytes."""
+    if len(chance) != _BYTES:
+        raise ValueError(f"a key is made of {_BYTES} bytes")
+    body = PREFIX + _base62(int.from_bytes(chance, "big"), _BODY)
+    return body + _checksum(body)
+
+
+def is_key(text: str) -> bool:
+    """Whether a key could read so: most typos are told by it, before anybody looks it up."""
+    return _FORM.fullmatch(text) is not None and _checksum(text[:-_CHECKSUM]) == text[-_CHECKSUM:]
+
+
+def hash_of(key: str) -> bytes:
+    """All that is kept of a key but its start: its SHA-256. Raises ValueError where it is no key."""
+    if not is_key(key):
+        raise ValueError("this is not how a key is written")
+    return hashlib.sha256(key.encode()).digest()
+
+
+def start_of(key: str) -> str:
+    """Its first characters."""
+    return key[:START_LENGTH]
+
+
+def _checksum(body: str) -> str:
+    return _base62(zlib.crc32(body.encode()), _CHECKSUM)
+
+
+def _base62(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, len(_DIGITS))
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))

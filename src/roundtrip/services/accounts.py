@@ -1,0 +1,29 @@
+"""The accounts' database, and what an account may do."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import asyncpg
+
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.mite import Allowance, Mite
+from roundtrip.store.faults import DATABASE_FAULTS
+
+from .context import Context
+
+_DATABASE_S = 5.0
+
+
+@contextlib.asynccontextmanager
+async def accounts(ctx: Context) -> AsyncIterator[asyncpg.Connection]:
+    """One transaction over the accounts. Raises ServiceFull (busy) where no database answers."""
+    try:
+        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+            yield connection
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
+
+
+async def allowance_of(ctx: Context, mite: Mite) -> Allowance:
+    """How often a mite may ask."""
+    return ctx.allowances.key

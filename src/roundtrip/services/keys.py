@@ -1,0 +1,112 @@
+"""A key for a signature: the text to sign, and the key for whoever signed it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import asyncpg
+
+from roundtrip.chain import signatures
+from roundtrip.chain.rpc import Meter
+from roundtrip.domain import keys, sign_in
+from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.mite import MOST_TRIES, Mite, designation
+from roundtrip.domain.types import Address
+from roundtrip.store import accounts as accounts_store
+from roundtrip.venues.abi import checksummed
+
+from .accounts import accounts, allowance_of
+from .context import Answered, Context
+from .keys_answer import PERSONAL_SIGN, KeyMade, KeyParams, TextToSign, limits, named
+from .wallet_params import WalletParams
+
+_SECRET = "nonce"  # noqa: S105
+
+
+async def text_to_sign(ctx: Context, params: WalletParams) -> Answered[TextToSign]:
+    """What the wallet signs for its next key. Raises CallerFault (bad_address), ServiceFull."""
+    wallet, secret = await _wallet(ctx, params.wallet())
+    message = sign_in.text(_asker(ctx), wallet, secret, sign_in.window(ctx.now_s()))
+    return Answered(TextToSign(message, PERSONAL_SIGN))
+
+
+async def make_key(ctx: Context, params: KeyParams) -> Answered[KeyMade]:
+    """A key for the wallet that signed. Raises CallerFault (bad_input, bad_signature, too_many_keys),
+    NodeFault where a contract had to be asked, ServiceFull."""
+    new = _New(params.cleaned_label(), params.agent, params.agents_name(), keys.written(ctx.entropy()))
+    signature, meter = params.signed(), Meter()
+    wallet, secret = await _wallet(ctx, params.wallet())
+    texts = sign_in.good_texts(_asker(ctx), wallet, secret, ctx.now_s())
+    hashes = [signatures.hash_of(text) for text in texts]
+    if not await _is_signed(ctx, wallet.address, hashes, signature, meter):
+        raise _bad_signature()
+    async with accounts(ctx) as connection:
+        mite = await _keep(ctx, connection, wallet, new)
+    allowance = await allowance_of(ctx, mite)
+    return Answered(KeyMade(new.key, True, named(mite), limits(allowance)), meter=meter)
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """What is asked for beside the key. It is never shown by accident."""
+
+    label: str
+    agent: bool
+    name: str | None
+    key: str
+
+    def __repr__(self) -> str:
+        return "_New(...)"
+
+
+async def _wallet(ctx: Context, address: Address) -> tuple[sign_in.Wallet, bytes]:
+    """As it stands now, and the secret that its texts are made from."""
+    async with accounts(ctx) as connection:
+        secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
+        made = await accounts_store.keys_made(connection, address)
+    return sign_in.Wallet(address, checksummed(address), made), secret
+
+
+def _asker(ctx: Context) -> sign_in.Asker:
+    return sign_in.Asker(ctx.public_url, ctx.chain_id)
+
+
+async def _is_signed(
+    ctx: Context, wallet: Address, hashes: Sequence[bytes], signature: bytes, meter: Meter
+) -> bool:
+    """By the wallet's own key first, which costs no trip: also of one that runs a contract's code
+    (EIP-7702)."""
+    if any(signatures.signer(one, signature) == wallet for one in hashes):
+        return True
+    at = ctx.heads.current().block
+    return await signatures.contract_accepts(ctx.node, at, wallet, hashes, signature, meter)
+
+
+async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wallet, new: _New) -> Mite:
+    """Writes the key in the transaction of ``connection``. Of several that come at once with texts of the
+    same count of keys, the first has it. Raises CallerFault (bad_signature, too_many_keys)."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    found = await accounts_store.locked(connection, wallet.address, _designations(ctx), now)
+    if found.keys_made != wallet.keys_made:
+        raise _bad_signature()
+    if await accounts_store.live_count(connection, found.mite.id) >= keys.MOST_LIVE:
+        raise CallerFault(
+            "too_many_keys", f"This wallet has {keys.MOST_LIVE} live keys: one has to be revoked first."
+        )
+    hashed, start = keys.hash_of(new.key), keys.start_of(new.key)
+    await accounts_store.add_key(connection, found.mite.id, hashed, start, new.label, now)
+    if not new.agent:
+        return found.mite
+    return await accounts_store.tag_agent(connection, found.mite.id, new.name)
+
+
+def _designations(ctx: Context) -> Iterator[str]:
+    return (designation(ctx.entropy(), tries) for tries in range(MOST_TRIES))
+
+
+def _bad_signature() -> CallerFault:
+    return CallerFault(
+        "bad_signature",
+        "That is not this wallet's signature of a text that is good now. Ask for one at POST /v1/keys/nonce, "
+        "sign it as it is, and send the signature within ten minutes; it brings one key.",
+    )

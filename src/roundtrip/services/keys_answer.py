@@ -1,0 +1,130 @@
+"""The parameters and the answers of getting a key."""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+
+from roundtrip.domain import names
+from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.mite import MOST_AGENT_NAME, Allowance, Mite, agent_name
+from roundtrip.domain.types import Address, parse_address
+
+MOST_LABEL = 64
+MOST_SIGNATURE_BYTES = 8192
+"""Of a contract wallet with many owners; a wallet's own has 65."""
+_HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
+
+
+class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose key, and the signature that it costs."""
+
+    address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The wallet's address.")]
+    signature: Annotated[
+        str,
+        msgspec.Meta(
+            pattern="^0x([0-9a-fA-F]{2})*$",
+            max_length=2 + 2 * MOST_SIGNATURE_BYTES,
+            description="Of the message of POST /v1/keys/nonce, by the wallet: personal_sign of a wallet "
+            "with a key of its own, or what a contract wallet accepts (EIP-1271).",
+        ),
+    ]
+    label: Annotated[
+        str,
+        # Counted once what is invisible is taken out.
+        msgspec.Meta(
+            extra_json_schema={"maxLength": MOST_LABEL}, description="To tell this key from others."
+        ),
+    ] = ""
+    agent: Annotated[
+        bool, msgspec.Meta(description="true: the account is a program, and is tagged so on the league.")
+    ] = False
+    name: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern="^ *[A-Za-z0-9][A-Za-z0-9 ]*$",
+                max_length=MOST_AGENT_NAME,
+                description="What the agent is called: Latin letters, digits and spaces. Counts with agent "
+                "true only.",
+            ),
+        ]
+        | None
+    ) = None
+
+    def wallet(self) -> Address:
+        """The address, lower-cased. Raises CallerFault (bad_input)."""
+        try:
+            return parse_address(self.address)
+        except ValueError:
+            raise CallerFault("bad_input", "address is 0x and 40 hex digits.") from None
+
+    def signed(self) -> bytes:
+        """The signature. Raises CallerFault (bad_input)."""
+        if not _HEX.fullmatch(self.signature):
+            raise CallerFault("bad_input", "signature is 0x and whole bytes in hex.")
+        return bytes.fromhex(self.signature[2:])
+
+    def cleaned_label(self) -> str:
+        """As it is kept; empty where there is none. Raises CallerFault (bad_input)."""
+        cleaned = names.clean(self.label, len(self.label))
+        if len(cleaned) > MOST_LABEL:
+            raise CallerFault("bad_input", f"label has more than {MOST_LABEL} characters.")
+        return cleaned
+
+    def agents_name(self) -> str | None:
+        """None: none was given. Raises CallerFault (bad_input)."""
+        try:
+            return None if self.name is None else agent_name(self.name)
+        except ValueError as error:
+            raise CallerFault("bad_input", f"{error}.") from None
+
+
+PERSONAL_SIGN: Literal["personal_sign"] = "personal_sign"
+
+
+class TextToSign(msgspec.Struct, frozen=True):
+    """What to sign, and how."""
+
+    message: Annotated[
+        str,
+        msgspec.Meta(
+            description="To be signed as it is, every line break of it; good for ten minutes from its "
+            "Issued At on. Asking again within that minute gives the same."
+        ),
+    ]
+    sign: Annotated[Literal["personal_sign"], msgspec.Meta(description="The wallet's method that signs it.")]
+
+
+class MiteNamed(msgspec.Struct, frozen=True):
+    """An account."""
+
+    designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
+    wallet: str
+    agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
+
+
+class Limits(msgspec.Struct, frozen=True, rename="camel"):
+    """How often it may ask, all its keys together."""
+
+    per_minute: int
+    per_day: Annotated[int, msgspec.Meta(description="A day of UTC.")]
+
+
+class KeyMade(msgspec.Struct, frozen=True, rename="camel"):
+    """A new key."""
+
+    key: Annotated[str, msgspec.Meta(description="Keep it: it is told in this answer and never again.")]
+    shown_once: Literal[True]
+    mite: MiteNamed
+    limits: Limits
+
+
+def named(mite: Mite) -> MiteNamed:
+    """As answers name it."""
+    return MiteNamed(mite.designation, mite.wallet, mite.is_agent)
+
+
+def limits(allowance: Allowance) -> Limits:
+    """As answers tell them."""
+    return Limits(allowance.per_minute, allowance.per_day)

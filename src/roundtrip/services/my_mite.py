@@ -1,0 +1,89 @@
+"""What an account knows of itself."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.keys import MOST_LIVE
+from roundtrip.domain.mite import Mite
+from roundtrip.store import accounts as accounts_store
+
+from .accounts import accounts, allowance_of
+from .context import Answered, Context
+from .index_answer import Nothing
+from .keys_answer import Limits, limits
+
+
+class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
+    """A live key, as far as it is kept."""
+
+    start: Annotated[str, msgspec.Meta(description="Its first eight characters.")]
+    label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: none.")]
+    made_at: datetime
+
+
+class MyMite(msgspec.Struct, frozen=True, rename="camel"):
+    """The account whose key was shown."""
+
+    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
+    wallet: str
+    agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
+    agent_name: str | None
+    level: Annotated[int, msgspec.Meta(description="1 + floor(log2(1 + proved)).")]
+    accuracy: Annotated[
+        float | None, msgspec.Meta(description="proved / decided; null while none of its flags is decided.")
+    ]
+    proved: Annotated[int, msgspec.Meta(description="Its flags on tokens that proved right.")]
+    decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
+    limits: Limits
+    used_today: Annotated[
+        int, msgspec.Meta(description="Calls of all its keys today, by UTC, that count against the day.")
+    ]
+    remaining_today: int
+    made_at: Annotated[datetime, msgspec.Meta(description="When it made its first key.")]
+    live_keys: Annotated[
+        int, msgspec.Meta(description=f"How many of its keys are live, {MOST_LIVE} at most.")
+    ]
+    keys: Annotated[list[KeyListed], msgspec.Meta(description="Its live keys, the oldest first.")]
+
+
+async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]:
+    """The account as it stands. Raises ServiceFull."""
+    today = datetime.fromtimestamp(ctx.now_s(), UTC).date()
+    async with accounts(ctx) as connection:
+        account = await accounts_store.account(connection, mite.id)
+        used = await accounts_store.calls_on(connection, mite.id, today)
+        live = await accounts_store.live_keys(connection, mite.id)
+    allowance = await allowance_of(ctx, account.mite)
+    answer = MyMite(
+        text="",
+        designation=account.mite.designation,
+        wallet=account.mite.wallet,
+        agent=account.mite.is_agent,
+        agent_name=account.mite.agent_name,
+        level=1,
+        accuracy=None,
+        proved=0,
+        decided=0,
+        limits=limits(allowance),
+        used_today=used,
+        remaining_today=max(0, allowance.per_day - used),
+        made_at=account.made_at,
+        live_keys=len(live),
+        keys=[KeyListed(one.start, one.label, one.made_at) for one in live],
+    )
+    return Answered(msgspec.structs.replace(answer, text=_text(answer)))
+
+
+def _text(answer: MyMite) -> str:
+    who = "an agent, the account" if answer.agent else "the account"
+    called = f', "{answer.agent_name}",' if answer.agent and answer.agent_name else ""
+    keys = "One key of it is" if answer.live_keys == 1 else f"{answer.live_keys} keys of it are"
+    return (
+        f"{answer.designation}{called} is {who} of {answer.wallet}, of level {answer.level}. "
+        f"None of its flags is decided yet. It may make {answer.limits.per_minute} calls a minute and "
+        f"{answer.limits.per_day} a day, of which {answer.remaining_today} are left today. "
+        f"{keys} live; {MOST_LIVE} can be."
+    )

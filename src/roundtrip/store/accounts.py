@@ -1,0 +1,202 @@
+"""Mites and their keys. Each function takes the caller's connection and ends no transaction."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import asyncpg
+
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
+
+from .words import as_address, as_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A mite, how many keys it ever made, and when it was made."""
+
+    mite: Mite
+    keys_made: int
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as far as it is kept. ``revoked_at`` None: it is live."""
+
+    id: int
+    start: str
+    label: str
+    made_at: datetime
+    revoked_at: datetime | None
+    designation: str
+    wallet: Address
+
+
+async def secret(connection: asyncpg.Connection, name: str, drawn: bytes) -> bytes:
+    """The secret of this name, made of ``drawn`` (32 random bytes) where there was none: of several processes
+    that draw at once all have the same."""
+    found: bytes | None = await connection.fetchval("SELECT value FROM accounts.secret WHERE name = $1", name)
+    if found is None:
+        await connection.execute(
+            "INSERT INTO accounts.secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, drawn
+        )
+        # Another statement: it sees what was there before ours, too.
+        found = await connection.fetchval("SELECT value FROM accounts.secret WHERE name = $1", name)
+    assert found is not None
+    return found
+
+
+async def keys_made(connection: asyncpg.Connection, wallet: Address) -> int:
+    """How many keys a wallet ever made; 0 also where it is no mite."""
+    found: int | None = await connection.fetchval(
+        "SELECT keys_made FROM accounts.mite WHERE wallet = $1", as_bytes(wallet)
+    )
+    return found or 0
+
+
+_MITE = "mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name"
+
+
+async def locked(
+    connection: asyncpg.Connection, wallet: Address, designations: Iterable[str], now: datetime
+) -> Account:
+    """The wallet's mite, made where it had none, and nobody else's to change until the transaction ends.
+    ``designations``: what a new one may be called, in order. Raises RuntimeError where all are taken."""
+    found = await _lock(connection, wallet)
+    if found is not None:
+        return found
+    for designation in designations:
+        # Waits for whoever is just making the same mite, or another one of this name.
+        await connection.execute(
+            "INSERT INTO accounts.mite (wallet, designation, made_at) VALUES ($1, $2, $3)"
+            " ON CONFLICT DO NOTHING",
+            as_bytes(wallet),
+            designation,
+            now,
+        )
+        found = await _lock(connection, wallet)
+        if found is not None:
+            return found
+    raise RuntimeError("every designation that was drawn is taken")
+
+
+async def _lock(connection: asyncpg.Connection, wallet: Address) -> Account | None:
+    row = await connection.fetchrow(
+        f"SELECT {_MITE}, mite.keys_made, mite.made_at FROM accounts.mite AS mite"  # noqa: S608
+        " WHERE wallet = $1 FOR UPDATE",
+        as_bytes(wallet),
+    )
+    return None if row is None else Account(_mite(row), row["keys_made"], row["made_at"])
+
+
+async def account(connection: asyncpg.Connection, mite_id: int) -> Account:
+    """A mite that there is."""
+    row = await connection.fetchrow(
+        f"SELECT {_MITE}, mite.keys_made, mite.made_at FROM accounts.mite AS mite WHERE id = $1",  # noqa: S608
+        mite_id,
+    )
+    return Account(_mite(row), row["keys_made"], row["made_at"])
+
+
+async def add_key(
+    connection: asyncpg.Connection, mite_id: int, hashed: bytes, start: str, label: str, now: datetime
+) -> None:
+    """One more key, which is live and counted; the mite is locked."""
+    await connection.execute(
+        "INSERT INTO accounts.key (mite_id, hash, start, label, made_at) VALUES ($1, $2, $3, $4, $5)",
+        mite_id,
+        hashed,
+        start,
+        label,
+        now,
+    )
+    await connection.execute("UPDATE accounts.mite SET keys_made = keys_made + 1 WHERE id = $1", mite_id)
+
+
+async def tag_agent(connection: asyncpg.Connection, mite_id: int, name: str | None) -> Mite:
+    """The mite is an agent from now on; a name that is None leaves the one it has."""
+    row = await connection.fetchrow(
+        "UPDATE accounts.mite AS mite SET is_agent = true, agent_name = coalesce($2, agent_name)"  # noqa: S608
+        f" WHERE id = $1 RETURNING {_MITE}",
+        mite_id,
+        name,
+    )
+    return _mite(row)
+
+
+async def mite_of(connection: asyncpg.Connection, hashed: bytes) -> Mite | None:
+    """Whose live key has this hash; None: there is none, or it was revoked."""
+    row = await connection.fetchrow(
+        f"SELECT {_MITE} FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id"  # noqa: S608
+        " WHERE key.hash = $1 AND key.revoked_at IS NULL",
+        hashed,
+    )
+    return None if row is None else _mite(row)
+
+
+def _mite(row: asyncpg.Record) -> Mite:
+    wallet = as_address(row["wallet"])
+    return Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
+
+
+async def live_count(connection: asyncpg.Connection, mite_id: int) -> int:
+    """How many live keys a mite has."""
+    found: int = await connection.fetchval(
+        "SELECT count(*) FROM accounts.key WHERE mite_id = $1 AND revoked_at IS NULL", mite_id
+    )
+    return found
+
+
+_KEYS = """
+SELECT key.id, key.start, key.label, key.made_at, key.revoked_at, mite.designation, mite.wallet
+FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id
+"""
+
+
+async def live_keys(connection: asyncpg.Connection, mite_id: int) -> list[Key]:
+    """Of one mite, the oldest first."""
+    rows = await connection.fetch(
+        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NULL ORDER BY key.id", mite_id
+    )
+    return [_key(row) for row in rows]
+
+
+async def every_key(connection: asyncpg.Connection, wallet: Address | None) -> list[Key]:
+    """Of one wallet, or of all (None), the oldest first; revoked ones, too."""
+    of_wallet = None if wallet is None else as_bytes(wallet)
+    rows = await connection.fetch(
+        f"{_KEYS} WHERE $1::bytea IS NULL OR mite.wallet = $1 ORDER BY key.id", of_wallet
+    )
+    return [_key(row) for row in rows]
+
+
+async def keys_like(
+    connection: asyncpg.Connection, start: str | None, hashed: bytes | None, key_id: int | None
+) -> list[Key]:
+    """Those with this start, this hash or this id, the oldest first; revoked ones, too."""
+    rows = await connection.fetch(
+        f"{_KEYS} WHERE key.start = $1 OR key.hash = $2 OR key.id = $3 ORDER BY key.id", start, hashed, key_id
+    )
+    return [_key(row) for row in rows]
+
+
+def _key(row: asyncpg.Record) -> Key:
+    return Key(**{**dict(row), "wallet": as_address(row["wallet"])})
+
+
+async def revoke(connection: asyncpg.Connection, key_id: int, now: datetime) -> bool:
+    """From the transaction's end on it is live no more. False: it was not live."""
+    done: str = await connection.execute(
+        "UPDATE accounts.key SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL", key_id, now
+    )
+    return done != "UPDATE 0"
+
+
+async def calls_on(connection: asyncpg.Connection, mite_id: int, day: date) -> int:
+    """Calls of a mite that counted against its limit of one day of UTC."""
+    found: int | None = await connection.fetchval(
+        "SELECT calls FROM accounts.day WHERE mite_id = $1 AND day = $2", mite_id, day
+    )
+    return found or 0
