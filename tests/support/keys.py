@@ -1,0 +1,107 @@
+"""Who gets keys: wallets that sign texts, over the use cases themselves."""
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.dispatch import read_params
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.types import Address
+from roundtrip.services.context import Context
+from roundtrip.store import accounts
+
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+"""Of the group that signatures are made in."""
+NOW_S = 1_760_000_000.0
+"""Nine seconds and more before the end of a window of a minute."""
+
+
+class Clock:
+    """A clock that stands."""
+
+    def __init__(self, now_s: float = NOW_S) -> None:
+        self.now_s = now_s
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def random_context(ctx: Context, clock: Clock) -> Context:
+    """The same, its chance real and its clock standing: accounts of several tests share one database."""
+    return replace(ctx, entropy=lambda: secrets.token_bytes(32), now_s=clock)
+
+
+class Person:
+    """Somebody with a wallet."""
+
+    def __init__(self) -> None:
+        self._account = Account.create()
+        self.shown = str(self._account.address)
+        self.address = Address(self.shown.lower())
+
+    def sign(self, text: str) -> str:
+        """As a wallet does it by personal_sign."""
+        return "0x" + bytes(self._account.sign_message(encode_defunct(text=text)).signature).hex()
+
+    def sign_hash(self, hashed: bytes) -> str:
+        """The bare hash, which no wallet does for anybody."""
+        return "0x" + bytes(self._account.unsafe_sign_hash(hashed).signature).hex()
+
+
+async def asked(ctx: Context, name: str, **given: Any) -> dict[str, Any]:
+    """The answer of an operation that needs no key. Raises as it does."""
+    operation = next(one for one in OPERATIONS if one.name == name)
+    answered = await operation.handler(ctx, read_params(operation, given))
+    body = msgspec.json.encode(answered.answer)
+    msgspec.json.decode(body, type=operation.answer)
+    found: dict[str, Any] = msgspec.json.decode(body)
+    return found
+
+
+async def text_for(ctx: Context, address: str) -> str:
+    """What this wallet is to sign now."""
+    return str((await asked(ctx, "key_nonce", address=address))["message"])
+
+
+async def code_of(ctx: Context, address: str, signature: str, **more: Any) -> str:
+    """What sending it comes to: an error's code, or "ok"."""
+    try:
+        await asked(ctx, "make_key", address=address, signature=signature, **more)
+    except RoundtripError as error:
+        return error.code
+    return "ok"
+
+
+async def key_for(ctx: Context, person: Person, **more: Any) -> dict[str, Any]:
+    """A new key, as the answer tells it."""
+    signature = person.sign(await text_for(ctx, person.address))
+    return await asked(ctx, "make_key", address=person.address, signature=signature, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the database has of a wallet."""
+
+    keys_made: int
+    starts: list[str]
+    live: int
+
+
+async def kept_of(ctx: Context, address: Address) -> Kept:
+    """All its keys by their starts, the oldest first."""
+    async with ctx.pool.acquire() as connection:
+        found = await accounts.every_key(connection, address)
+        made = await accounts.keys_made(connection, address)
+    return Kept(made, [key.start for key in found], sum(key.revoked_at is None for key in found))
+
+
+async def revoke_of(ctx: Context, address: Address, place: int) -> None:
+    """The wallet's key of this place, the oldest is the first."""
+    async with ctx.pool.acquire() as connection:
+        key = (await accounts.every_key(connection, address))[place]
+        assert await accounts.revoke(connection, key.id, key.made_at)
