@@ -18,7 +18,7 @@ from roundtrip.store import accounts
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """Of the group that signatures are made in."""
 NOW_S = 1_760_000_000.0
-"""Nine seconds and more before the end of a window of a minute."""
+"""Twenty seconds into a window of a minute."""
 
 
 class Clock:
@@ -53,7 +53,7 @@ class Person:
         return "0x" + bytes(self._account.unsafe_sign_hash(hashed).signature).hex()
 
 
-async def asked(ctx: Context, name: str, **given: Any) -> dict[str, Any]:
+async def asked(ctx: Context, name: str, /, **given: Any) -> dict[str, Any]:
     """The answer of an operation that needs no key. Raises as it does."""
     operation = next(one for one in OPERATIONS if one.name == name)
     answered = await operation.handler(ctx, read_params(operation, given))
@@ -68,7 +68,7 @@ async def text_for(ctx: Context, address: str) -> str:
     return str((await asked(ctx, "key_nonce", address=address))["message"])
 
 
-async def code_of(ctx: Context, address: str, signature: str, **more: Any) -> str:
+async def code_of(ctx: Context, /, address: str, signature: str, **more: Any) -> str:
     """What sending it comes to: an error's code, or "ok"."""
     try:
         await asked(ctx, "make_key", address=address, signature=signature, **more)

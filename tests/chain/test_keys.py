@@ -1,0 +1,423 @@
+"""Getting a key: real signatures, the real database, the real chain behind it."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import asyncpg
+import pytest
+from eth_utils.crypto import keccak
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.chain.signatures import hash_of
+from roundtrip.domain import keys
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.services.context import Context
+from roundtrip.store import accounts
+from support.keys import (
+    NOW_S,
+    ORDER,
+    Clock,
+    Kept,
+    Person,
+    asked,
+    code_of,
+    kept_of,
+    key_for,
+    random_context,
+    revoke_of,
+    text_for,
+)
+
+_AT_ONCE = 50
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def shop(ctx: Context, clock: Clock) -> Context:
+    return random_context(ctx, clock)
+
+
+# --- the answers -----------------------------------------------------------------------------------
+
+
+async def test_a_signature_brings_a_key(shop: Context) -> None:
+    person = Person()
+    answer = await key_for(shop, person)
+    assert answer.keys() == {"key", "shownOnce", "mite", "limits"}
+    assert keys.is_key(answer["key"])
+    assert answer["shownOnce"] is True
+    assert re.fullmatch("mite-[2-9a-z]{4}", answer["mite"]["designation"])
+    assert answer["mite"]["wallet"] == person.address
+    assert answer["mite"]["agent"] is False
+    assert answer["limits"] == {"perMinute": 60, "perDay": 20_000}
+    assert await kept_of(shop, person.address) == Kept(1, [answer["key"][:8]], 1)
+
+
+async def test_the_key_is_its_wallets(shop: Context) -> None:
+    person = Person()
+    key = (await key_for(shop, person))["key"]
+    async with shop.pool.acquire() as connection:
+        mite = await accounts.mite_of(connection, keys.hash_of(key))
+        assert mite is not None
+        assert mite.wallet == person.address
+        await revoke_of(shop, person.address, 0)
+        assert await accounts.mite_of(connection, keys.hash_of(key)) is None
+
+
+async def test_limits_are_those_that_are_set(shop: Context) -> None:
+    set_ = Allowances(Allowance(1), Allowance(2, 3), Allowance(4, 5))
+    answer = await key_for(replace(shop, allowances=set_), Person())
+    assert answer["limits"] == {"perMinute": 2, "perDay": 3}
+
+
+async def test_an_account_may_be_an_agents_and_stays_one(shop: Context) -> None:
+    person = Person()
+    tagged = await key_for(shop, person, agent=True, name=" My  Bot 9 ", label="a\u202e b\n c")
+    again = await key_for(shop, person)
+    assert tagged["mite"] == again["mite"]
+    assert again["mite"]["agent"] is True
+    row = await shop.pool.fetchrow(
+        "SELECT mite.is_agent, mite.agent_name, key.label FROM accounts.mite AS mite JOIN accounts.key AS key"
+        " ON key.mite_id = mite.id WHERE mite.wallet = $1 ORDER BY key.id",
+        bytes.fromhex(person.address[2:]),
+    )
+    assert tuple(row) == (True, "My Bot 9", "a b c")
+    await key_for(shop, person, agent=True)
+    assert await name_of(shop, person) == "My Bot 9"
+
+
+async def name_of(shop: Context, person: Person) -> str | None:
+    found: str | None = await shop.pool.fetchval(
+        "SELECT agent_name FROM accounts.mite WHERE wallet = $1", bytes.fromhex(person.address[2:])
+    )
+    return found
+
+
+async def test_a_name_counts_for_agents_only(shop: Context) -> None:
+    person = Person()
+    assert (await key_for(shop, person, name="Bot"))["mite"]["agent"] is False
+    assert await name_of(shop, person) is None
+
+
+async def test_asking_again_within_the_minute_gives_the_same_text(shop: Context, clock: Clock) -> None:
+    person = Person()
+    first = await text_for(shop, person.address)
+    assert await text_for(shop, person.address) == first
+    assert await text_for(shop, person.shown) == first
+    clock.now_s = NOW_S // 60 * 60 + 59.9
+    assert await text_for(shop, person.address) == first
+    clock.now_s += 0.1
+    assert await text_for(shop, person.address) != first
+    assert await text_for(shop, Person().address) != first
+
+
+async def test_the_name_signed_for_is_the_one_that_is_set(shop: Context) -> None:
+    named = replace(shop, public_url="https://roundtrip.example")
+    text = await text_for(named, Person().address)
+    assert text.startswith("roundtrip.example wants you to sign in with your Ethereum account:\n0x")
+    assert "\nURI: https://roundtrip.example\n" in text
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+Change = Callable[[str], str]
+
+
+def line(name: str, value: str) -> Change:
+    return lambda text: re.sub(f"(?m)^{name}: .*$", f"{name}: {value}", text)
+
+
+def without(name: str) -> Change:
+    return lambda text: re.sub(f"(?m)^{name}: .*\n?", "", text).rstrip("\n")
+
+
+OTHER_TEXTS: dict[str, Change] = {
+    "another domain": lambda text: text.replace("127.0.0.1:8463 wants", "evil.example wants"),
+    "a domain without its port": lambda text: text.replace("127.0.0.1:8463 wants", "127.0.0.1 wants"),
+    "a domain with a scheme": lambda text: "http://" + text,
+    "another uri": line("URI", "https://evil.example"),
+    "a uri with a path": line("URI", "http://127.0.0.1:8463/"),
+    "another version": line("Version", "2"),
+    "another chain": line("Chain ID", "1"),
+    "no chain": without("Chain ID"),
+    "another nonce": line("Nonce", "0123456789abcdef0123456789abcdef"),
+    "no nonce": without("Nonce"),
+    "issued later": line("Issued At", "2025-10-09T08:54:00Z"),
+    "issued with an offset": lambda text: text.replace("Z\nExpiration", "+00:00\nExpiration"),
+    "a longer life": line("Expiration Time", "2035-10-09T08:53:00Z"),
+    "no end": without("Expiration Time"),
+    "not before tomorrow": lambda text: text + "\nNot Before: 2025-10-10T00:00:00Z",
+    "not before yesterday": lambda text: text + "\nNot Before: 2025-10-08T00:00:00Z",
+    "a request id": lambda text: text + "\nRequest ID: 7",
+    "resources": lambda text: text + "\nResources:\n- https://evil.example",
+    "another statement": lambda text: text.replace("Signing moves nothing", "Signing moves all"),
+    "no statement": lambda text: re.sub("\nMake an API key.*\n\n", "\n", text),
+    "the wallet in small letters": lambda text: re.sub("0x[0-9a-fA-F]{40}", lambda m: m[0].lower(), text),
+    "another wallet": lambda text: re.sub("0x[0-9a-fA-F]{40}", Person().shown, text),
+    "an end of line more": lambda text: text + "\n",
+    "other ends of lines": lambda text: text.replace("\n", "\r\n"),
+    "a blank in front": lambda text: " " + text,
+    "nothing": lambda text: "",
+}
+
+
+@pytest.mark.parametrize("change", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
+async def test_a_text_that_differs_in_anything_is_refused(shop: Context, change: Change) -> None:
+    person = Person()
+    text = await text_for(shop, person.address)
+    changed = change(text)
+    assert changed != text
+    assert await code_of(shop, person.address, person.sign(changed)) == "bad_signature"
+    assert await code_of(shop, person.address, person.sign(text)) == "ok"
+
+
+async def test_another_wallets_signature_is_refused(shop: Context) -> None:
+    person, thief = Person(), Person()
+    text, thiefs = await text_for(shop, person.address), await text_for(shop, thief.address)
+    assert await code_of(shop, person.address, thief.sign(text)) == "bad_signature"
+    assert await code_of(shop, person.address, thief.sign(thiefs)) == "bad_signature"
+    assert await code_of(shop, thief.address, person.sign(text)) == "bad_signature"
+    assert await kept_of(shop, thief.address) == Kept(0, [], 0)
+
+
+async def test_what_was_signed_in_another_way_is_refused(shop: Context) -> None:
+    person = Person()
+    text = await text_for(shop, person.address)
+    hashed = hash_of(text)
+    for signature in (
+        person.sign_hash(keccak(text=text)), person.sign(hashed.hex()), person.sign("0x" + hashed.hex())
+    ):  # fmt: skip
+        assert await code_of(shop, person.address, signature) == "bad_signature"
+    assert await code_of(shop, person.address, person.sign_hash(hashed)) == "ok"
+
+
+async def test_a_signature_that_anybody_could_have_made_of_another_is_refused(shop: Context) -> None:
+    person = Person()
+    signature = person.sign(await text_for(shop, person.address))
+    r, s, v = signature[2:66], int(signature[66:130], 16), int(signature[130:], 16)
+    twin = f"0x{r}{ORDER - s:064x}{27 + 28 - v:02x}"
+    cut = [signature[:130], signature[:-4], "0x", signature + "00", f"0x{r}{s:064x}{v + 35:02x}"]
+    for other in (twin, *cut, "0x" + "00" * 65, "0x" + "ff" * 65, f"0x{'0' * 64}{s:064x}{v:02x}"):
+        assert await code_of(shop, person.address, other) == "bad_signature"
+    # Refusals burn nothing; v may be written in either way, and hex in either case.
+    assert await code_of(shop, person.address, f"0x{r.upper()}{s:064X}{v - 27:02x}") == "ok"
+
+
+@pytest.mark.parametrize(
+    ("passed_s", "code"),
+    [(0, "ok"), (540, "ok"), (579.9, "ok"), (580, "bad_signature"), (3600, "bad_signature"),
+     (-20, "ok"), (-20.1, "bad_signature"), (-3600, "bad_signature")],
+)  # fmt: skip
+async def test_a_text_is_good_for_ten_minutes_from_its_start_on(
+    shop: Context, clock: Clock, passed_s: float, code: str
+) -> None:
+    person = Person()
+    signature = person.sign(await text_for(shop, person.address))
+    clock.now_s = NOW_S + passed_s
+    assert await code_of(shop, person.address, signature) == code
+
+
+async def test_a_signature_brings_one_key(shop: Context, clock: Clock) -> None:
+    person = Person()
+    now = person.sign(await text_for(shop, person.address))
+    clock.now_s += 60
+    later = person.sign(await text_for(shop, person.address))
+    assert await code_of(shop, person.address, later) == "ok"
+    # Nor one that was signed before it: of the same count of keys.
+    for spent in (later, now):
+        assert await code_of(shop, person.address, spent) == "bad_signature"
+    # A revoked key does not bring its signature back.
+    await revoke_of(shop, person.address, 0)
+    assert await code_of(shop, person.address, later) == "bad_signature"
+    assert (await kept_of(shop, person.address)).keys_made == 1
+
+
+async def test_another_service_with_the_same_secret_is_another_name(shop: Context) -> None:
+    person = Person()
+    other = replace(shop, public_url="https://other.example")
+    signature = person.sign(await text_for(other, person.address))
+    assert await code_of(shop, person.address, signature) == "bad_signature"
+    assert await code_of(replace(other, chain_id=1), person.address, signature) == "bad_signature"
+    assert await code_of(other, person.address, signature) == "ok"
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"signature": "00" * 65}, {"signature": "0x0"}, {"signature": "0xzz"}, {"signature": ""},
+        {"signature": "0x" + "00" * 8193}, {"signature": "0x00\n"}, {"signature": 7}, {"signature": None},
+        {"label": "x" * 65}, {"label": 7}, {"name": "x" * 25}, {"name": ""}, {"name": "  "},
+        {"name": "a\n"}, {"name": "Bоt"}, {"agent": "yes"}, {"agent": 1}, {"more": 1},
+        {"address": "0x12"}, {"address": "0x" + "1" * 40 + "\n"},
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_what_does_not_fit_is_told_before_anything_is_looked_at(
+    shop: Context, given_: dict[str, object]
+) -> None:
+    person = Person()
+    text = await text_for(shop, person.address)
+    fitting = {"address": person.address, "signature": person.sign(text)}
+    with pytest.raises(RoundtripError) as refused:
+        await asked(shop, "make_key", **{**fitting, **given_})
+    assert refused.value.code == "bad_input"
+    assert await code_of(shop, **fitting) == "ok"
+
+
+async def test_a_label_is_measured_once_it_is_clean(shop: Context) -> None:
+    person = Person()
+    await key_for(shop, person, label="\u200b" * 100 + "x" * 64 + "   ")
+    async with shop.pool.acquire() as connection:
+        (key,) = await accounts.every_key(connection, person.address)
+    assert key.label == "x" * 64
+    text = await text_for(shop, person.address)
+    assert await code_of(shop, person.address, person.sign(text), label="x" * 64 + " y") == "bad_input"
+
+
+@pytest.mark.parametrize("address", ["", "0x", "0x12", "0x" + "g" * 40, "1" * 42, "0x" + "1" * 41, 7, None])
+async def test_what_is_no_address_gets_no_text(shop: Context, address: object) -> None:
+    with pytest.raises(RoundtripError) as refused:
+        await asked(shop, "key_nonce", address=address)
+    assert refused.value.code == "bad_address"
+
+
+async def test_asking_leaves_nothing_behind(shop: Context) -> None:
+    before = await shop.pool.fetchval("SELECT count(*) FROM accounts.mite")
+    person = Person()
+    await text_for(shop, person.address)
+    assert await code_of(shop, person.address, "0x" + "11" * 65) == "bad_signature"
+    assert await shop.pool.fetchval("SELECT count(*) FROM accounts.mite") == before
+
+
+# --- five keys, and many at once -------------------------------------------------------------------
+
+
+async def test_a_sixth_key_is_refused_until_one_is_revoked(shop: Context) -> None:
+    person = Person()
+    for _ in range(5):
+        await key_for(shop, person)
+    signature = person.sign(await text_for(shop, person.address))
+    for _ in range(2):
+        assert await code_of(shop, person.address, signature) == "too_many_keys"
+    await revoke_of(shop, person.address, 2)
+    assert await code_of(shop, person.address, signature) == "ok"
+    assert (await kept_of(shop, person.address)).live == 5
+
+
+async def at_once(shops: list[Context], person: Person, signatures: list[str]) -> Counter[str]:
+    sent = [
+        code_of(shops[number % len(shops)], person.address, signatures[number % len(signatures)])
+        for number in range(_AT_ONCE)
+    ]
+    return Counter(await asyncio.gather(*sent))
+
+
+async def two_processes(shop: Context, url: str) -> tuple[list[Context], asyncpg.Pool]:
+    """The second one over connections of its own."""
+    pool = await asyncpg.create_pool(url, min_size=1, max_size=4)
+    return [shop, replace(shop, pool=pool)], pool
+
+
+async def test_fifty_sixth_keys_at_once_are_fifty_too_many(shop: Context, database_url: str) -> None:
+    person = Person()
+    for _ in range(5):
+        await key_for(shop, person)
+    shops, pool = await two_processes(shop, database_url)
+    signature = person.sign(await text_for(shop, person.address))
+    assert await at_once(shops, person, [signature]) == {"too_many_keys": _AT_ONCE}
+    assert await kept_of(shop, person.address) == replace(await kept_of(shop, person.address), live=5)
+    await pool.close()
+
+
+@pytest.mark.parametrize("have", [0, 1, 4])
+async def test_of_fifty_at_once_one_has_the_key(
+    shop: Context, clock: Clock, database_url: str, have: int
+) -> None:
+    person = Person()
+    for _ in range(have):
+        await key_for(shop, person)
+    shops, pool = await two_processes(shop, database_url)
+    # The same signature, and others of other texts that are just as good.
+    signatures = [person.sign(await text_for(shop, person.address))]
+    clock.now_s += 60
+    signatures.append(person.sign(await text_for(shop, person.address)))
+    assert await at_once(shops, person, signatures) == {"ok": 1, "bad_signature": _AT_ONCE - 1}
+    kept = await kept_of(shop, person.address)
+    assert (kept.keys_made, kept.live) == (have + 1, have + 1)
+    await pool.close()
+
+
+async def test_many_strangers_at_once_are_served_each(shop: Context) -> None:
+    people = [Person() for _ in range(20)]
+    answers = await asyncio.gather(*(key_for(shop, person) for person in people))
+    assert len({answer["key"] for answer in answers}) == 20
+    assert len({answer["mite"]["designation"] for answer in answers}) == 20
+
+
+# --- the life of keys, against a model -------------------------------------------------------------
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.just(0)),
+        st.tuples(st.just("send"), st.integers(0, 30)),
+        st.tuples(st.just("revoke"), st.integers(0, 30)),
+        st.tuples(st.just("pass"), st.sampled_from((1, 59, 60, 240, 599, 600))),
+    ),
+    max_size=30,
+)
+
+
+class Model:
+    """What there should be: texts that were signed (their window, the keys made when they were), and keys."""
+
+    def __init__(self) -> None:
+        self.signed: list[tuple[int, int, str]] = []
+        self.live: list[int] = []
+        self.made = 0
+
+    def send(self, place: int, now_s: float) -> str:
+        window, made, _ = self.signed[place]
+        if made != self.made or now_s >= window * 60 + 600:
+            return "bad_signature"
+        if len(self.live) == 5:
+            return "too_many_keys"
+        self.live.append(self.made)
+        self.made += 1
+        return "ok"
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(STEPS)
+async def test_the_life_of_keys_is_the_models(
+    shop: Context, clock: Clock, steps: list[tuple[str, int]]
+) -> None:
+    clock.now_s = NOW_S
+    person, model = Person(), Model()
+    for what, number in [("ask", 0), ("send", 0), *steps]:
+        if what == "ask":
+            signature = person.sign(await text_for(shop, person.address))
+            model.signed.append((int(clock.now_s // 60), model.made, signature))
+        elif what == "send":
+            place = len(model.signed) - 1 - number % min(3, len(model.signed))
+            code = await code_of(shop, person.address, model.signed[place][2])
+            assert code == model.send(place, clock.now_s)
+        elif what == "revoke" and model.live:
+            await revoke_of(shop, person.address, model.live.pop(number % len(model.live)))
+        elif what == "pass":
+            clock.now_s += number
+        kept = await kept_of(shop, person.address)
+        assert (kept.keys_made, len(kept.starts), kept.live) == (model.made, model.made, len(model.live))
