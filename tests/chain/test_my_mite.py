@@ -1,0 +1,101 @@
+"""What an account is told of itself."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from conftest import closed_database
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.domain import keys
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.mite import Mite
+from roundtrip.services.context import Context
+from roundtrip.services.index_answer import Nothing
+from roundtrip.store import accounts
+from support.keys import Clock, Person, asked, key_for, random_context, revoke_of
+
+TOOL = next(one for one in OPERATIONS if one.name == "my_mite")
+MADE = "2025-10-09T08:53:20Z"
+
+
+@pytest.fixture
+def shop(ctx: Context) -> Context:
+    return random_context(ctx, Clock())
+
+
+async def told(shop: Context, key: str) -> dict[str, Any]:
+    async with shop.pool.acquire() as connection:
+        mite = await accounts.mite_of(connection, keys.hash_of(key))
+    assert mite is not None
+    answered = await TOOL.handler(shop, Nothing(), mite)
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answered.answer))
+    msgspec.convert(found, TOOL.answer)
+    return found
+
+
+def test_it_is_a_tool_that_needs_a_key_and_counts_by_the_minute() -> None:
+    assert (TOOL.key, TOOL.counts, TOOL.path, TOOL.on_mcp, TOOL.writes) == (True, "minute", None, True, False)
+
+
+async def test_a_new_account(shop: Context) -> None:
+    person = Person()
+    made = await key_for(shop, person, label="first")
+    answer = await told(shop, made["key"])
+    called = made["mite"]["designation"]
+    assert answer == {
+        "text": f"{called} is the account of {person.address}, of level 1. None of its flags is decided yet. "
+        "It may make 60 calls a minute and 20000 a day, of which 20000 are left today. "
+        "One key of it is live; 5 can be.",
+        "designation": called,
+        "wallet": person.address,
+        "agent": False,
+        "agentName": None,
+        "level": 1,
+        "accuracy": None,
+        "proved": 0,
+        "decided": 0,
+        "limits": {"perMinute": 60, "perDay": 20_000},
+        "usedToday": 0,
+        "remainingToday": 20_000,
+        "madeAt": MADE,
+        "liveKeys": 1,
+        "keys": [{"start": made["key"][:8], "label": "first", "madeAt": MADE}],
+    }
+
+
+async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
+    person = Person()
+    first = await key_for(shop, person, agent=True, name="Bot")
+    second, third = await key_for(shop, person), await key_for(shop, person)
+    await revoke_of(shop, person.address, 0)
+    for day, calls in (("2025-10-08", 5), ("2025-10-09", 20_007)):
+        await shop.pool.execute(
+            "INSERT INTO accounts.day SELECT id, $2::text::date, $3 FROM accounts.mite WHERE wallet = $1",
+            bytes.fromhex(person.address[2:]),
+            day,
+            calls,
+        )
+    answer = await told(shop, second["key"])
+    assert (answer["agent"], answer["agentName"]) == (True, "Bot")
+    assert (answer["usedToday"], answer["remainingToday"], answer["liveKeys"]) == (20_007, 0, 2)
+    assert [one["start"] for one in answer["keys"]] == [second["key"][:8], third["key"][:8]]
+    assert f'{first["mite"]["designation"]}, "Bot", is an agent, the account of' in answer["text"]
+    assert "20000 a day, of which 0 are left today. 2 keys of it are live; 5 can be." in answer["text"]
+
+
+async def test_no_answer_holds_a_key_or_its_hash(shop: Context) -> None:
+    key = (await key_for(shop, Person()))["key"]
+    answer = str(await told(shop, key))
+    assert key[:9] not in answer
+    assert keys.hash_of(key).hex() not in answer
+
+
+async def test_without_a_database_accounts_are_busy(shop: Context) -> None:
+    person = Person()
+    gone = replace(shop, pool=closed_database())
+    with pytest.raises(ServiceFull):
+        await TOOL.handler(gone, Nothing(), Mite(1, "mite-2345", person.address))
+    with pytest.raises(ServiceFull):
+        await asked(gone, "key_nonce", address=person.address)

@@ -1,0 +1,131 @@
+"""Accounts in the database: what several processes that begin at once agree on."""
+
+import asyncio
+import secrets
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
+from roundtrip.store import accounts
+from support.tables import own_database
+
+NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
+WAIT_S = 20
+
+
+def some_wallet() -> Address:
+    return Address("0x" + secrets.token_hex(20))
+
+
+def name() -> str:
+    return f"mite-{secrets.token_hex(8)}"
+
+
+async def test_a_secret_is_made_once_for_everybody(database_url: str) -> None:
+    async with own_database(database_url, "secrets") as url:
+        processes = [await asyncpg.connect(url) for _ in range(5)]
+        async with asyncio.timeout(WAIT_S):
+            found = await asyncio.gather(
+                *(accounts.secret(one, "nonce", bytes([n]) * 32) for n, one in enumerate(processes))
+            )
+        assert len(set(found)) == 1
+        assert found[0] in {bytes([n]) * 32 for n in range(5)}
+        assert await accounts.secret(processes[0], "nonce", bytes(32)) == found[0]
+        assert await accounts.secret(processes[0], "other", b"\x09" * 32) == b"\x09" * 32
+        for one in processes:
+            await one.close()
+
+
+async def test_who_comes_while_a_secret_is_being_made_has_the_same(database_url: str) -> None:
+    async with own_database(database_url, "secrets_waited") as url:
+        first, second = await asyncpg.connect(url), await asyncpg.connect(url)
+        making = first.transaction()
+        await making.start()
+        made = await accounts.secret(first, "nonce", b"\x01" * 32)
+        async with second.transaction():
+            waits = asyncio.create_task(accounts.secret(second, "nonce", b"\x02" * 32))
+            await making.commit()
+            async with asyncio.timeout(WAIT_S):
+                assert await waits == made == b"\x01" * 32
+        await first.close()
+        await second.close()
+
+
+async def test_a_new_mite_takes_the_first_name_that_is_free(connection: asyncpg.Connection) -> None:
+    taken, also, free = name(), name(), name()
+    await accounts.locked(connection, some_wallet(), [taken], NOW)
+    await accounts.locked(connection, some_wallet(), [also], NOW)
+    wallet = some_wallet()
+    made = await accounts.locked(connection, wallet, [taken, also, free, name()], NOW)
+    assert (made.mite.designation, made.mite.wallet, made.keys_made, made.made_at) == (free, wallet, 0, NOW)
+    assert (made.mite.is_agent, made.mite.agent_name) == (False, None)
+    # Whoever has a name keeps it, and nothing is drawn.
+    assert await accounts.locked(connection, wallet, iter(()), NOW) == made
+    assert await accounts.account(connection, made.mite.id) == made
+
+
+async def test_without_a_free_name_there_is_no_mite(connection: asyncpg.Connection) -> None:
+    taken, wallet = name(), some_wallet()
+    await accounts.locked(connection, some_wallet(), [taken], NOW)
+    with pytest.raises(RuntimeError):
+        await accounts.locked(connection, wallet, [taken, taken], NOW)
+    assert await accounts.keys_made(connection, wallet) == 0
+
+
+async def test_two_that_draw_the_same_name_at_once_have_different_ones(database_url: str) -> None:
+    async with own_database(database_url, "names") as url:
+        first, second = await asyncpg.connect(url), await asyncpg.connect(url)
+        drawn = [name(), name()]
+        making = first.transaction()
+        await making.start()
+        one = await accounts.locked(first, some_wallet(), drawn, NOW)
+        async with second.transaction():
+            waits = asyncio.create_task(accounts.locked(second, some_wallet(), drawn, NOW))
+            await making.commit()
+            async with asyncio.timeout(WAIT_S):
+                other = await waits
+        assert [one.mite.designation, other.mite.designation] == drawn
+        await first.close()
+        await second.close()
+
+
+async def test_a_key_is_live_until_it_is_revoked(connection: asyncpg.Connection) -> None:
+    mite = (await accounts.locked(connection, some_wallet(), [name()], NOW)).mite
+    hashes = [secrets.token_bytes(32) for _ in range(3)]
+    for number, hashed in enumerate(hashes):
+        await accounts.add_key(connection, mite.id, hashed, f"rt_{number}abcd", f"label {number}", NOW)
+    assert await accounts.keys_made(connection, mite.wallet) == 3
+    assert await accounts.live_count(connection, mite.id) == 3
+    (key, *_) = await accounts.live_keys(connection, mite.id)
+    assert (key.start, key.label, key.designation, key.wallet) == (
+        "rt_0abcd", "label 0", mite.designation, mite.wallet,
+    )  # fmt: skip
+    assert await accounts.mite_of(connection, hashes[0]) == mite
+    assert await accounts.revoke(connection, key.id, NOW)
+    assert not await accounts.revoke(connection, key.id, NOW)
+    assert await accounts.mite_of(connection, hashes[0]) is None
+    assert await accounts.mite_of(connection, hashes[1]) == mite
+    assert await accounts.mite_of(connection, bytes(32)) is None
+    assert await accounts.live_count(connection, mite.id) == 2
+    assert [one.start for one in await accounts.live_keys(connection, mite.id)] == ["rt_1abcd", "rt_2abcd"]
+    every = await accounts.every_key(connection, mite.wallet)
+    assert [one.revoked_at for one in every] == [NOW, None, None]
+    assert await accounts.keys_made(connection, mite.wallet) == 3
+
+
+async def test_a_tag_keeps_the_name_that_there_is(connection: asyncpg.Connection) -> None:
+    mite = (await accounts.locked(connection, some_wallet(), [name()], NOW)).mite
+    for given, kept in ((None, None), ("Bot", "Bot"), (None, "Bot"), ("Other", "Other")):
+        tagged = await accounts.tag_agent(connection, mite.id, given)
+        assert tagged == Mite(mite.id, mite.designation, mite.wallet, True, kept)
+
+
+async def test_calls_are_those_of_the_day(connection: asyncpg.Connection) -> None:
+    mite = (await accounts.locked(connection, some_wallet(), [name()], NOW)).mite
+    assert await accounts.calls_on(connection, mite.id, NOW.date()) == 0
+    await connection.execute("INSERT INTO accounts.day VALUES ($1, $2, 7)", mite.id, NOW.date())
+    assert await accounts.calls_on(connection, mite.id, NOW.date()) == 7
+    assert await accounts.calls_on(connection, mite.id, NOW.date().replace(day=10)) == 0

@@ -1,0 +1,111 @@
+"""roundtrip keys list and revoke, against a real database."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+from typer.testing import CliRunner, Result
+
+from roundtrip.cli import app
+from roundtrip.domain import keys
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
+from roundtrip.store import accounts
+from support.tables import own_database
+
+NOW = datetime(2025, 10, 9, 12, 34, 56, tzinfo=UTC)
+ONE, OTHER = Address("0x" + "1a" * 20), Address("0x" + "2b" * 20)
+
+
+@pytest.fixture
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "key_commands") as found:
+        yield found
+
+
+@pytest.fixture
+async def shop(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    yield connection
+    await connection.close()
+
+
+async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Result:
+    monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
+    return await asyncio.to_thread(CliRunner().invoke, app, ["keys", *arguments])
+
+
+async def mite_for(connection: asyncpg.Connection, wallet: Address) -> Mite:
+    return (await accounts.locked(connection, wallet, [f"mite-{wallet[2:6]}"], NOW)).mite
+
+
+async def key_for(
+    connection: asyncpg.Connection, wallet: Address, label: str = "", start: str | None = None
+) -> str:
+    """A key of this wallet; ``start``: kept in place of its own."""
+    mite, key = await mite_for(connection, wallet), keys.written(secrets.token_bytes(32))
+    await accounts.add_key(connection, mite.id, keys.hash_of(key), start or key[:8], label, NOW)
+    return key
+
+
+async def test_the_list_has_what_is_kept_and_no_more(
+    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await key_for(shop, ONE, "my [red]bot[/red]"), await key_for(shop, OTHER)
+    await said(monkeypatch, url, "revoke", second[:8])
+    listed = await said(monkeypatch, url, "list")
+    assert listed.exit_code == 0
+    for told in ("mite-1a1a", ONE, first[:8], "my [red]bot[/red]", "2025-10-09 12:34:56", OTHER, second[:8]):
+        assert told in listed.output
+    for key in (first, second):
+        assert key[:9] not in listed.output
+        assert keys.hash_of(key).hex() not in listed.output
+    of_one = await said(monkeypatch, url, "list", "--wallet", ONE.upper().replace("X", "x"))
+    assert first[:8] in of_one.output
+    assert second[:8] not in of_one.output
+    assert (await said(monkeypatch, url, "list", "--wallet", "0x12")).exit_code == 2
+
+
+@pytest.mark.parametrize("way", ["start", "id", "key"])
+async def test_a_revoked_key_is_nobodys(
+    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    key, kept = await key_for(shop, ONE), await key_for(shop, ONE)
+    (row, _) = await accounts.every_key(shop, ONE)
+    which = {"start": key[:8], "id": str(row.id), "key": key}[way]
+    done = await said(monkeypatch, url, "revoke", which)
+    assert (done.exit_code, done.output) == (0, f"revoked: key {row.id} ({key[:8]}) of mite-1a1a, {ONE}\n")
+    assert await accounts.mite_of(shop, keys.hash_of(key)) is None
+    assert await accounts.mite_of(shop, keys.hash_of(kept)) is not None
+    again = await said(monkeypatch, url, "revoke", which)
+    assert (again.exit_code, again.output.split(":")[0]) == (0, "nothing to do")
+    assert await accounts.mite_of(shop, keys.hash_of(kept)) is not None
+
+
+async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
+    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = await key_for(shop, ONE, start="rt_aaaaa"), await key_for(shop, OTHER, start="rt_aaaaa")
+    told = await said(monkeypatch, url, "revoke", "rt_aaaaa")
+    ids = [key.id for key in await accounts.every_key(shop, None)]
+    assert told.exit_code == 1
+    assert f"{ids[0]} of mite-1a1a, {ONE}; {ids[1]} of mite-2b2b, {OTHER}" in told.output
+    for key in (one, other):
+        assert await accounts.mite_of(shop, keys.hash_of(key)) is not None
+    assert (await said(monkeypatch, url, "revoke", str(ids[0]))).exit_code == 0
+    # Of the two only one is live now: no doubt is left.
+    assert (await said(monkeypatch, url, "revoke", "rt_aaaaa")).exit_code == 0
+    assert await accounts.mite_of(shop, keys.hash_of(other)) is None
+
+
+@pytest.mark.parametrize("which", ["rt_zzzzz", "99", "9" * 40, "", "rt_", "%", "rt_" + "0" * 43 + "1yFFu3"])
+async def test_what_means_no_key_is_told_and_not_repeated(
+    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    key = await key_for(shop, ONE)
+    told = await said(monkeypatch, url, "revoke", which)
+    assert (told.exit_code, told.output) == (1, "roundtrip: no key is meant by that\n")
+    assert await accounts.mite_of(shop, keys.hash_of(key)) is not None
