@@ -150,6 +150,9 @@ def read_params(
 
 def _unfit(told: str) -> str:
     """What is wrong, in words: a pattern tells a program's reader nothing that the documentation does not."""
+    if "unknown field" in told:
+        # It is not repeated: somebody's key may stand there.
+        return "it has a field that is no parameter"
     what, _, where = told.partition(" - at `$.")
     field = where.rstrip("`")
     return f"{field} is not in the form that it has to have" if "matching regex" in what else told[:200]
