@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
+from roundtrip.domain.keys import without_keys
 from roundtrip.services.context import Context
 from roundtrip.services.wallet_params import WalletParams
 
@@ -150,9 +151,8 @@ def read_params(
 
 def _unfit(told: str) -> str:
     """What is wrong, in words: a pattern tells a program's reader nothing that the documentation does not."""
-    if "unknown field" in told:
-        # It is not repeated: somebody's key may stand there.
-        return "it has a field that is no parameter"
+    # A field may be named like anything, also like a key that was put in the wrong place.
+    told = without_keys(told)
     what, _, where = told.partition(" - at `$.")
     field = where.rstrip("`")
     return f"{field} is not in the form that it has to have" if "matching regex" in what else told[:200]

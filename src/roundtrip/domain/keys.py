@@ -13,6 +13,7 @@ MOST_LIVE = 5
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BODY, _CHECKSUM = 43, 6
 _BYTES = 32
+_LIKE_ONE = re.compile(rf"({PREFIX}[0-9A-Za-z]{{{START_LENGTH - len(PREFIX)}}})[0-9A-Za-z]+")
 _FORM = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
 
 
@@ -39,6 +40,11 @@ def hash_of(key: str) -> bytes:
 def start_of(key: str) -> str:
     """Its first characters."""
     return key[:START_LENGTH]
+
+
+def without_keys(text: str) -> str:
+    """The text, and of all that begins like a key only the start."""
+    return _LIKE_ONE.sub(r"\1...", text)
 
 
 def _checksum(body: str) -> str:

@@ -24,6 +24,7 @@ from roundtrip.domain.errors import (
     RoundtripError,
     ServiceFull,
 )
+from roundtrip.domain.keys import written
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Answered, Context
@@ -286,6 +287,12 @@ async def test_parameters_that_do_not_fit_have_the_operations_code(
 async def test_the_message_names_the_field_that_does_not_fit(house: House) -> None:
     reply = await house.ask(address="x", times="many")
     assert "times" in error_in(reply.body)[1]
+
+
+async def test_a_key_in_the_wrong_place_is_not_repeated(house: House) -> None:
+    key = written(bytes(32))
+    for wrong in ({key: 1}, {"address": "x", key: key}, {"address": "x", "times": key}):
+        assert key[:9] not in error_in((await house.ask(**wrong)).body)[1]
 
 
 async def test_a_good_address_is_not_blamed_for_another_field(house: House) -> None:

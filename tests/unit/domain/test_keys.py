@@ -66,6 +66,15 @@ def test_no_text_breaks_the_reading_of_it(text: str) -> None:
     assert not keys.is_key(text)
 
 
+@given(CHANCE, st.integers(9, 52))
+def test_a_key_in_a_text_is_cut_to_its_start_also_when_it_is_no_whole_key(chance: bytes, length: int) -> None:
+    key = keys.written(chance)[:length]
+    assert (
+        keys.without_keys(f"field `{key}`, `part_of`: {key}")
+        == f"field `{key[:8]}...`, `part_of`: {key[:8]}..."
+    )
+
+
 def test_a_key_is_made_of_32_bytes() -> None:
     for size in (0, 16, 31, 33):
         with pytest.raises(ValueError, match="32 bytes"):
