@@ -179,7 +179,8 @@ async def test_the_tool_table_is_the_same_at_both_doors(base_url: str) -> None:
     assert [tool["function"]["name"] for tool in published["tools"]] == list(by_name)
     for tool in published["tools"]:
         function = tool["function"]
-        assert (tool["type"], tool["needsKey"], tool["writes"]) == ("function", False, False)
+        row = operation(function["name"])
+        assert (tool["type"], tool["needsKey"], tool["writes"]) == ("function", row.key, row.writes)
         assert function["parameters"] == by_name[function["name"]]["inputSchema"]
         assert function["description"] == by_name[function["name"]]["description"]
         assert by_name[function["name"]]["annotations"]["readOnlyHint"] is True
