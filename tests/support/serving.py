@@ -12,9 +12,10 @@ from roundtrip.settings import Settings
 @contextlib.asynccontextmanager
 async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterator[str]:
     """Serves in this process; gives the base url. Waits, bounded, for start and end."""
-    app = application(settings or Settings(anon_per_minute=10_000), ctx)
+    settings = settings or Settings(anon_per_minute=10_000)
+    app = application(settings, ctx)
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = serving(app)
+        server = serving(app, settings.most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             async with asyncio.timeout(10):

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.dispatch import Dispatch, Reply
 from roundtrip.api.gate import Gate
+from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.operation import Operation
@@ -28,6 +29,7 @@ from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
+from support.counting import Counts, Wall
 from unit.chain.samples import interpreters_recursion_limit
 
 SECRET = "postgresql:///roundtrip?user=hidden"
@@ -91,11 +93,12 @@ class House:
     """A dispatch over nothing."""
 
     clock: Clock = field(default_factory=Clock)
+    counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
-        self.dispatch = Dispatch(
-            CONTEXT, Gate(MinuteLimits(self.clock), ALLOWANCES), SharedAnswers(self.clock)
-        )
+        wall = Wall()
+        gate = Gate(MinuteLimits(wall), ALLOWANCES, GroupCommit(self.counts, wall))
+        self.dispatch = Dispatch(CONTEXT, gate, SharedAnswers(self.clock))
 
     async def ask(self, operation: Operation = PLAIN, **raw: object) -> Reply:
         return await self.dispatch.run(operation, raw or {"address": "x"}, CALLER)
@@ -260,7 +263,7 @@ async def test_past_the_limit_nothing_runs(house: House) -> None:
     assert reply.headers == {
         "x-ratelimit-limit": "3",
         "x-ratelimit-remaining": "0",
-        "retry-after": "61",
+        "retry-after": "60",
     }
 
 
