@@ -60,7 +60,9 @@ class Ledger:
         try:
             async with asyncio.timeout(_STATEMENT_S):
                 connection = await self._held()
-                return await counting.write(connection, calls, handed_back, forget_before_ms)
+                if forget_before_ms:
+                    await counting.forget(connection, forget_before_ms)
+                return await counting.write(connection, calls, handed_back)
         except BaseException:
             await self._let_go()
             raise
