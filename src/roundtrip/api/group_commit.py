@@ -90,10 +90,12 @@ class Ledger:
 
     async def _let_go(self) -> None:
         """Of a connection that failed, nobody knows what it is about to say."""
-        if self._connection is not None:
-            self._connection.terminate()
+        connection, self._connection = self._connection, None
         with contextlib.suppress(*DATABASE_FAULTS):
-            await self.close()
+            if connection is not None:
+                connection.terminate()
+        with contextlib.suppress(*DATABASE_FAULTS):
+            await self._lent.aclose()
 
 
 @dataclass(slots=True)

@@ -58,6 +58,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._most_connections = most_connections
         self._head_bytes = 0
         self._in_head = True
+        self._begun = False
         self._coming: asyncio.TimerHandle | None = None
         self._going: asyncio.TimerHandle | None = None
 
@@ -84,9 +85,14 @@ class BoundedProtocol(HttpToolsProtocol):
                 return
         super().data_received(data)
         # A request that came whole, as most do, costs no timer.
-        if self._coming is None and (self._head_bytes or not self._in_head):
+        if self._coming is None and (self._begun or self._head_bytes):
             wait_s = HEAD_S if self._in_head else BODY_S + _BODY_GRACE_S
             self._coming = self.loop.call_later(wait_s, self.request_is_late)
+
+    def on_message_begin(self) -> None:
+        """A head begins; behind another request it may come with the same data."""
+        self._begun = True
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The head is over."""
@@ -96,7 +102,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The next head begins."""
-        self._in_head, self._head_bytes = True, 0
+        self._in_head, self._head_bytes, self._begun = True, 0, False
         self._comes()
         super().on_message_complete()
 
@@ -130,7 +136,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def request_is_late(self) -> None:
         """What began to come did not come in time."""
         self._coming = None
-        if self._in_head and not self._head_bytes:
+        if not self._begun and not self._head_bytes:
             self.transport.close()
         elif self._in_head and not self._is_answering():
             self._refuse(_TOO_SLOW)
