@@ -15,7 +15,7 @@ from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.limits import MinuteLimits
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import Address
-from roundtrip.store.counting import Call, HandedBack, Live, recent, write
+from roundtrip.store.counting import Call, HandedBack, Live, forget, recent, write
 from support.counting import Wall, hashed, put_mite
 
 DAY = date(2025, 10, 9)
@@ -158,7 +158,7 @@ async def test_recent_calls_are_the_last_minutes_the_oldest_first(own: asyncpg.C
 
 async def test_old_calls_are_forgotten(own: asyncpg.Connection) -> None:
     await write(own, [call(None, NOW_MS - ms) for ms in (120_001, 120_000, 0)])
-    await write(own, [], [], NOW_MS - 120_000)
+    await forget(own, NOW_MS - 120_000)
     left = await own.fetch("SELECT taken_ms FROM accounts.call ORDER BY taken_ms")
     assert [row["taken_ms"] for row in left] == [NOW_MS - 120_000, NOW_MS]
 
@@ -174,7 +174,7 @@ class InTurns(Ledger):
         self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
     ) -> list[Live | None]:
         async with self.pool.acquire() as connection:
-            return await write(connection, calls, handed_back, forget_before_ms)
+            return await write(connection, calls, handed_back)
 
 
 async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
