@@ -23,10 +23,10 @@ from starlette.applications import Starlette
 
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import Gate
+from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
-from roundtrip.api.limits import MinuteLimits, SharedAnswers
-from roundtrip.api.protocol import BoundedHeads
+from roundtrip.api.limits import SharedAnswers
+from roundtrip.api.protocol import BoundedProtocol, spare_files
 from roundtrip.chain.background import beside
 from roundtrip.chain.book import READ_AGAIN_BLOCKS, Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
@@ -49,6 +49,7 @@ from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
+from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
 from roundtrip.store.chain import BLOCKS_KEPT
@@ -62,7 +63,7 @@ from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
-_POOL_CONNECTIONS = 10
+_POOL_CONNECTIONS = 11
 _OLDEST_S = 60.0
 """A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
@@ -215,8 +216,6 @@ async def context(
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
             lacks=rounds.lacks,
-            public_url=settings.public_url,
-            allowances=_allowances(settings),
             books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
         )
 
@@ -364,12 +363,22 @@ async def following(
 def application(settings: Settings, ctx: Context) -> Starlette:
     """The service's ASGI application over an open context."""
     bound_recursion()
-    dispatch = Dispatch(
-        ctx=ctx,
-        gate=Gate(MinuteLimits(time.monotonic), _allowances(settings)),
-        shared=SharedAnswers(time.monotonic, settings.most_checks_at_once),
+    ctx = replace(
+        ctx,
+        public_url=settings.public_url,
+        allowances=_allowances(settings),
+        is_holder=_is_holder(settings, ctx),
     )
-    return create_app(dispatch, Callers(settings.trusted_proxies))
+    gate = gate_over(ctx)
+    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once)
+    return create_app(Dispatch(ctx, gate, shared), Callers(settings.trusted_proxies), gate.open)
+
+
+def _is_holder(settings: Settings, ctx: Context) -> IsHolder:
+    if settings.own_token is None:
+        return nobody_holds
+    own, limit = parse_address(settings.own_token), ctx.policy.read_gas_limit
+    return OwnToken(own, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
 
 
 def _allowances(settings: Settings) -> Allowances:
@@ -399,12 +408,13 @@ def worker(ctx: Context) -> Worker[Context]:
     return Worker(ctx, KINDS, secrets.SystemRandom().random)
 
 
-def serving(app: Starlette) -> uvicorn.Server:
+def serving(app: Starlette, most_connections: int = 2_000) -> uvicorn.Server:
     """The HTTP server around the application; its ``serve`` ends on a signal, and hands the signal on."""
+    bounded = functools.partial(BoundedProtocol, most_connections=spare_files(most_connections))
     config = uvicorn.Config(
         app,
         loop="none",
-        http=BoundedHeads,
+        http=bounded,  # type: ignore[arg-type]
         access_log=False,
         log_level="warning",
         server_header=False,

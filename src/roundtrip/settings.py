@@ -40,9 +40,9 @@ class Settings(BaseSettings):
     public_url: str = Field("http://127.0.0.1:8463", pattern="^https?://[^/?#\\s]+$")
     anon_per_minute: int = Field(10, ge=1)
     key_per_minute: int = Field(60, ge=1)
-    key_per_day: int = Field(20_000, ge=1)
+    key_per_day: int = Field(20_000, ge=1, le=10**9)
     holder_per_minute: int = Field(300, ge=1)
-    holder_per_day: int = Field(200_000, ge=1)
+    holder_per_day: int = Field(200_000, ge=1, le=10**9)
     holder_min: int = Field(100_000, ge=1)
     own_token: str | None = Field(None, pattern="^0x[0-9a-fA-F]{40}$")
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -52,6 +52,7 @@ class Settings(BaseSettings):
     poll_ms: int = Field(200, ge=10)
     sync_from: int | None = Field(None, ge=0)
     most_checks_at_once: int = Field(128, ge=1)
+    most_connections: int = Field(2_000, ge=1)
 
     @field_validator("rpc_urls", mode="before")
     @classmethod

@@ -126,6 +126,6 @@ async def test_a_tag_keeps_the_name_that_there_is(connection: asyncpg.Connection
 async def test_calls_are_those_of_the_day(connection: asyncpg.Connection) -> None:
     mite = (await accounts.locked(connection, some_wallet(), [name()], NOW)).mite
     assert await accounts.calls_on(connection, mite.id, NOW.date()) == 0
-    await connection.execute("INSERT INTO accounts.day VALUES ($1, $2, 7)", mite.id, NOW.date())
+    await connection.execute("INSERT INTO accounts.day VALUES ($1, $2, 7, 1)", mite.id, NOW.date())
     assert await accounts.calls_on(connection, mite.id, NOW.date()) == 7
     assert await accounts.calls_on(connection, mite.id, NOW.date().replace(day=10)) == 0

@@ -1,5 +1,6 @@
 """What every door does with a request: limit, read the parameters, run, write the answer."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -9,13 +10,13 @@ from uuid import uuid4
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
+from roundtrip.domain.errors import CallerFault, RoundtripError, ServiceFull
 from roundtrip.domain.keys import without_keys
-from roundtrip.services.context import Context
+from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
 
 from .callers import Asking
-from .gate import Admitted, Gate
+from .gate import Admitted, Gate, Refused
 from .limits import Shared, SharedAnswers, Ticket
 from .operation import Operation
 
@@ -23,6 +24,9 @@ log = structlog.get_logger(__name__)
 
 Reads = Callable[[], Awaitable[Mapping[str, object]]]
 """Raises CallerFault."""
+
+DEADLINE_S = 30.0
+"""For one run: the longest that any use case waits for its node is some twenty seconds."""
 
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
@@ -74,6 +78,7 @@ class Dispatch:
     ctx: Context
     gate: Gate
     shared: SharedAnswers
+    deadline_s: float = DEADLINE_S
 
     async def run(
         self,
@@ -90,8 +95,8 @@ class Dispatch:
             admitted = await self.gate.admit(asking, operation.counts, operation.key)
             params = read_params(operation, raw if isinstance(raw, Mapping) else await raw(), query)
             shared, hit = await self._answer(operation, params, admitted)
-        except LimitReached as error:
-            return error_reply(error, {} if error.limit is None else _limit_headers(error.limit, 0))
+        except Refused as refused:
+            return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
             return error_reply(error, _ticket_headers(self._settle(admitted, error.status < 500)))
         except Exception:
@@ -114,17 +119,29 @@ class Dispatch:
     ) -> tuple[Shared, bool]:
         async def make() -> Shared:
             given = (self.ctx, params, admitted.mite) if operation.key else (self.ctx, params)
-            answered = await operation.handler(*given)
+            answered = await self._in_time(operation.handler(*given))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
             return Shared(body, answered.ttl_ms, answered.counted)
 
+        keyed = admitted.mite is not None
         if operation.counts == "never":
             return await make(), False
         if operation.shared_by is None:
-            with self.shared.alone():
+            with self.shared.alone(keyed):
                 return await make(), False
-        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make)
+        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make, keyed)
+
+    async def _in_time(self, answering: Awaitable[Answered[Any]]) -> Answered[Any]:
+        """Whoever waits for it waits no longer, and its place is free again."""
+        deadline = asyncio.timeout(self.deadline_s)
+        try:
+            async with deadline:
+                return await answering
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise ServiceFull("busy", "This took too long; ask again in a moment.", 1) from None
 
 
 def read_params(
@@ -159,8 +176,9 @@ def _unfit(told: str) -> str:
 
 
 def _ticket_headers(ticket: Ticket | None) -> dict[str, str]:
-    return {} if ticket is None else _limit_headers(ticket.limit, ticket.remaining)
-
-
-def _limit_headers(limit: int, remaining: int) -> dict[str, str]:
-    return {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(max(0, remaining))}
+    if ticket is None:
+        return {}
+    return {
+        "x-ratelimit-limit": str(ticket.limit),
+        "x-ratelimit-remaining": str(max(0, ticket.remaining)),
+    }

@@ -1,47 +1,179 @@
 """Who may ask: a caller with a key or without one, as often as its limits allow."""
 
-from dataclasses import dataclass, replace
+import contextlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from typing import Literal
 
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain import keys
+from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.domain.mite import Allowance, Allowances, Mite
+from roundtrip.services.context import Context
+from roundtrip.services.own_token import IsHolder, nobody_holds
+from roundtrip.store.counting import Call, HandedBack, Live
 
 from .callers import Asking
+from .group_commit import GroupCommit, Ledger
 from .limits import MinuteLimits, Ticket
 
 Counts = Literal["day", "minute", "never"]
 
+_MOST_KNOWN = 50_000
+_DAY_MS = 86_400_000
+
+
+class Refused(Exception):
+    """A call that was not let in: why, and what is left of the caller's minute, where it is known."""
+
+    def __init__(self, error: RoundtripError, ticket: Ticket | None) -> None:
+        super().__init__(error.code)
+        self.error = error
+        self.ticket = ticket
+
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A caller that was let in. ``mite``: whose key it showed. ``ticket``: None where nothing is counted."""
+    """A caller that was let in. ``mite``: whose key it showed. ``ticket``: None where nothing is counted.
+    ``day``: of UTC, that its call counts against."""
 
     allowance: Allowance
     mite: Mite | None = None
     ticket: Ticket | None = None
+    day: date | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Gate:
-    """Counts calls, and knows keys."""
+    """Counts calls, and knows keys. Minutes are counted in memory, and written so that they outlive it; days
+    are counted where they are written."""
 
     limits: MinuteLimits
     allowances: Allowances
+    commit: GroupCommit
+    is_holder: IsHolder = nobody_holds
+    # Whose a key is never changes; whether it is live is asked with every call.
+    _known: OrderedDict[bytes, Mite] = field(default_factory=OrderedDict)
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Remembers the calls of the last minute; writes down what is left at the end."""
+        self.limits.load(await self.commit.recent())
+        try:
+            yield
+        finally:
+            await self.commit.close()
 
     async def admit(self, asking: Asking, counts: Counts, needs_key: bool) -> Admitted:
-        """Lets a call in, and counts it. Raises CallerFault (bad_key, key_needed), LimitReached
-        (rate_limited, daily_limit), ServiceFull (busy)."""
+        """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,
+        busy."""
+        if counts == "never" and not needs_key:
+            return Admitted(self.allowances.anonymous)
         if asking.key is not None:
-            raise CallerFault("bad_key", "This key is not live.")
+            return await self._with_key(asking, asking.key, counts)
         if needs_key:
-            raise CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
-        allowance = self.allowances.anonymous
-        if counts == "never":
-            return Admitted(allowance)
-        return Admitted(allowance, None, self.limits.take(asking.name, allowance.per_minute))
+            why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
+            raise Refused(why, self._noted(asking))
+        ticket = self._take(asking.name, self.allowances.anonymous)
+        try:
+            await self.commit.count(Call(ticket.caller, ticket.taken_ms))
+        except RoundtripError as error:
+            raise Refused(error, self.limits.hand_back(ticket)) from None
+        return Admitted(self.allowances.anonymous, None, ticket)
 
     def hand_back(self, admitted: Admitted) -> Admitted:
         """Uncounts a call: its failure was not the caller's doing."""
-        if admitted.ticket is None:
+        ticket = admitted.ticket
+        if ticket is None:
             return admitted
-        return replace(admitted, ticket=self.limits.hand_back(admitted.ticket))
+        mite_id = None if admitted.mite is None else admitted.mite.id
+        self.commit.hand_back(HandedBack(ticket.caller, ticket.taken_ms, mite_id, admitted.day))
+        return replace(admitted, ticket=self.limits.hand_back(ticket))
+
+    async def _with_key(self, asking: Asking, shown: str, counts: Counts) -> Admitted:
+        if not keys.is_key(shown):
+            raise self._bad_key(asking)
+        hashed = keys.hash_of(shown)
+        mite = self._known.get(hashed) or await self._look_up(asking, hashed)
+        if counts == "never":
+            return Admitted(self.allowances.key, await self._look_up(asking, hashed))
+        allowance = self.allowances.holder if await self.is_holder(mite.wallet) else self.allowances.key
+        try:
+            ticket = self._take(f"mite:{mite.id}", allowance)
+        except Refused:
+            # A key that was revoked is told so, whatever its minute is like.
+            await self._look_up(asking, hashed)
+            raise
+        # Not of a clock of its own: one that was put back gives no call to a day that is over.
+        day = datetime.fromtimestamp(ticket.taken_ms // 1000, UTC).date() if counts == "day" else None
+        call = Call(ticket.caller, ticket.taken_ms, hashed, day, allowance.per_day)
+        live = await self._counted(asking, call, ticket)
+        if not live.has_room:
+            raise Refused(self._day_is_over(ticket, allowance), self.limits.hand_back(ticket))
+        return Admitted(allowance, live.mite, ticket, day)
+
+    async def _counted(self, asking: Asking, call: Call, ticket: Ticket) -> Live:
+        try:
+            live = await self.commit.count(call)
+        except BaseException as error:
+            left = self.limits.hand_back(ticket)
+            if isinstance(error, RoundtripError):
+                raise Refused(error, left) from None
+            raise
+        if live is None:
+            self.limits.hand_back(ticket)
+            raise self._dead(asking, call.key_hash)
+        return live
+
+    async def _look_up(self, asking: Asking, hashed: bytes) -> Mite:
+        try:
+            live = await self.commit.count(Call(None, self.limits.now_ms(), hashed))
+        except RoundtripError as error:
+            raise Refused(error, None) from None
+        if live is None:
+            raise self._dead(asking, hashed)
+        self._known[hashed] = live.mite
+        self._known.move_to_end(hashed)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return live.mite
+
+    def _dead(self, asking: Asking, hashed: bytes | None) -> Refused:
+        if hashed is not None:
+            self._known.pop(hashed, None)
+        return self._bad_key(asking)
+
+    def _bad_key(self, asking: Asking) -> Refused:
+        return Refused(CallerFault("bad_key", "This key is not live."), self._noted(asking))
+
+    def _noted(self, asking: Asking) -> Ticket:
+        """Counts a call that is refused anyway under its address, as long as there is room."""
+        limit = self.allowances.anonymous.per_minute
+        try:
+            ticket = self.limits.take(asking.name, limit)
+        except LimitReached:
+            return Ticket(asking.name, 0, limit, 0)
+        self.commit.count_later(Call(ticket.caller, ticket.taken_ms))
+        return ticket
+
+    def _take(self, caller: str, allowance: Allowance) -> Ticket:
+        try:
+            return self.limits.take(caller, allowance.per_minute)
+        except LimitReached as error:
+            raise Refused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
+
+    def _day_is_over(self, ticket: Ticket, allowance: Allowance) -> LimitReached:
+        wait_s = -((ticket.taken_ms % _DAY_MS - _DAY_MS) // 1000)
+        said = f"More than {allowance.per_day} calls in a day of UTC; it ends at midnight."
+        return LimitReached("daily_limit", said, wait_s, allowance.per_minute)
+
+
+def gate_over(ctx: Context) -> Gate:
+    """The gate of a service."""
+
+    def now_ms() -> int:
+        return int(ctx.now_s() * 1000)
+
+    commit = GroupCommit(Ledger(ctx.pool), now_ms)
+    return Gate(MinuteLimits(now_ms), ctx.allowances, commit, ctx.is_holder)

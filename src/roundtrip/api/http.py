@@ -24,6 +24,7 @@ from .catalog import OPERATIONS
 from .dispatch import Dispatch, Reply, Unexpected, error_reply
 from .mcp import McpDoor
 from .operation import Operation
+from .protocol import BODY_S
 from .publish import tools_json
 
 MOST_BODY_BYTES = 64 * 1024
@@ -42,22 +43,40 @@ async def send_reply(reply: Reply, send: Send, cors: bool) -> None:
     """Writes a reply as JSON."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply.body))]
     headers += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
+    if isinstance(reply.error, BodyUnread):
+        headers.append((b"connection", b"close"))
     if cors:
         headers.append((b"access-control-allow-origin", b"*"))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
 
 
-async def read_body(receive: Receive) -> bytes:
-    """The request's body. Raises CallerFault (bad_input) past the size this service reads."""
+class BodyUnread(CallerFault):
+    """Nothing more is read of this request, so its connection is of no more use."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("bad_input", message)
+
+
+async def read_body(receive: Receive, within_s: float = BODY_S) -> bytes:
+    """The request's body. Raises BodyUnread (bad_input) past the size this service reads, and where it takes
+    longer than ``within_s``."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await _read_body(receive)
+    except TimeoutError:
+        raise BodyUnread(f"The body did not come within {within_s:.0f} seconds.") from None
+
+
+async def _read_body(receive: Receive) -> bytes:
     received = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise CallerFault("bad_input", "The request ended before its body did.")
+            raise BodyUnread("The request ended before its body did.")
         received += message.get("body", b"")
         if len(received) > MOST_BODY_BYTES:
-            raise CallerFault("bad_input", f"The body is over {MOST_BODY_BYTES // 1024} KiB.")
+            raise BodyUnread(f"The body is over {MOST_BODY_BYTES // 1024} KiB.")
         if not message.get("more_body", False):
             return bytes(received)
 

@@ -3,61 +3,78 @@
 import asyncio
 import contextlib
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from roundtrip.domain.errors import LimitReached, ServiceFull
 
-WINDOW_S = 60.0
+WINDOW_MS = 60_000
+MOST_LOADED = 1_000_000
 _MOST_CALLERS = 100_000
 _MOST_ANSWERS = 10_000
+_MOST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """One counted call: what is left of the minute, and what to hand back if it shall not count."""
+    """One counted call: what is left of the minute, and what to hand back if it shall not count.
+    ``taken_ms``: since 1970."""
 
     caller: str
-    taken_s: float
+    taken_ms: int
     limit: int
     remaining: int
 
 
 @dataclass(slots=True)
 class MinuteLimits:
-    """At most ``limit`` calls in any sixty seconds, for each caller on its own.
+    """At most ``limit`` calls in any sixty seconds, for each caller on its own. ``now_ms``: since 1970, since
+    counts outlive the process.
 
     A counted call can be handed back, which the well-kept limiters cannot do for a moving window: an
     answer that the node's fault spoiled costs nobody a call.
     """
 
-    clock: Callable[[], float]
-    _calls: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
+    now_ms: Callable[[], int]
+    _calls: OrderedDict[str, deque[int]] = field(default_factory=OrderedDict)
+
+    def load(self, calls: Iterable[tuple[str, int, int]]) -> None:
+        """Remembers calls of before this process began: caller, when, how many; the oldest first."""
+        for caller, taken_ms, count in calls:
+            self._of(caller).extend([taken_ms] * count)
 
     def take(self, caller: str, limit: int) -> Ticket:
         """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait."""
-        now = self.clock()
-        calls = self._calls.setdefault(caller, deque())
-        self._calls.move_to_end(caller)
-        while calls and calls[0] <= now - WINDOW_S:
+        now = self.now_ms()
+        calls = self._of(caller)
+        # A clock that was put back: what it says lies in the future would count for as long as that is.
+        if calls and calls[-1] > now + WINDOW_MS:
+            calls.clear()
+        while calls and calls[0] <= now - WINDOW_MS:
             calls.popleft()
         if len(calls) >= limit:
-            wait_s = int(calls[0] + WINDOW_S - now) + 1 if calls else int(WINDOW_S)
+            free_ms = calls[len(calls) - limit] + WINDOW_MS
             said = f"More than {limit} calls in a minute; wait a little."
-            raise LimitReached("rate_limited", said, wait_s, limit)
-        calls.append(now)
-        if len(self._calls) > _MOST_CALLERS:
-            self._calls.popitem(last=False)
-        return Ticket(caller, now, limit, limit - len(calls))
+            raise LimitReached("rate_limited", said, -((now - free_ms) // 1000), limit)
+        taken = max(now, calls[-1]) if calls else now
+        calls.append(taken)
+        return Ticket(caller, taken, limit, limit - len(calls))
 
     def hand_back(self, ticket: Ticket) -> Ticket:
         """Uncounts a call."""
         calls = self._calls.get(ticket.caller)
-        if calls is None or ticket.taken_s not in calls:
+        if calls is None or ticket.taken_ms not in calls:
             return ticket
-        calls.remove(ticket.taken_s)
-        return Ticket(ticket.caller, ticket.taken_s, ticket.limit, ticket.remaining + 1)
+        calls.remove(ticket.taken_ms)
+        return replace(ticket, remaining=ticket.remaining + 1)
+
+    def _of(self, caller: str) -> deque[int]:
+        calls = self._calls.setdefault(caller, deque())
+        self._calls.move_to_end(caller)
+        if len(self._calls) > _MOST_CALLERS:
+            self._calls.popitem(last=False)
+        return calls
 
 
 def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
@@ -79,7 +96,8 @@ def anonymous(host: str | None) -> str:
     """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
     address = parsed(host)
     if address is None:
-        return f"address:{host or 'unknown'}"
+        # A proxy's word: of any length, and with NUL, which the database cannot hold.
+        return f"address:{(host or 'unknown')[:_MOST_NAME].replace(chr(0), '')}"
     if isinstance(address, IPv4Address):
         return f"address:{address}"
     return f"address:{int(address) >> 64:x}/64"
@@ -98,7 +116,8 @@ class Shared:
 class SharedAnswers:
     """One run for everyone who asks the same thing at once, and its answer for all until it is old.
 
-    ``most_running`` runs may be under way; one more raises ServiceFull (busy).
+    ``most_running`` runs may be under way; one more raises ServiceFull (busy). The last quarter of the places
+    is for callers with a key (``keyed``).
     """
 
     clock: Callable[[], float]
@@ -117,7 +136,9 @@ class SharedAnswers:
             return None
         return kept[1]
 
-    async def get(self, key: str, make: Callable[[], Awaitable[Shared]]) -> tuple[Shared, bool]:
+    async def get(
+        self, key: str, make: Callable[[], Awaitable[Shared]], keyed: bool = False
+    ) -> tuple[Shared, bool]:
         """The answer, and whether it was there already (a run that was under way counts as there).
 
         A caller that goes away does not end the run: others may be waiting for it.
@@ -128,23 +149,24 @@ class SharedAnswers:
         task = self._running.get(key)
         if task is not None:
             return await asyncio.shield(task), True
-        self._check_room()
+        self._check_room(keyed)
         task = asyncio.create_task(self._run(key, make))
         self._running[key] = task
         return await asyncio.shield(task), False
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self, keyed: bool = False) -> Iterator[None]:
         """A run that is nobody else's, among as many as may be under way. Raises ServiceFull (busy)."""
-        self._check_room()
+        self._check_room(keyed)
         self._alone += 1
         try:
             yield
         finally:
             self._alone -= 1
 
-    def _check_room(self) -> None:
-        if len(self._running) + self._alone >= self.most_running:
+    def _check_room(self, keyed: bool) -> None:
+        places = self.most_running if keyed else self.most_running - self.most_running // 4
+        if len(self._running) + self._alone >= places:
             raise ServiceFull("busy", "Too many simulations are under way; ask again in a moment.", 1)
 
     async def _run(self, key: str, make: Callable[[], Awaitable[Shared]]) -> Shared:

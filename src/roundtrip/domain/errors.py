@@ -51,7 +51,7 @@ class CallerFault(RoundtripError):
 class LimitReached(RoundtripError):
     """The caller asked too often; ``retry_after_s`` says when to ask again. ``limit``: its calls a minute."""
 
-    def __init__(self, code: str, message: str, retry_after_s: int, limit: int | None = None) -> None:
+    def __init__(self, code: str, message: str, retry_after_s: int, limit: int) -> None:
         super().__init__(code, message, retry_after_s)
         self.limit = limit
 

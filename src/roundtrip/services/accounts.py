@@ -26,4 +26,4 @@ async def accounts(ctx: Context) -> AsyncIterator[asyncpg.Connection]:
 
 async def allowance_of(ctx: Context, mite: Mite) -> Allowance:
     """How often a mite may ask."""
-    return ctx.allowances.key
+    return ctx.allowances.holder if await ctx.is_holder(mite.wallet) else ctx.allowances.key

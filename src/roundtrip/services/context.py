@@ -15,6 +15,7 @@ from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
 
 from .books import Books
+from .own_token import IsHolder, nobody_holds
 
 A = TypeVar("A")
 
@@ -38,7 +39,7 @@ class Context:
     """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee. ``lacks``: what of the node
     and the network did not work when it was last looked at. ``books``: who holds what, as far as this process
     has read it. ``public_url``: where people reach this service; whose name they sign for. ``allowances``:
-    how often callers may ask."""
+    how often callers may ask. ``is_holder``: who has the holders' limits."""
 
     chain_id: int
     contracts: Contracts
@@ -53,6 +54,7 @@ class Context:
     books: Books = field(default_factory=Books)
     public_url: str = "http://127.0.0.1:8463"
     allowances: Allowances = _ALLOWANCES
+    is_holder: IsHolder = nobody_holds
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

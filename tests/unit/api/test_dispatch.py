@@ -1,5 +1,6 @@
 """What becomes of a request, with operations made up for the purpose; and bodies at the HTTP door."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.dispatch import Dispatch, Reply
 from roundtrip.api.gate import Gate
+from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
 from roundtrip.api.limits import MinuteLimits, SharedAnswers
 from roundtrip.api.operation import Operation
@@ -25,10 +27,11 @@ from roundtrip.domain.errors import (
     ServiceFull,
 )
 from roundtrip.domain.keys import written
-from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.mite import Allowance, Allowances, Mite
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
+from support.counting import Counts, Wall, hashed, key_of, mite
 from unit.chain.samples import interpreters_recursion_limit
 
 SECRET = "postgresql:///roundtrip?user=hidden"
@@ -92,11 +95,12 @@ class House:
     """A dispatch over nothing."""
 
     clock: Clock = field(default_factory=Clock)
+    counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
-        self.dispatch = Dispatch(
-            CONTEXT, Gate(MinuteLimits(self.clock), ALLOWANCES), SharedAnswers(self.clock)
-        )
+        wall = Wall()
+        gate = Gate(MinuteLimits(wall), ALLOWANCES, GroupCommit(self.counts, wall))
+        self.dispatch = Dispatch(CONTEXT, gate, SharedAnswers(self.clock))
 
     async def ask(self, operation: Operation = PLAIN, **raw: object) -> Reply:
         return await self.dispatch.run(operation, raw or {"address": "x"}, CALLER)
@@ -261,8 +265,92 @@ async def test_past_the_limit_nothing_runs(house: House) -> None:
     assert reply.headers == {
         "x-ratelimit-limit": "3",
         "x-ratelimit-remaining": "0",
-        "retry-after": "61",
+        "retry-after": "60",
     }
+
+
+@pytest.mark.parametrize("counts", ["day", "never"])
+@pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
+async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
+    house: House, operation: Operation, counts: Any
+) -> None:
+    """Its place is free again, too."""
+    ended = []
+
+    async def forever(ctx: Context, params: Params) -> Answered[Doubled]:
+        try:
+            await asyncio.Event().wait()
+            raise AssertionError
+        finally:
+            ended.append(params)
+
+    house.dispatch = replace(house.dispatch, deadline_s=0.0, shared=SharedAnswers(house.clock, 1))
+    slow = replace(operation, handler=forever, counts=counts)
+    for _ in range(5):
+        reply = await house.ask(slow)
+        assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
+        assert reply.headers["retry-after"] == "1"
+        assert reply.headers.get("x-ratelimit-remaining") == (None if counts == "never" else "3")
+    assert len(ended) == 5
+
+
+async def test_a_timeout_of_a_use_cases_own_is_a_fault_of_ours(house: House) -> None:
+    with capture_logs():
+        assert error_in((await house.fails(TimeoutError())).body)[0] == "internal"
+
+
+async def test_a_handler_that_needs_a_key_is_given_its_mite(house: House) -> None:
+    async def whose(ctx: Context, params: Params, owner: Mite) -> Answered[Doubled]:
+        return Answered(Doubled(owner.designation, owner.id))
+
+    operation = replace(PLAIN, handler=whose, key=True)
+    house.counts.live[hashed("k")] = mite(7)
+    keyed = await house.dispatch.run(operation, {"address": "x"}, Asking(CALLER.name, key_of("k")))
+    assert msgspec.json.decode(keyed.body) == {"text": "mite-0007", "number": 7}
+    assert keyed.headers == {"x-ratelimit-limit": "5", "x-ratelimit-remaining": "4"}
+    for key, code, left in ((None, "key_needed", "2"), ("dead", "bad_key", "1")):
+        reply = await house.dispatch.run(
+            operation, {"address": "x"}, Asking(CALLER.name, None if key is None else key_of(key))
+        )
+        assert (reply.status, error_in(reply.body)[0]) == (401, code)
+        assert reply.headers == {"x-ratelimit-limit": "3", "x-ratelimit-remaining": left}
+
+
+async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> None:
+    house.counts.live[hashed("k")] = mite(7)
+    house.dispatch.gate.allowances = replace(ALLOWANCES, key=Allowance(5, 1))
+    asking = Asking(CALLER.name, key_of("k"))
+    await house.dispatch.run(PLAIN, {"address": "x"}, asking)
+    reply = await house.dispatch.run(PLAIN, {"address": "x"}, asking)
+    assert (reply.status, error_in(reply.body)[0]) == (429, "daily_limit")
+    assert (reply.headers["x-ratelimit-limit"], reply.headers["x-ratelimit-remaining"]) == ("5", "4")
+    assert 0 < int(reply.headers["retry-after"]) <= 86_400
+
+
+async def test_where_places_are_few_callers_with_a_key_are_still_answered(house: House) -> None:
+    house.counts.live[hashed("k")] = mite(7)
+    house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, 4))
+    go = asyncio.Event()
+
+    async def waits(ctx: Context, params: Params) -> Answered[Doubled]:
+        await go.wait()
+        return Answered(Doubled(params.address, 1))
+
+    async def ask(key: str | None, n: int) -> tuple[int, str | None]:
+        operation = replace(PLAIN if n % 2 else SHARED, handler=waits)
+        asking = Asking(f"address:{n}", None if key is None else key_of(key))
+        reply = await house.dispatch.run(operation, {"address": str(n)}, asking)
+        return reply.status, reply.headers.get("x-ratelimit-remaining")
+
+    asked = [asyncio.create_task(ask(None, n)) for n in range(6)]
+    shed, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+    keyed = [asyncio.create_task(ask("k", n)) for n in range(6, 8)]
+    await asyncio.wait(keyed, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+    go.set()
+    came = await asyncio.gather(*asked)
+    assert sorted(came) == [(200, "2")] * 3 + [(503, "3")] * 3
+    assert sorted(await asyncio.gather(*keyed)) == [(200, "4"), (503, "4")]
+    assert all(task.result()[0] == 503 for task in shed)
 
 
 @pytest.mark.parametrize(

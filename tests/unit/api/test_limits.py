@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from roundtrip.api import limits as limits_module
 from roundtrip.api.limits import MinuteLimits, Shared, SharedAnswers, Ticket, anonymous
 from roundtrip.domain.errors import LimitReached, NodeFault, ServiceFull
+from support.counting import Wall
 
 
 class Clock:
@@ -28,76 +29,104 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def limits(clock: Clock) -> MinuteLimits:
-    return MinuteLimits(clock)
+def wall() -> Wall:
+    return Wall(1_000_000)
+
+
+@pytest.fixture
+def limits(wall: Wall) -> MinuteLimits:
+    return MinuteLimits(wall)
+
+
+def told_to_wait(limits: MinuteLimits, caller: str, limit: int) -> int:
+    with pytest.raises(LimitReached) as caught:
+        limits.take(caller, limit)
+    assert (caught.value.code, caught.value.limit) == ("rate_limited", limit)
+    assert caught.value.retry_after_s is not None
+    return caught.value.retry_after_s
 
 
 def test_so_many_calls_and_not_one_more(limits: MinuteLimits) -> None:
     assert [limits.take("a", 3).remaining for _ in range(3)] == [2, 1, 0]
-    with pytest.raises(LimitReached) as caught:
-        limits.take("a", 3)
-    assert (caught.value.code, caught.value.retry_after_s) == ("rate_limited", 61)
+    assert told_to_wait(limits, "a", 3) == 60
 
 
-def test_a_call_counts_for_sixty_seconds_and_no_longer(limits: MinuteLimits, clock: Clock) -> None:
+def test_a_call_counts_for_sixty_seconds_and_no_longer(limits: MinuteLimits, wall: Wall) -> None:
     limits.take("a", 1)
-    clock.now = 1_059.999
-    with pytest.raises(LimitReached) as caught:
-        limits.take("a", 1)
-    assert caught.value.retry_after_s == 1
-    clock.now = 1_060.0
+    wall.ms += 59_999
+    assert told_to_wait(limits, "a", 1) == 1
+    wall.ms += 1
     assert limits.take("a", 1).remaining == 0
 
 
-def test_the_window_moves_and_does_not_start_anew(limits: MinuteLimits, clock: Clock) -> None:
-    for now in (1_000.0, 1_030.0):
-        clock.now = now
-        limits.take("a", 2)
-    clock.now = 1_061.0
+def test_the_window_moves_and_does_not_start_anew(limits: MinuteLimits, wall: Wall) -> None:
+    limits.take("a", 2)
+    wall.ms += 30_000
+    limits.take("a", 2)
+    wall.ms += 31_000
     assert limits.take("a", 2).remaining == 0
-    with pytest.raises(LimitReached) as caught:
-        limits.take("a", 2)
-    assert caught.value.retry_after_s == 30
-    clock.now = 1_090.0
+    assert told_to_wait(limits, "a", 2) == 29
+    wall.ms += 29_000
     assert limits.take("a", 2).remaining == 0
 
 
-def test_refused_calls_do_not_count(limits: MinuteLimits, clock: Clock) -> None:
+def test_refused_calls_do_not_count(limits: MinuteLimits, wall: Wall) -> None:
     limits.take("a", 1)
     for _ in range(5):
-        clock.now += 10
-        with pytest.raises(LimitReached):
-            limits.take("a", 1)
-    clock.now = 1_060.0
+        wall.ms += 10_000
+        told_to_wait(limits, "a", 1)
+    wall.ms += 10_000
     limits.take("a", 1)
 
 
-@given(st.lists(st.floats(0, 40), max_size=40), st.integers(1, 4))
+@given(st.lists(st.integers(0, 40_000), max_size=40), st.integers(1, 4))
 def test_a_call_is_refused_exactly_when_the_last_sixty_seconds_are_full(
-    pauses: list[float], limit: int
+    pauses: list[int], limit: int
 ) -> None:
-    clock = Clock()
-    limits = MinuteLimits(clock)
-    taken: list[float] = []
+    """And to the second as long as told: a second earlier it would be refused, too."""
+    wall = Wall()
+    limits = MinuteLimits(wall)
+    taken: list[int] = []
+
+    def is_full(at_ms: int) -> bool:
+        return sum(at_ms - 60_000 < at for at in taken) >= limit
+
     for pause in pauses:
-        clock.now += pause
-        if sum(clock.now - 60 < at for at in taken) < limit:
-            limits.take("a", limit)
-            taken.append(clock.now)
+        wall.ms += pause
+        if is_full(wall.ms):
+            wait_s = told_to_wait(limits, "a", limit)
+            assert not is_full(wall.ms + wait_s * 1000)
+            assert is_full(wall.ms + (wait_s - 1) * 1000)
         else:
-            with pytest.raises(LimitReached):
-                limits.take("a", limit)
+            limits.take("a", limit)
+            taken.append(wall.ms)
 
 
-def test_who_waits_as_long_as_told_is_served(limits: MinuteLimits, clock: Clock) -> None:
-    clock.now = 1_000.7
+def test_whose_limit_was_lowered_waits_until_enough_are_over(limits: MinuteLimits, wall: Wall) -> None:
+    for _ in range(5):
+        limits.take("a", 5)
+        wall.ms += 1_000
+    assert told_to_wait(limits, "a", 2) == 58
+    wall.ms += 57_999
+    assert told_to_wait(limits, "a", 2) == 1
+    wall.ms += 1
+    assert limits.take("a", 2).remaining == 0
+
+
+def test_a_clock_put_back_locks_nobody_out_for_longer_than_a_minute(limits: MinuteLimits, wall: Wall) -> None:
     limits.take("a", 1)
-    clock.now = 1_033.3
-    with pytest.raises(LimitReached) as caught:
-        limits.take("a", 1)
-    assert caught.value.retry_after_s is not None
-    clock.now += caught.value.retry_after_s
-    limits.take("a", 1)
+    wall.ms -= 3_600_000
+    assert limits.take("a", 1).remaining == 0
+    assert told_to_wait(limits, "a", 1) == 60
+
+
+def test_a_clock_put_back_a_little_forgets_no_call(limits: MinuteLimits, wall: Wall) -> None:
+    limits.take("a", 2)
+    wall.ms -= 10_000
+    limits.take("a", 2)
+    assert told_to_wait(limits, "a", 2) == 70
+    wall.ms += 70_000
+    assert limits.take("a", 2).remaining == 1
 
 
 def test_callers_do_not_count_for_each_other(limits: MinuteLimits) -> None:
@@ -105,14 +134,20 @@ def test_callers_do_not_count_for_each_other(limits: MinuteLimits) -> None:
     assert limits.take("b", 1).remaining == 0
 
 
-def test_a_call_handed_back_can_be_made_again(limits: MinuteLimits, clock: Clock) -> None:
+def test_calls_of_before_the_process_began_count(limits: MinuteLimits, wall: Wall) -> None:
+    limits.load([("a", wall.ms - 60_000, 3), ("a", wall.ms - 59_000, 2), ("b", wall.ms, 1)])
+    assert limits.take("a", 3).remaining == 0
+    assert told_to_wait(limits, "a", 3) == 1
+    assert limits.take("b", 3).remaining == 1
+
+
+def test_a_call_handed_back_can_be_made_again(limits: MinuteLimits, wall: Wall) -> None:
     limits.take("a", 2)
-    clock.now += 1
+    wall.ms += 1_000
     spoiled = limits.take("a", 2)
-    assert limits.hand_back(spoiled) == Ticket("a", spoiled.taken_s, 2, 1)
+    assert limits.hand_back(spoiled) == Ticket("a", spoiled.taken_ms, 2, 1)
     assert limits.take("a", 2).remaining == 0
-    with pytest.raises(LimitReached):
-        limits.take("a", 2)
+    told_to_wait(limits, "a", 2)
 
 
 def test_of_two_calls_at_the_same_moment_one_is_handed_back(limits: MinuteLimits) -> None:
@@ -121,28 +156,25 @@ def test_of_two_calls_at_the_same_moment_one_is_handed_back(limits: MinuteLimits
     assert limits.take("a", 2).remaining == 0
 
 
-def test_a_call_is_handed_back_only_once(limits: MinuteLimits, clock: Clock) -> None:
+def test_a_call_is_handed_back_only_once(limits: MinuteLimits, wall: Wall) -> None:
     ticket = limits.take("a", 2)
-    clock.now += 1
+    wall.ms += 1_000
     limits.take("a", 2)
     limits.hand_back(ticket)
     assert limits.hand_back(ticket) is ticket
     assert limits.take("a", 2).remaining == 0
 
 
-def test_a_call_that_is_over_a_minute_old_has_nothing_to_hand_back(
-    limits: MinuteLimits, clock: Clock
-) -> None:
+def test_a_call_that_is_over_a_minute_old_has_nothing_to_hand_back(limits: MinuteLimits, wall: Wall) -> None:
     ticket = limits.take("a", 1)
-    clock.now += 60
+    wall.ms += 60_000
     limits.take("a", 1)
     assert limits.hand_back(ticket) is ticket
-    with pytest.raises(LimitReached):
-        limits.take("a", 1)
+    told_to_wait(limits, "a", 1)
 
 
 def test_an_unknown_caller_has_nothing_to_hand_back(limits: MinuteLimits) -> None:
-    ticket = Ticket("nobody", 0.0, 5, 4)
+    ticket = Ticket("nobody", 0, 5, 4)
     assert limits.hand_back(ticket) is ticket
 
 
@@ -367,6 +399,27 @@ async def test_one_run_too_many_is_told_busy(shared: SharedAnswers) -> None:
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*running, joined)] == [False, False, True]
     assert (await shared.get("c", runs))[1] is False
+
+
+async def test_the_last_quarter_of_the_places_is_for_callers_with_a_key(clock: Clock) -> None:
+    shared, runs = SharedAnswers(clock, most_running=4), Runs()
+    runs.gate.clear()
+    asking = [asyncio.create_task(shared.get(key, runs)) for key in ("a", "b", "c")]
+    await turns()
+    with pytest.raises(ServiceFull):
+        await shared.get("d", runs)
+    with pytest.raises(ServiceFull), shared.alone():
+        pass
+    asking.append(asyncio.create_task(shared.get("d", runs, keyed=True)))
+    asking.append(asyncio.create_task(shared.get("d", runs)))
+    await turns()
+    for keyed in (True, False):
+        with pytest.raises(ServiceFull), shared.alone(keyed):
+            pass
+    runs.gate.set()
+    assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, False, True]
+    with shared.alone(), shared.alone(), shared.alone(), shared.alone(keyed=True):
+        pass
 
 
 async def test_a_failed_run_gives_its_place_back(shared: SharedAnswers) -> None:

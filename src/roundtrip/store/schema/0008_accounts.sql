@@ -31,18 +31,21 @@ CREATE TABLE accounts.key (
 );
 CREATE INDEX key_live ON accounts.key (mite_id) WHERE revoked_at IS NULL;
 
--- Calls of a mite in a day of UTC that count against its daily limit.
+-- Calls of a mite in a day of UTC that count against its daily limit. granted: how many of those that came with the last
+-- change had room.
 CREATE TABLE accounts.day (
     mite_id bigint NOT NULL REFERENCES accounts.mite,
     day     date   NOT NULL,
     calls   int    NOT NULL CHECK (calls >= 0),
+    granted int    NOT NULL,
     PRIMARY KEY (mite_id, day)
 );
 
--- Calls of the last minute, by caller: "mite:" and its number, or an address. taken_ms: since 1970. Of no use after a
--- minute, so a database that crashed may lose them.
-CREATE UNLOGGED TABLE accounts.call (
-    caller   text   NOT NULL,
-    taken_ms bigint NOT NULL
+-- Calls of the last minute, by caller: "mite:" and its number, or an address. taken_ms: since 1970. calls: 1, or -1 where
+-- a call is handed back. Each process holds its own in memory, and reads these when it starts.
+CREATE TABLE accounts.call (
+    caller   text     NOT NULL,
+    taken_ms bigint   NOT NULL,
+    calls    smallint NOT NULL
 );
 CREATE INDEX call_taken ON accounts.call (taken_ms);

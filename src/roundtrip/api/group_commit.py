@@ -1,0 +1,240 @@
+"""Group commit: everybody who comes while one statement is under way is counted by the next one."""
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import asyncpg
+import structlog
+
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.store import counting
+from roundtrip.store.counting import KEPT_MS, Call, HandedBack, Live
+from roundtrip.store.faults import DATABASE_FAULTS
+
+from .limits import MOST_LOADED, WINDOW_MS
+
+log = structlog.get_logger(__name__)
+
+MOST_AT_ONCE = 500
+"""In one statement."""
+MOST_WAITING = 5_000
+_MOST_KEPT = 50_000
+"""Calls and hand-backs that could not be written."""
+_AGAIN_S = 1.0
+"""A database that did not answer is asked again after so long."""
+_STATEMENT_S = 2.0
+_FORGET_EVERY_MS = 1_000
+_NEVER_WRITTEN = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+"""What the database refuses it will always refuse; it must not keep everybody from being counted."""
+
+
+class Writes(Protocol):
+    """Who counts: see ``store.counting``. Raises one of DATABASE_FAULTS."""
+
+    async def write(
+        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[Live | None]: ...
+
+    async def recent(self, now_ms: int) -> list[tuple[str, int, int]]: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Counts in the database, over one connection of its own: every call of everybody waits for it."""
+
+    pool: asyncpg.Pool
+    _connection: asyncpg.Connection | None = None
+    _lent: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+
+    async def write(
+        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[Live | None]:
+        """What came of each call. Raises one of DATABASE_FAULTS."""
+        try:
+            async with asyncio.timeout(_STATEMENT_S):
+                connection = await self._held()
+                if forget_before_ms:
+                    await counting.forget(connection, forget_before_ms)
+                return await counting.write(connection, calls, handed_back)
+        except BaseException:
+            await self._let_go()
+            raise
+
+    async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
+        """Calls of the last minute: caller, when, how many. Raises one of DATABASE_FAULTS."""
+        try:
+            async with asyncio.timeout(_STATEMENT_S):
+                connection = await self._held()
+                return await counting.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MOST_LOADED)
+        except BaseException:
+            await self._let_go()
+            raise
+
+    async def close(self) -> None:
+        """Gives the connection back."""
+        self._connection = None
+        await self._lent.aclose()
+
+    async def _held(self) -> asyncpg.Connection:
+        if self._connection is None:
+            self._connection = await self._lent.enter_async_context(self.pool.acquire(timeout=_STATEMENT_S))
+            await counting.without_waiting_for_the_disk(self._connection)
+        return self._connection
+
+    async def _let_go(self) -> None:
+        """Of a connection that failed, nobody knows what it is about to say."""
+        connection, self._connection = self._connection, None
+        with contextlib.suppress(*DATABASE_FAULTS):
+            if connection is not None:
+                connection.terminate()
+        with contextlib.suppress(*DATABASE_FAULTS):
+            await self._lent.aclose()
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A call of a flush that has not begun, and who waits for what comes of it."""
+
+    call: Call
+    came: "asyncio.Future[Live | None]"
+
+
+@dataclass(slots=True)
+class GroupCommit:
+    """Writes calls down, one statement at a time. ``now_ms``: since 1970. ``clock``: seconds, of any
+    beginning, for how long the database has been gone.
+
+    While it is gone nobody with a key can be known; whoever has none is counted in memory, and what could not
+    be written is tried again for as long as it matters.
+    """
+
+    ledger: Writes
+    now_ms: Callable[[], int]
+    clock: Callable[[], float] = time.monotonic
+    _waiting: deque[_Waiting] = field(default_factory=deque)
+    _later: deque[Call] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    _backs: deque[HandedBack] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    _flushing: asyncio.Task[None] | None = None
+    _gone_until_s: float | None = None
+    _forgot_ms: int = 0
+
+    async def recent(self) -> list[tuple[str, int, int]]:
+        """Calls of the last minute as they were written; none where the database does not answer."""
+        try:
+            return await self.ledger.recent(self.now_ms())
+        except DATABASE_FAULTS as fault:
+            log.warning("calls of the last minute are not known", fault=type(fault).__name__)
+            return []
+
+    async def count(self, call: Call) -> Live | None:
+        """Counts a call, and comes back when that is written; None: its key is not live, or it showed none.
+        Raises ServiceFull (busy): a key cannot be known, or too many wait."""
+        if self._is_gone():
+            if call.key_hash is not None:
+                raise _unknown()
+            self._later.append(call)
+            return None
+        if len(self._waiting) >= (MOST_WAITING if call.key_hash else MOST_WAITING * 3 // 4):
+            raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
+        came: asyncio.Future[Live | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(call, came))
+        self._begin()
+        return await came
+
+    def count_later(self, call: Call) -> None:
+        """Counts a call without a key, and waits for nothing."""
+        self._later.append(call)
+        self._begin()
+
+    def hand_back(self, back: HandedBack) -> None:
+        """Uncounts a call, and waits for nothing."""
+        self._backs.append(back)
+        self._begin()
+
+    async def close(self) -> None:
+        """Writes what is left, if it can."""
+        self._begin()
+        if self._flushing is not None:
+            await self._flushing
+        with contextlib.suppress(*DATABASE_FAULTS):
+            await self.ledger.close()
+
+    def _is_gone(self) -> bool:
+        return self._gone_until_s is not None and self.clock() < self._gone_until_s
+
+    def _begin(self) -> None:
+        if self._flushing is None and not self._is_gone():
+            self._flushing = asyncio.create_task(self._flush(), name="counting")
+
+    async def _flush(self) -> None:
+        try:
+            while (self._waiting or self._later or self._backs) and not self._is_gone():
+                await self._flush_once()
+        finally:
+            self._flushing = None
+
+    async def _flush_once(self) -> None:
+        now = self.now_ms()
+        waiting = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
+        later = self._still_wanted(now, MOST_AT_ONCE)
+        backs = [self._backs.popleft() for _ in range(min(MOST_AT_ONCE, len(self._backs)))]
+        # Of a minute that is over nothing has to be uncounted any more; of a day it has.
+        of_use = [_still(back, now) for back in backs if back.day is not None or _matters(back.taken_ms, now)]
+        forget_before_ms = now - KEPT_MS if abs(now - self._forgot_ms) >= _FORGET_EVERY_MS else 0
+        try:
+            calls = [*(one.call for one in waiting), *later]
+            came = await self.ledger.write(calls, of_use, forget_before_ms)
+        except Exception as fault:
+            self._failed(fault, waiting, later, of_use)
+            return
+        self._gone_until_s = None
+        self._forgot_ms = now if forget_before_ms else self._forgot_ms
+        for one, live in zip(waiting, came, strict=False):
+            if not one.came.done():
+                one.came.set_result(live)
+
+    def _still_wanted(self, now_ms: int, most: int) -> list[Call]:
+        found: list[Call] = []
+        while self._later and len(found) < most:
+            call = self._later.popleft()
+            if _matters(call.taken_ms, now_ms):
+                found.append(call)
+        return found
+
+    def _failed(
+        self, fault: Exception, waiting: list[_Waiting], later: list[Call], backs: list[HandedBack]
+    ) -> None:
+        if self._gone_until_s is None:
+            log.warning("calls cannot be counted in the database", fault=type(fault).__name__)
+        self._gone_until_s = self.clock() + _AGAIN_S
+        if not isinstance(fault, _NEVER_WRITTEN):
+            self._later.extend([*later, *(one.call for one in waiting if one.call.key_hash is None)])
+            self._backs.extend(backs)
+        self._later.extend(one.call for one in self._waiting if one.call.key_hash is None)
+        for one in (*waiting, *self._waiting):
+            if one.came.done():
+                continue
+            if one.call.key_hash is None:
+                one.came.set_result(None)
+            else:
+                one.came.set_exception(_unknown())
+        self._waiting.clear()
+
+
+def _unknown() -> ServiceFull:
+    return ServiceFull("busy", "Keys cannot be looked up just now; ask again in a moment.", 1)
+
+
+def _matters(taken_ms: int, now_ms: int) -> bool:
+    return taken_ms > now_ms - WINDOW_MS
+
+
+def _still(back: HandedBack, now_ms: int) -> HandedBack:
+    return back if _matters(back.taken_ms, now_ms) else replace(back, caller=None)

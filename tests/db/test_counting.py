@@ -1,0 +1,208 @@
+"""The statement that counts calls, against a real database. Clocks are passed in."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import date
+
+import asyncpg
+import pytest
+
+from roundtrip.api.callers import Asking
+from roundtrip.api.gate import Admitted, Gate, Refused
+from roundtrip.api.group_commit import GroupCommit, Ledger
+from roundtrip.api.limits import MinuteLimits
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.types import Address
+from roundtrip.store.counting import Call, HandedBack, Live, forget, recent, write
+from support.counting import Wall, hashed, key_of, put_mite
+
+DAY = date(2025, 10, 9)
+NEXT = date(2025, 10, 10)
+NOW_MS = 1_760_000_000_000
+WALLETS = [Address(f"0x{number:040x}") for number in range(0xC0FFEE, 0xC0FFEE + 4)]
+
+
+@pytest.fixture
+async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection in no transaction, over accounts of its own."""
+    found = await asyncpg.connect(database_url)
+    await found.execute("TRUNCATE accounts.mite, accounts.key, accounts.day, accounts.call")
+    yield found
+    await found.execute("TRUNCATE accounts.mite, accounts.key, accounts.day, accounts.call")
+    await found.close()
+
+
+def call(key: str | None, ms: int = NOW_MS, day: date | None = DAY, per_day: int = 10) -> Call:
+    if key is None:
+        return Call("address:a", ms)
+    return Call(f"of {key}", ms, hashed(key), day, per_day)
+
+
+async def days(connection: asyncpg.Connection) -> dict[tuple[int, date], int]:
+    rows = await connection.fetch("SELECT mite_id, day, calls FROM accounts.day")
+    return {(row["mite_id"], row["day"]): row["calls"] for row in rows}
+
+
+async def minute(connection: asyncpg.Connection, now_ms: int = NOW_MS) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for caller, _, calls in await recent(connection, now_ms - 60_000, now_ms + 60_000, 1000):
+        found[caller] = found.get(caller, 0) + calls
+    return found
+
+
+def room(came: list[Live | None]) -> list[bool | None]:
+    return [None if one is None else one.has_room for one in came]
+
+
+async def test_a_call_without_a_key_counts_by_the_minute_only(own: asyncpg.Connection) -> None:
+    assert await write(own, [call(None), call(None)]) == [None, None]
+    assert await minute(own) == {"address:a": 2}
+    assert await days(own) == {}
+
+
+async def test_a_live_key_tells_whose_it_is(own: asyncpg.Connection) -> None:
+    number = await put_mite(own, WALLETS[0], "k")
+    await own.execute("UPDATE accounts.mite SET is_agent = true, agent_name = 'Bot 7'")
+    (came,) = await write(own, [call("k")])
+    assert came is not None
+    assert came.has_room
+    assert (came.mite.id, came.mite.wallet) == (number, WALLETS[0])
+    assert (came.mite.is_agent, came.mite.agent_name) == (True, "Bot 7")
+    assert await days(own) == {(number, DAY): 1}
+    assert await minute(own) == {"of k": 1}
+
+
+async def test_a_key_that_is_revoked_or_was_never_made_counts_nothing(own: asyncpg.Connection) -> None:
+    await put_mite(own, WALLETS[0], "k", "dead")
+    await own.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed("dead"))
+    assert room(await write(own, [call("dead"), call("none"), call("k")])) == [None, None, True]
+    assert await minute(own) == {"of k": 1}
+    assert list((await days(own)).values()) == [1]
+
+
+async def test_asking_whose_a_key_is_counts_nothing(own: asyncpg.Connection) -> None:
+    await put_mite(own, WALLETS[0], "k")
+    assert room(await write(own, [Call(None, NOW_MS, hashed("k"))])) == [True]
+    assert (await minute(own), await days(own)) == ({}, {})
+
+
+async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(own: asyncpg.Connection) -> None:
+    """The first ones, over all keys of the mite; another mite has its own."""
+    one = await put_mite(own, WALLETS[0], "k", "l", "dead")
+    other = await put_mite(own, WALLETS[1], "m")
+    await own.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed("dead"))
+    asked = [call(key, per_day=3) for key in ("k", "dead", "l", "m", "dead", "k", "l", "m")]
+    assert room(await write(own, asked)) == [True, None, True, True, None, True, False, True]
+    assert await days(own) == {(one, DAY): 3, (other, DAY): 2}
+    assert await minute(own) == {"of k": 2, "of l": 1, "of m": 2}
+    assert room(await write(own, [call("k", per_day=3), call("m", per_day=3), call("m", per_day=3)])) == [
+        False,
+        True,
+        False,
+    ]
+    assert await days(own) == {(one, DAY): 3, (other, DAY): 3}
+
+
+async def test_what_counts_by_the_minute_only_leaves_the_day_alone(own: asyncpg.Connection) -> None:
+    number = await put_mite(own, WALLETS[0], "k")
+    asked = [call("k", per_day=1), call("k", day=None), call("k", per_day=1), call("k", day=None)]
+    assert room(await write(own, asked)) == [True, True, False, True]
+    assert await days(own) == {(number, DAY): 1}
+    assert await minute(own) == {"of k": 3}
+
+
+async def test_a_day_begins_anew_and_leaves_the_last_one_as_it_was(own: asyncpg.Connection) -> None:
+    number = await put_mite(own, WALLETS[0], "k")
+    asked = [call("k", day=day, per_day=1) for day in (DAY, NEXT, DAY, NEXT)]
+    assert room(await write(own, asked)) == [True, True, False, False]
+    assert await days(own) == {(number, DAY): 1, (number, NEXT): 1}
+
+
+async def test_a_limit_that_was_lowered_takes_nothing_back(own: asyncpg.Connection) -> None:
+    number = await put_mite(own, WALLETS[0], "k")
+    await write(own, [call("k")] * 5)
+    assert room(await write(own, [call("k", per_day=2)])) == [False]
+    assert await days(own) == {(number, DAY): 5}
+    assert room(await write(own, [call("k", per_day=6)] * 2)) == [True, False]
+
+
+async def test_a_call_handed_back_makes_room_in_the_same_statement(own: asyncpg.Connection) -> None:
+    number = await put_mite(own, WALLETS[0], "k")
+    await write(own, [call("k", per_day=2)] * 2)
+    back = HandedBack("of k", NOW_MS, number, DAY)
+    assert room(await write(own, [call("k", per_day=2)] * 2, [back])) == [True, False]
+    assert await days(own) == {(number, DAY): 2}
+    assert await minute(own) == {"of k": 2}
+
+
+async def test_a_day_is_handed_back_when_its_minute_is_over(own: asyncpg.Connection) -> None:
+    number = await put_mite(own, WALLETS[0], "k")
+    await write(own, [call("k")] * 2)
+    await write(own, [], [HandedBack(None, NOW_MS, number, DAY)])
+    assert await days(own) == {(number, DAY): 1}
+    assert await minute(own) == {"of k": 2}
+    await write(own, [], [HandedBack(None, NOW_MS, number, DAY)] * 3)
+    assert await days(own) == {(number, DAY): 0}
+
+
+async def test_recent_calls_are_the_last_minutes_the_oldest_first(own: asyncpg.Connection) -> None:
+    times = [NOW_MS, NOW_MS - 59_999, NOW_MS - 60_000, NOW_MS - 1, NOW_MS - 1, NOW_MS + 70_000]
+    await write(own, [call(None, ms) for ms in times])
+    await write(own, [], [HandedBack("address:a", NOW_MS, None, None)])
+    found = await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 10)
+    assert found == [("address:a", NOW_MS - 59_999, 1), ("address:a", NOW_MS - 1, 2)]
+    assert await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 1) == found[1:]
+
+
+async def test_old_calls_are_forgotten(own: asyncpg.Connection) -> None:
+    await write(own, [call(None, NOW_MS - ms) for ms in (120_001, 120_000, 0)])
+    await forget(own, NOW_MS - 120_000)
+    left = await own.fetch("SELECT taken_ms FROM accounts.call ORDER BY taken_ms")
+    assert [row["taken_ms"] for row in left] == [NOW_MS - 120_000, NOW_MS]
+
+
+# --- many processes --------------------------------------------------------------------------------
+
+
+@dataclass
+class InTurns(Ledger):
+    """One of fifty that have twenty connections."""
+
+    async def write(
+        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[Live | None]:
+        async with self.pool.acquire() as connection:
+            return await write(connection, calls, handed_back)
+
+
+async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
+    own: asyncpg.Connection, database_url: str
+) -> None:
+    """Two mites, each with two keys; forty calls were made before."""
+    per_day = 300
+    numbers = [await put_mite(own, WALLETS[n], f"k{n}", f"l{n}") for n in range(2)]
+    await write(own, [call("k0", per_day=per_day)] * 40)
+    allowance = Allowance(1_000_000, per_day)
+    allowances = Allowances(Allowance(1), allowance, allowance)
+    async with AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
+        wall = Wall(NOW_MS)
+        gates = [Gate(MinuteLimits(wall), allowances, GroupCommit(InTurns(pool), wall)) for _ in range(50)]
+
+        async def ask(gate: Gate, key: str) -> str:
+            try:
+                found = await gate.admit(Asking("address:x", key_of(key)), "day", needs_key=True)
+            except Refused as refused:
+                return refused.error.code
+            assert isinstance(found, Admitted)
+            return f"in {found.mite.id if found.mite else None}"
+
+        came = await asyncio.gather(
+            *(ask(gate, key) for _ in range(4) for gate in gates for key in ("k0", "k1", "l0", "l1"))
+        )
+    assert came.count(f"in {numbers[0]}") == per_day - 40
+    assert came.count(f"in {numbers[1]}") == per_day
+    assert came.count("daily_limit") == len(came) - 2 * per_day + 40
+    assert await days(own) == {(number, DAY): per_day for number in numbers}

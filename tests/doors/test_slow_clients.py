@@ -1,0 +1,195 @@
+"""Clients that send little, take little, or are too many. Times come by shortening them, not by waiting."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+from roundtrip.api import http, protocol
+from roundtrip.api.dispatch import error_reply
+from roundtrip.assembly import listen, serving
+from roundtrip.domain.errors import CallerFault
+
+WAIT_S = 20
+LARGE = b"x" * 20_000_000
+
+
+@contextlib.asynccontextmanager
+async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
+    """A page, one that is large, one that reads a body, and one that waits until ``go`` is asked for."""
+    go = asyncio.Event()
+
+    async def page(request: object) -> Response:
+        return Response(b"ok")
+
+    async def large(request: object) -> Response:
+        return Response(LARGE)
+
+    async def waits(request: object) -> Response:
+        await go.wait()
+        return Response(b"ok")
+
+    async def goes(request: object) -> Response:
+        go.set()
+        return Response(b"ok")
+
+    class Reads:
+        async def __call__(self, scope: object, receive: object, send: object) -> None:
+            try:
+                await http.read_body(receive, 0.05)  # type: ignore[arg-type]
+            except CallerFault as error:
+                await http.send_reply(error_reply(error), send, cors=False)  # type: ignore[arg-type]
+
+    routes = [Route("/", page), Route("/large", large), Route("/waits", waits), Route("/go", goes)]
+    app = Starlette(routes=[*routes, Route("/reads", Reads(), methods=["POST"])])
+    with listen("127.0.0.1", 0, "a port") as listening:
+        server = serving(app, most_connections)
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        async with asyncio.timeout(WAIT_S):
+            # uvicorn tells of its start by a flag only.
+            while not server.started:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+        yield listening.getsockname()[:2]
+        server.should_exit = True
+        async with asyncio.timeout(WAIT_S):
+            await task
+
+
+async def sent(address: tuple[str, int], *parts: bytes) -> bytes:
+    """All that comes back until the server ends the connection, which it does without our doing."""
+    reader, writer = await asyncio.open_connection(*address)
+    for part in parts:
+        writer.write(part)
+        await writer.drain()
+    async with asyncio.timeout(WAIT_S):
+        came = await reader.read()
+    writer.close()
+    return came
+
+
+def error_in(came: bytes) -> tuple[bytes, str]:
+    head, _, body = came.partition(b"\r\n\r\n")
+    decoded = msgspec.json.decode(body)
+    assert decoded.keys() == {"error"}
+    assert b"connection: close" in head
+    return head.split(b"\r\n")[0], decoded["error"]["code"]
+
+
+BAD = b"HTTP/1.1 400 Bad Request"
+
+
+@pytest.mark.parametrize(
+    ("head_s", "part", "expected"),
+    [
+        (0.05, b"", None),
+        (0.05, b"\r\n", (BAD, "bad_input")),
+        (0.05, b"GET / HT", (BAD, "bad_input")),
+        (0.05, b"GET / HTTP/1.1\r\nhost: x\r\nx-", (BAD, "bad_input")),
+        (60, b"no http at all\r\n\r\n", (BAD, "bad_input")),
+    ],
+    ids=["nothing", "blank lines", "half a line", "half a head", "no HTTP"],
+)
+async def test_a_head_that_does_not_come_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch, head_s: float, part: bytes, expected: tuple[bytes, str] | None
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", head_s)
+    async with served() as address:
+        came = await sent(address, part)
+    assert came == b"" if expected is None else error_in(came) == expected
+
+
+async def test_a_second_head_that_does_not_come_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.05)
+    async with served() as address:
+        came = await sent(address, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", b"GET / HTTP/1.1\r\nho")
+    assert came.startswith(b"HTTP/1.1 200")
+    assert came.endswith(b'"message":"The request did not come within 10 seconds."}}')
+
+
+async def test_a_body_that_does_not_come_is_told_so() -> None:
+    async with served() as address:
+        came = await sent(address, b"POST /reads HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
+    assert error_in(came) == (BAD, "bad_input")
+
+
+async def test_a_body_that_nobody_wants_ends_the_connection_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "BODY_S", 0.05)
+    monkeypatch.setattr(protocol, "_BODY_GRACE_S", 0.0)
+    async with served() as address:
+        try:
+            came = await sent(address, b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{")
+        except ConnectionResetError:
+            return
+    assert came.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("last", [b"", b"connection: close\r\n"], ids=["kept alive", "to be closed"])
+async def test_a_client_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch, last: bytes) -> None:
+    monkeypatch.setattr(protocol, "ANSWER_S", 0.05)
+    async with served(most_connections=1) as address:
+        stuck = socket.create_connection(address)
+        stuck.sendall(b"GET /large HTTP/1.1\r\nhost: x\r\n" + last + b"\r\n")
+        async with aiohttp.ClientSession() as session, asyncio.timeout(WAIT_S):
+            # Room is made once it is dropped: nothing else ends that connection.
+            while await status_of(session, address, "/") != 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        stuck.close()
+
+
+async def test_a_client_that_reads_gets_all_of_a_large_answer() -> None:
+    async with (
+        served() as address,
+        aiohttp.ClientSession() as session,
+        session.get("http://{}:{}/large".format(*address)) as response,
+    ):
+        assert await response.read() == LARGE
+
+
+async def status_of(session: aiohttp.ClientSession, address: tuple[str, int], path: str) -> int | None:
+    """None: the connection was ended without an answer."""
+    try:
+        async with session.get("http://{}:{}{}".format(*address, path)) as response:
+            if response.status == 503:
+                assert (await response.json())["error"]["code"] == "busy"
+                assert response.headers["retry-after"] == "1"
+            return response.status
+    except aiohttp.ClientConnectionError:
+        return None
+
+
+async def test_one_connection_too_many_is_told_busy() -> None:
+    """As long as all of the others have something to do."""
+    async with served(most_connections=2) as address, aiohttp.ClientSession() as session:
+        others = [await asyncio.open_connection(*address) for _ in range(2)]
+        for _, writer in others:
+            writer.write(b"GET /waits HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert await status_of(session, address, "/") == 503
+        others[0][1].close()
+        async with asyncio.timeout(WAIT_S):
+            while await status_of(session, address, "/go") != 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+            assert (await others[1][0].readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        others[1][1].close()
+
+
+async def test_an_idle_connection_makes_room() -> None:
+    async with served(most_connections=2) as address, aiohttp.ClientSession() as session:
+        idle = [await asyncio.open_connection(*address) for _ in range(2)]
+        for reader, writer in idle:
+            writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            await reader.readuntil(b"ok")
+        assert await status_of(session, address, "/") == 200
+        ends = [asyncio.create_task(reader.read()) for reader, _ in idle]
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        assert [end.done() for end in ends].count(True) == 1
+        for _, writer in idle:
+            writer.close()
+        await asyncio.gather(*ends)

@@ -1,0 +1,421 @@
+"""Who is let in, and what it costs them, under clocks that stand still until they are moved."""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+import asyncpg
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from roundtrip.api import group_commit
+from roundtrip.api.callers import Asking
+from roundtrip.api.gate import Admitted, Counts, Gate, Refused
+from roundtrip.api.group_commit import GroupCommit
+from roundtrip.api.limits import MinuteLimits
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.types import Address
+from support.counting import Counts as Ledger
+from support.counting import Wall, hashed, key_of, mite
+
+HOME = "address:203.0.113.7"
+ALLOWANCES = Allowances(Allowance(3), Allowance(5, 8), Allowance(7, 200))
+MIDNIGHT_MS = 1_760_054_400_000
+KEYLESS = Asking(HOME)
+KEYED = Asking(HOME, key_of("k"))
+
+
+@dataclass
+class Seconds:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class House:
+    """A gate over counts that outlive it."""
+
+    ledger: Ledger = field(default_factory=lambda: Ledger(live={hashed("k"): mite(1), hashed("l"): mite(1)}))
+    wall: Wall = field(default_factory=Wall)
+    clock: Seconds = field(default_factory=Seconds)
+    holders: set[Address] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.gate = self.made()
+
+    def made(self) -> Gate:
+        async def is_holder(wallet: Address) -> bool:
+            return wallet in self.holders
+
+        commit = GroupCommit(self.ledger, self.wall, self.clock)
+        return Gate(MinuteLimits(self.wall), ALLOWANCES, commit, is_holder)
+
+    async def began_anew(self) -> None:
+        """As after a kill: nothing is said to the gate that was."""
+        self.gate = self.made()
+        self.gate.limits.load(await self.gate.commit.recent())
+
+    async def ask(self, asking: Asking = KEYED, counts: Counts = "day", needs_key: bool = False) -> Admitted:
+        return await self.gate.admit(asking, counts, needs_key)
+
+    async def refused(
+        self, asking: Asking = KEYED, counts: Counts = "day", needs_key: bool = False
+    ) -> tuple[str, int | None, int | None]:
+        """Code, retry-after, and what is left of the minute."""
+        with pytest.raises(Refused) as caught:
+            await self.ask(asking, counts, needs_key)
+        left = None if caught.value.ticket is None else caught.value.ticket.remaining
+        return caught.value.error.code, caught.value.error.retry_after_s, left
+
+    async def left(self, asking: Asking = KEYED, counts: Counts = "day") -> int:
+        ticket = (await self.ask(asking, counts)).ticket
+        assert ticket is not None
+        return ticket.remaining
+
+    def day(self) -> int:
+        return sum(self.ledger.days.values())
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+async def flushed() -> None:
+    """Lets what is under way be written."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+# --- keys ------------------------------------------------------------------------------------------
+
+
+async def test_a_key_counts_for_its_mite_and_not_for_its_address(house: House) -> None:
+    found = await house.ask()
+    assert (found.mite, found.allowance) == (mite(1), ALLOWANCES.key)
+    assert [await house.left() for _ in range(4)] == [3, 2, 1, 0]
+    assert await house.left(KEYLESS) == 2
+
+
+async def test_all_keys_of_a_mite_count_together(house: House) -> None:
+    assert [await house.left(Asking(HOME, key_of(key))) for key in "klklk"] == [4, 3, 2, 1, 0]
+    assert await house.refused(Asking("address:elsewhere", key_of("l"))) == ("rate_limited", 60, 0)
+
+
+async def test_a_dead_key_is_told_so_whether_one_is_needed_or_not(house: House) -> None:
+    """It counts under its address as long as there is room there, and is never told anything else."""
+    dead = Asking(HOME, key_of("dead"))
+    came = [await house.refused(dead, needs_key=n % 2 == 0) for n in range(5)]
+    assert came == [("bad_key", None, left) for left in (2, 1, 0, 0, 0)]
+    assert await house.refused(KEYLESS) == ("rate_limited", 60, 0)
+    assert await house.left() == 4
+
+
+async def test_without_the_key_that_is_needed(house: House) -> None:
+    assert await house.refused(KEYLESS, needs_key=True) == ("key_needed", None, 2)
+
+
+async def test_a_revoked_key_is_dead_at_the_very_next_call(house: House) -> None:
+    await house.ask()
+    del house.ledger.live[hashed("k")]
+    assert await house.refused() == ("bad_key", None, 2)
+    assert await house.left(Asking(HOME, key_of("l"))) == 3
+    assert house.day() == 2
+
+
+async def test_a_revoked_key_is_told_so_when_its_minute_and_its_day_are_over(house: House) -> None:
+    for _ in range(5):
+        await house.ask()
+    del house.ledger.live[hashed("k")]
+    assert (await house.refused())[0] == "bad_key"
+
+
+async def test_a_key_that_was_made_just_now_is_live(house: House) -> None:
+    assert (await house.refused(Asking(HOME, key_of("new"))))[0] == "bad_key"
+    house.ledger.live[hashed("new")] = mite(2)
+    assert (await house.ask(Asking(HOME, key_of("new")))).mite == mite(2)
+
+
+async def test_what_is_never_counted_is_not_and_looks_at_no_key(house: House) -> None:
+    for asking in (KEYLESS, Asking(HOME, key_of("dead"))):
+        assert (await house.ask(asking, "never")).ticket is None
+    assert house.ledger.writes == 0
+    found = await house.ask(KEYED, "never", needs_key=True)
+    assert (found.mite, found.ticket) == (mite(1), None)
+    assert (house.day(), sum(house.ledger.minute.values())) == (0, 0)
+
+
+async def test_a_holder_has_its_own_limits(house: House) -> None:
+    house.holders.add(mite(1).wallet)
+    assert (await house.ask()).allowance == ALLOWANCES.holder
+    assert await house.left() == 5
+
+
+# --- days ------------------------------------------------------------------------------------------
+
+
+async def test_past_the_day_it_says_how_long_to_midnight(house: House) -> None:
+    """And the minute is as if nobody had asked."""
+    house.wall.ms = MIDNIGHT_MS - 120_500
+    for n in range(8):
+        await house.ask()
+        house.wall.ms += 60_000 if n == 4 else 0
+    assert await house.refused() == ("daily_limit", 61, 2)
+    assert await house.left(counts="minute") == 1
+    house.wall.ms = MIDNIGHT_MS - 1
+    assert await house.refused() == ("daily_limit", 1, 5)
+    house.wall.ms = MIDNIGHT_MS
+    assert await house.left() == 4
+
+
+async def test_what_counts_by_the_minute_only_leaves_the_day_alone(house: House) -> None:
+    await house.ask(counts="minute")
+    assert (house.day(), await house.left(counts="minute")) == (0, 3)
+
+
+async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(house: House) -> None:
+    house.holders.add(mite(1).wallet)
+    house.ledger.days[mite(1).id, datetime.fromtimestamp(house.wall.ms / 1000, UTC).date()] = 196
+    asked = [house.ask(Asking(HOME, key_of(key))) for key in "klklkl"]
+    came = await asyncio.gather(*asked, return_exceptions=True)
+    assert [isinstance(one, Admitted) for one in came] == [True] * 4 + [False] * 2
+    assert await house.left(counts="minute") == 2
+
+
+async def test_a_call_handed_back_is_as_if_it_had_not_been(house: House) -> None:
+    left = house.gate.hand_back(await house.ask())
+    assert left.ticket is not None
+    assert left.ticket.remaining == 5
+    await flushed()
+    assert (house.day(), sum(house.ledger.minute.values())) == (0, 0)
+
+
+async def test_a_call_handed_back_after_midnight_goes_back_to_its_own_day(house: House) -> None:
+    house.wall.ms = MIDNIGHT_MS - 1
+    spoiled = await house.ask()
+    house.wall.ms = MIDNIGHT_MS + 90_000
+    await house.ask()
+    house.gate.hand_back(spoiled)
+    await flushed()
+    assert sorted(house.ledger.days.values()) == [0, 1]
+    assert max(house.ledger.days.items(), key=lambda row: row[1])[0][1] == date(2025, 10, 10)
+
+
+# --- group commit ----------------------------------------------------------------------------------
+
+
+async def test_everybody_who_comes_meanwhile_is_counted_by_one_statement(house: House) -> None:
+    house.holders.add(mite(1).wallet)
+    await house.ask()
+    before = house.ledger.writes
+    await asyncio.gather(*(house.ask(asking) for asking in [KEYED, KEYLESS] * 3))
+    assert house.ledger.writes == before + 1
+
+
+async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: House) -> None:
+    asking = [asyncio.create_task(house.ask(KEYLESS)) for _ in range(3)]
+    await asyncio.sleep(0)
+    asking[1].cancel()
+    came = await asyncio.gather(*asking, return_exceptions=True)
+    assert [isinstance(one, Admitted) for one in came] == [True, False, True]
+    assert house.ledger.minute.total() == 3
+
+
+async def test_past_as_many_as_may_wait_callers_without_a_key_are_told_busy_first(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "MOST_WAITING", 4)
+    await house.ask()
+    others = [Asking(f"address:{n}") for n in range(5)]
+    asked = [house.ask(asking) for asking in [*others, KEYED, KEYED]]
+    came = await asyncio.gather(*asked, return_exceptions=True)
+    codes = [one.error.code if isinstance(one, Refused) else "in" for one in came]
+    assert codes == ["in", "in", "in", "busy", "busy", "in", "busy"]
+    assert [await house.left(others[3]), await house.left()] == [2, 2]
+
+
+GONE = [OSError("refused"), TimeoutError(), asyncpg.PostgresError("starting up"), ValueError("of ours")]
+
+
+@pytest.mark.parametrize("fault", GONE, ids=lambda fault: type(fault).__name__)
+async def test_without_a_database_keys_cannot_be_known_and_others_are_counted(
+    house: House, fault: Exception
+) -> None:
+    await house.ask()
+    house.ledger.fault = fault
+    assert await house.refused() == ("busy", 1, 4)
+    assert await house.refused(Asking(HOME, key_of("dead"))) == ("busy", 1, None)
+    assert [await house.left(KEYLESS) for _ in range(3)] == [2, 1, 0]
+    assert (await house.refused(KEYLESS))[0] == "rate_limited"
+
+
+async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -> None:
+    house.ledger.fault = OSError()
+    for n in range(20):
+        await house.ask(Asking(f"address:{n}"))
+        assert (await house.refused())[0] == "busy"
+    assert house.ledger.writes == 1
+    house.clock.now = 1.0
+    assert (await house.refused())[0] == "busy"
+    assert house.ledger.writes == 2
+
+
+async def test_what_could_not_be_written_is_when_the_database_is_back(house: House) -> None:
+    await house.ask()
+    spoiled = await house.ask()
+    house.ledger.fault = OSError()
+    assert [await house.left(KEYLESS) for _ in range(2)] == [2, 1]
+    house.gate.hand_back(spoiled)
+    house.ledger.fault = None
+    house.clock.now = 1.0
+    assert await house.left() == 3
+    await house.began_anew()
+    assert await house.left(KEYLESS) == 0
+    assert (await house.left(), house.day()) == (2, 3)
+
+
+async def test_calls_that_are_over_are_not_written_late(house: House) -> None:
+    house.ledger.fault = OSError()
+    house.gate.hand_back(await house.ask(KEYLESS))
+    await house.ask(KEYLESS)
+    house.ledger.fault = None
+    house.clock.now, house.wall.ms = 1.0, house.wall.ms + 60_000
+    await house.ask(KEYLESS)
+    assert list(house.ledger.minute.values()) == [1]
+
+
+async def test_what_the_database_always_refuses_keeps_nobody_from_being_counted(house: House) -> None:
+    spoiled = await house.ask()
+    house.ledger.fault = asyncpg.ForeignKeyViolationError("no such mite")
+    house.gate.hand_back(spoiled)
+    await flushed()
+    assert not house.gate.commit._backs
+
+
+async def test_what_is_left_at_the_end_is_written(house: House) -> None:
+    async with house.gate.open():
+        house.gate.hand_back(await house.ask())
+    assert (house.day(), house.ledger.minute.total()) == (0, 0)
+
+
+async def test_a_service_begins_without_its_database(house: House) -> None:
+    class Never(Ledger):
+        async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
+            raise OSError
+
+    gate = Gate(MinuteLimits(house.wall), ALLOWANCES, GroupCommit(Never(), house.wall, house.clock))
+    async with gate.open():
+        assert (await gate.admit(KEYLESS, "day", False)).ticket is not None
+
+
+# --- against a simple model ------------------------------------------------------------------------
+
+
+class GateAgainstModel(RuleBasedStateMachine):
+    """Every call, whenever it comes and whatever happened before, is answered as lists of times say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        live = {hashed(key): mite(owner) for key, owner in (("k", 1), ("l", 1), ("m", 2))}
+        self.house = House(Ledger(live=live), Wall(MIDNIGHT_MS - 200_000))
+        self.minute: dict[str, list[int]] = defaultdict(list)
+        self.days: dict[tuple[int, int], int] = defaultdict(int)
+        self.owner: dict[str, int | None] = {"k": 1, "l": 1, "m": 2, "never": None}
+        self.admitted: list[tuple[Admitted, str, int, tuple[int, int] | None]] = []
+
+    def teardown(self) -> None:
+        self.loop.close()
+
+    async def came(self, asking: Asking, counts: Counts) -> Admitted | Refused:
+        try:
+            return await self.house.ask(asking, counts)
+        except Refused as refused:
+            return refused
+        finally:
+            await flushed()
+
+    async def handed_back(self, admitted: Admitted) -> None:
+        self.house.gate.hand_back(admitted)
+        await flushed()
+
+    def model(self, caller: str, limit: int, now: int) -> tuple[str, int | None]:
+        """Code and retry-after."""
+        taken = sorted(at for at in self.minute[caller] if at > now - 60_000)
+        if len(taken) < limit:
+            return "in", None
+        return "rate_limited", -(-(taken[-limit] + 60_000 - now) // 1000)
+
+    @rule(
+        key=st.sampled_from(["k", "l", "m", "never", None]), counts=st.sampled_from(["day", "day", "minute"])
+    )
+    def call(self, key: str | None, counts: Counts) -> None:
+        now = self.house.wall.ms
+        owner = None if key is None else self.owner[key]
+        caller = HOME if owner is None else f"mite:{owner}"
+        allowance = ALLOWANCES.anonymous if owner is None else ALLOWANCES.key
+        day = (owner, now // 86_400_000) if owner is not None and counts == "day" else None
+        code, wait_s = self.model(caller, allowance.per_minute, now)
+        if key is not None and owner is None:
+            if code == "in":
+                self.minute[caller].append(now)
+            code, wait_s = "bad_key", None
+        elif code == "in" and day is not None and self.days[day] >= allowance.per_day:
+            code, wait_s = "daily_limit", -(-(86_400_000 - now % 86_400_000) // 1000)
+        asking = Asking(HOME, None if key is None else key_of(key))
+        found = self.loop.run_until_complete(self.came(asking, counts))
+        if isinstance(found, Refused):
+            assert (found.error.code, found.error.retry_after_s) == (code, wait_s)
+            return
+        assert code == "in"
+        self.minute[caller].append(now)
+        if day is not None:
+            self.days[day] += 1
+        assert found.ticket is not None
+        taken = [at for at in self.minute[caller] if at > now - 60_000]
+        assert found.ticket.remaining == allowance.per_minute - len(taken)
+        self.admitted.append((found, caller, now, day))
+
+    @precondition(lambda self: self.admitted)
+    @rule(data=st.data())
+    def hand_back(self, data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(self.admitted) - 1))
+        found, caller, at, day = self.admitted.pop(place)
+        self.loop.run_until_complete(self.handed_back(found))
+        self.minute[caller].remove(at)
+        if day is not None:
+            self.days[day] -= 1
+
+    @rule(ms=st.sampled_from([1, 999, 1_000, 20_000, 59_999, 60_000, 86_400_000]))
+    def time_passes(self, ms: int) -> None:
+        self.house.wall.ms += ms
+
+    @rule(before_ms=st.sampled_from([-1, 0]))
+    def midnight(self, before_ms: int) -> None:
+        self.house.wall.ms += 86_400_000 - self.house.wall.ms % 86_400_000 + before_ms
+
+    @rule()
+    def process_is_killed_and_begins_anew(self) -> None:
+        self.loop.run_until_complete(self.house.began_anew())
+
+    @rule(key=st.sampled_from(["k", "m"]))
+    def revoke(self, key: str) -> None:
+        self.owner[key] = None
+        self.house.ledger.live.pop(hashed(key), None)
+
+    @invariant()
+    def days_are_as_counted(self) -> None:
+        found = dict.fromkeys((1, 2), 0)
+        for (owner, _), calls in self.house.ledger.days.items():
+            found[owner] += calls
+        for owner, calls in found.items():
+            assert calls == sum(count for (whose, _), count in self.days.items() if whose == owner)
+
+
+GateAgainstModel.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestGateAgainstModel = GateAgainstModel.TestCase
