@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from starlette.applications import Starlette
+
 from roundtrip.assembly import application, listen, serving
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
@@ -11,8 +13,14 @@ from roundtrip.settings import Settings
 
 @contextlib.asynccontextmanager
 async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterator[str]:
-    """Serves in this process; gives the base url. Waits, bounded, for start and end."""
-    app = application(settings or Settings(anon_per_minute=10_000), ctx)
+    """Serves in this process; gives the base url."""
+    async with served(application(settings or Settings(anon_per_minute=10_000), ctx)) as url:
+        yield url
+
+
+@contextlib.asynccontextmanager
+async def served(app: Starlette) -> AsyncIterator[str]:
+    """The same of any application. Waits, bounded, for start and end."""
     with listen("127.0.0.1", 0, "a port") as listening:
         server = serving(app)
         task = asyncio.create_task(server.serve(sockets=[listening]))

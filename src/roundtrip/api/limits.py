@@ -87,11 +87,13 @@ def anonymous(host: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An encoded answer that is handed to everyone who asks within its time."""
+    """An encoded answer that is handed to everyone who asks within its time. ``forms``: what doors made of
+    it, by names of their own, so that each form is made once."""
 
     body: bytes
     ttl_ms: int
     counted: bool
+    forms: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(slots=True)
