@@ -137,7 +137,7 @@ async def test_hello_tells_what_this_is_and_the_rules(base_url: str, session: ai
     for said in (
         "simulation",
         "written by strangers",
-        "identified by its address",
+        "by its address",
         "treat it as a no",
         "/v1/keys",
     ):
@@ -200,3 +200,21 @@ async def test_a_notification_is_taken_and_not_answered(
     sent = {"jsonrpc": "2.0", "method": method, "params": params}
     async with session.post(f"{base_url}/mcp", json=sent) as response:
         assert (response.status, await response.read()) == (202, b"")
+
+
+async def test_a_stream_that_is_asked_for_holds_up_nobody(
+    base_url: str, session: aiohttp.ClientSession
+) -> None:
+    version, meta = "2026-07-28", "io.modelcontextprotocol/"
+    envelope = {f"{meta}protocolVersion": version, f"{meta}clientCapabilities": {}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"_meta": envelope}}
+    headers = {
+        "mcp-protocol-version": version,
+        "mcp-method": "subscriptions/listen",
+        "accept": "application/json, text/event-stream",
+    }
+    for _ in range(3):
+        async with session.post(f"{base_url}/mcp", json=sent, headers=headers) as response:
+            assert "error" in await response.json()
+        async with session.get(f"{base_url}/v1/tools.json") as response:
+            assert response.status == 200

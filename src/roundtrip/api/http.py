@@ -166,12 +166,15 @@ class McpEndpoint:
         except RoundtripError as error:
             await send_reply(error_reply(error), send, cors=False)
             return
-        await self.door(scope, body, send)
+        await self.door(scope, body, receive, send)
 
 
-def create_app(dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None) -> Starlette:
-    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost."""
-    door = McpDoor(dispatch, callers)
+def create_app(
+    dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None, door: McpDoor | None = None
+) -> Starlette:
+    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost. ``door``: the tool
+    server, where it has to have more than the table's tools."""
+    door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:

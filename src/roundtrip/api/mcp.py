@@ -68,39 +68,40 @@ class McpDoor:
         if PATH_KEY in scope:
             await self._dispatch.gate.admit(self._asking(scope), "never", False)
 
-    async def __call__(self, scope: Scope, body: bytes, send: Send) -> None:
+    async def __call__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answers one request; a client that sends no Accept takes anything (RFC 9110, 12.5.1)."""
         # The HTTP parser keeps blanks behind values, which the protocol's newest version refuses.
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         if not any(name == b"accept" for name, _ in headers):
             headers.append((b"accept", b"*/*"))
         scope = {**scope, "headers": headers}
+        again = _again(body, receive)
         refusal = _refusal(headers, body)
         plain = None if refusal else plain_request(headers, body)
         if refusal:
-            await refusal(scope, _nothing, send)
+            await refusal(scope, receive, send)
         elif plain is None:
-            await self._app(scope, _receive(body), send)
+            await self._app(scope, again, send)
         elif plain.tool is None:
-            await self._list(plain, scope, body, send)
+            await self._list(plain, scope, again, send)
         else:
-            await self._call_plainly(plain, scope, body, send)
+            await self._call_plainly(plain, scope, again, send)
 
-    async def _list(self, plain: Plain, scope: Scope, body: bytes, send: Send) -> None:
+    async def _list(self, plain: Plain, scope: Scope, again: Receive, send: Send) -> None:
         kept = self._listings.get(plain.version)
         if kept is not None:
             await send_kept(kept, plain.id, send)
             return
         recording = Recording(send, plain.id)
-        await self._app(scope, _receive(body), recording)
+        await self._app(scope, again, recording)
         if recording.kept is not None:
             self._listings[plain.version] = recording.kept
 
-    async def _call_plainly(self, plain: Plain, scope: Scope, body: bytes, send: Send) -> None:
+    async def _call_plainly(self, plain: Plain, scope: Scope, again: Receive, send: Send) -> None:
         """Runs the call first: what everyone shares may have been written for somebody else before."""
         operation = self._table.get(plain.tool or "")
         if operation is None:
-            await self._app(scope, _receive(body), send)
+            await self._app(scope, again, send)
             return
         reply = await self._reply(operation, plain.arguments, scope)
         form = f"mcp {plain.version}"
@@ -109,7 +110,7 @@ class McpDoor:
             await send_kept(kept, plain.id, send)
             return
         recording = Recording(send, plain.id)
-        await self._app({**scope, _REPLY: reply}, _receive(body), recording)
+        await self._app({**scope, _REPLY: reply}, again, recording)
         if reply.forms is not None and recording.kept is not None:
             reply.forms[form] = recording.kept
 
@@ -171,14 +172,16 @@ class McpDoor:
         )
 
 
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}
-
-
-def _receive(body: bytes) -> Receive:
-    """A body that was read already, to be read again."""
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already, to be read once more. What comes after it is the connection's to tell:
+    the library waits for its end, and a body given for ever would keep it, and everyone, waiting."""
+    given = False
 
     async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
