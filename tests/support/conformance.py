@@ -67,6 +67,8 @@ ANSWERS: dict[str, list[types.ContentBlock]] = {
     "test_tool_with_progress": [TEXT],
     "test_tool_with_logging": [TEXT],
     "test_missing_capability": [TEXT],
+    "test_logging_tool": [TEXT],
+    "test_streaming_elicitation": [TEXT],
     "json_schema_2020_12_tool": [TEXT],
     "test_custom_headers": [TEXT],
 }
