@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders truth sweep evidence rejudge clean
+.PHONY: run test schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -27,6 +27,10 @@ bench: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python -m bench.prepare
 	@PYTHONPATH=tests $(BIN)/python -m bench.nodes
 	@$(BIN)/python -m bench.decode
+
+# A cached check at every door, beside a constant route and a constant tool.
+bench-doors: $(VENV)/.installed
+	@$(BIN)/python -m bench.doors
 
 # The sync's speed beside Ponder's, which is installed for it: some minutes. FLAGS=--limited: Ponder as it comes, too.
 bench-index: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed

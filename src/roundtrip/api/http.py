@@ -35,6 +35,7 @@ MOST_BRACKETS = 1000
 
 _NOBODY = Asking("")
 """Of whom nothing is counted."""
+_NO_QUERY: Mapping[str, str] = {}
 _CUT, _SQUEEZED = "http", "http gzip"
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
@@ -105,7 +106,8 @@ class Endpoint:
         async def raw() -> Mapping[str, object]:
             return await self._raw(scope, receive)
 
-        query = QueryParams(scope.get("query_string", b""))
+        told = scope.get("query_string")
+        query = QueryParams(told) if told else _NO_QUERY
         reply = _cut(await self.dispatch.run(self.operation, raw, asking, query), self.operation)
         if len(reply.body) > LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from roundtrip.domain.errors import LimitReached, ServiceFull
 WINDOW_S = 60.0
 _MOST_CALLERS = 100_000
 _MOST_ANSWERS = 10_000
+_MOST_HOSTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
+@functools.lru_cache(maxsize=_MOST_HOSTS)
 def anonymous(host: str | None) -> str:
     """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
     address = parsed(host)
