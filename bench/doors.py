@@ -2,9 +2,10 @@
 
     python -m bench.doors [--requests 4000] [--rounds 5]
 
-The constant route answers bytes of the same size as any handler of the framework does; the bare bytes are less
-than any route can be. The constant tool is the protocol's own library with nothing behind it, once with the same answer and once with one word. The load comes from a process of its
-own over 32 connections that never pause, so the times hold the queue; take the ratios. Rounds take turns.
+The constant route answers bytes of the same size as any handler of the framework does; the bare bytes are
+less than any route can be. The constant tool is the protocol's own library with nothing behind it, once with
+the same answer and once with one word. The load comes from a process of its own over 32 connections that
+never pause, so the times hold the queue; take the ratios. Rounds take turns.
 """
 
 import argparse
