@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types gate bench bench-index bench-live bench-boards bench-holders truth sweep evidence rejudge clean
+.PHONY: run test schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
 
-test: $(VENV)/.installed node_modules/.installed
+test: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed
 	@$(BIN)/python -m pytest -q -n 2 $(TEST)
+
+# The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 800 of them.
+schemathesis: $(VENV)/.installed node_modules/.installed
+	@SCHEMATHESIS_EXAMPLES=140 $(BIN)/python -m pytest -q -n 0 -s tests/doors/test_schemathesis.py
 
 lint: $(VENV)/.installed
 	@$(BIN)/ruff check .
@@ -23,6 +27,10 @@ bench: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python -m bench.prepare
 	@PYTHONPATH=tests $(BIN)/python -m bench.nodes
 	@$(BIN)/python -m bench.decode
+
+# A cached check at every door, beside a constant route and a constant tool.
+bench-doors: $(VENV)/.installed
+	@$(BIN)/python -m bench.doors
 
 # The sync's speed beside Ponder's, which is installed for it: some minutes. FLAGS=--limited: Ponder as it comes, too.
 bench-index: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed
@@ -73,6 +81,11 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 node_modules/.installed: package-lock.json
 	@echo "installing the local chain's node"
 	@npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+tests/conformance/node_modules/.installed: tests/conformance/package-lock.json
+	@echo "installing the protocol's conformance suite, and the Node it needs"
+	@cd tests/conformance && npm ci --ignore-scripts --no-audit --no-fund --silent --engine-strict=false
 	@touch $@
 
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json

@@ -1,6 +1,8 @@
 """A bounded load on one loopback url: so many requests over so many connections, then a JSON line.
 
 python bench/load.py http://127.0.0.1:8463/v1/health 1000 16
+python bench/load.py http://127.0.0.1:8463/mcp 1000 16 '{"jsonrpc": ...}'     a POST of this body
+python bench/load.py http://127.0.0.1:8463/v1/health 1000 16 '' rt_...         with a key
 """
 
 import asyncio
@@ -24,12 +26,20 @@ async def worker(host: str, port: int, request: bytes, count: int, times_ms: lis
     writer.close()
 
 
-async def main(url: str, requests: int, connections: int) -> None:
+async def main(url: str, requests: int, connections: int, posted: str = "", key: str = "") -> None:
     """Runs the load and prints what it came to."""
     parts = urlsplit(url)
     assert parts.hostname == "127.0.0.1", "loads go to loopback only"
     assert parts.port is not None
-    request = f"GET {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n".encode()
+    head = f"{parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\n"
+    if key:
+        head += f"x-api-key: {key}\r\n"
+    if not posted:
+        request = f"GET {head}\r\n".encode()
+    else:
+        body = posted.encode()
+        kind = f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        request = f"POST {head}{kind}accept: application/json\r\n\r\n".encode() + body
     times_ms: list[float] = []
     started = time.perf_counter()
     each = requests // connections
@@ -41,4 +51,4 @@ async def main(url: str, requests: int, connections: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:6]))

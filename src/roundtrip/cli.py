@@ -21,6 +21,8 @@ from rich.text import Text
 
 from roundtrip import assembly, index_commands, key_commands, verify
 from roundtrip.api import publish as publishing
+from roundtrip.api.llms import llms_txt
+from roundtrip.api.openapi import openapi_json
 from roundtrip.assembly import PortTaken
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet import live, world
@@ -356,13 +358,14 @@ def verify_trade(
 
 @app.command()
 def publish(
-    folder: Annotated[Path, typer.Argument(help="Where api.md and tools.json go.")] = Path("docs"),
+    folder: Annotated[Path, typer.Argument(help="Where the documents go.")] = Path("docs"),
 ) -> None:
     """Writes the interface's documentation from the table of operations."""
     (folder / "api.md").write_text(publishing.api_markdown())
-    tools = msgspec.json.format(msgspec.json.encode(publishing.tools_json()), indent=1)
-    (folder / "tools.json").write_bytes(tools + b"\n")
+    (folder / "llms.txt").write_text(llms_txt())
+    for name, told in (("tools.json", publishing.tools_json()), ("openapi.json", openapi_json())):
+        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n")
     verdicts = folder / "verdicts.md"
     page = verdicts.read_text() if verdicts.exists() else publishing.EMPTY_VERDICTS
     verdicts.write_text(publishing.verdicts_markdown(page, POLICY))
-    print(f"written: {folder / 'api.md'}, {folder / 'tools.json'}, {verdicts}")
+    print(f"written: api.md, tools.json, openapi.json, llms.txt and verdicts.md in {folder}")

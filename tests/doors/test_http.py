@@ -143,7 +143,6 @@ async def test_a_call_that_the_node_spoiled_is_not_counted(
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [
-        ("GET", "/", 404, "not_found"),
         ("GET", "/v1/check", 404, "not_found"),
         ("GET", "/v1/check/", 404, "not_found"),
         ("GET", "/v1/check/0x12/more", 404, "not_found"),

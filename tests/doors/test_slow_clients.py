@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.api import http, protocol
+from roundtrip.api import http, protocol, wire
 from roundtrip.api.dispatch import error_reply
 from roundtrip.assembly import listen, serving
 from roundtrip.domain.errors import CallerFault
@@ -45,7 +45,7 @@ async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
             try:
                 await http.read_body(receive, 0.05)  # type: ignore[arg-type]
             except CallerFault as error:
-                await http.send_reply(error_reply(error), send, cors=False)  # type: ignore[arg-type]
+                await wire.send_reply(error_reply(error), send, cors=False)  # type: ignore[arg-type]
 
     routes = [Route("/", page), Route("/large", large), Route("/waits", waits), Route("/go", goes)]
     app = Starlette(routes=[*routes, Route("/reads", Reads(), methods=["POST"])])

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from starlette.applications import Starlette
+
 from roundtrip.assembly import application, listen, serving
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
@@ -12,15 +14,20 @@ from roundtrip.store.faults import DATABASE_FAULTS
 
 @contextlib.asynccontextmanager
 async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterator[str]:
-    """Serves in this process; gives the base url. Waits, bounded, for start and end. Nobody called
-    before."""
+    """Serves in this process; gives the base url. Nobody called before."""
     with contextlib.suppress(*DATABASE_FAULTS):
         # Calls outlive the service that counted them, and all tests call from one address.
         await ctx.pool.execute("DELETE FROM accounts.call")
     settings = settings or Settings(anon_per_minute=10_000)
-    app = application(settings, ctx)
+    async with served(application(settings, ctx), settings.most_connections) as url:
+        yield url
+
+
+@contextlib.asynccontextmanager
+async def served(app: Starlette, most_connections: int = 100) -> AsyncIterator[str]:
+    """The same of any application. Waits, bounded, for start and end."""
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = serving(app, settings.most_connections)
+        server = serving(app, most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             async with asyncio.timeout(10):

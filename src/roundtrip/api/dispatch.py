@@ -33,12 +33,14 @@ _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer on its way out: encoded, with the headers that every door may show."""
+    """An answer on its way out: encoded, with the headers that every door may show. ``forms``: of an answer
+    that is shared, what doors made of it before, and keep with it."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     error: RoundtripError | None = None
+    forms: dict[str, bytes] | None = field(default=None, compare=False, repr=False)
 
 
 class ErrorDetail(msgspec.Struct, frozen=True):
@@ -104,9 +106,10 @@ class Dispatch:
             log.exception("request failed", request=unexpected.request_id, operation=operation.name)
             return error_reply(unexpected, _ticket_headers(self._settle(admitted, counted=False)))
         headers = _ticket_headers(self._settle(admitted, shared.counted))
-        if operation.shared_by is not None:
-            headers["x-cache"] = "hit" if hit else "miss"
-        return Reply(200, shared.body, headers)
+        if operation.shared_by is None:
+            return Reply(200, shared.body, headers)
+        headers["x-cache"] = "hit" if hit else "miss"
+        return Reply(200, shared.body, headers, forms=shared.forms)
 
     def _settle(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
         """Hands the call back when its failure was not the caller's doing."""
@@ -156,7 +159,7 @@ def read_params(
             )
     known = {name: query[name] for name in operation.query if name in query}
     try:
-        params: Any = msgspec.convert({**raw, **known}, type=operation.params)
+        params: Any = msgspec.convert({**_whole(raw), **known}, type=operation.params)
     except msgspec.ValidationError as error:
         if operation.bad_params == "bad_address" and "$.address" in str(error):
             what = "an address" if issubclass(operation.params, WalletParams) else "a token address"
@@ -164,6 +167,14 @@ def read_params(
         raise CallerFault(operation.bad_params, f"The request does not fit: {_unfit(str(error))}.") from None
     assert isinstance(params, msgspec.Struct)
     return params
+
+
+def _whole(raw: Mapping[str, object]) -> dict[str, object]:
+    """JSON has one kind of number: 100.0 is as good an integer as 100."""
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in raw.items()
+    }
 
 
 def _unfit(told: str) -> str:

@@ -82,6 +82,12 @@ class Gate:
             raise Refused(error, self.limits.hand_back(ticket)) from None
         return Admitted(self.allowances.anonymous, None, ticket)
 
+    async def look_at(self, asking: Asking) -> None:
+        """Only whether the key that is shown is live; one that is not counts. Raises Refused: bad_key,
+        busy."""
+        if asking.key is not None:
+            await self._look_up(asking, self._hashed(asking, asking.key))
+
     def hand_back(self, admitted: Admitted) -> Admitted:
         """Uncounts a call: its failure was not the caller's doing."""
         ticket = admitted.ticket
@@ -92,9 +98,7 @@ class Gate:
         return replace(admitted, ticket=self.limits.hand_back(ticket))
 
     async def _with_key(self, asking: Asking, shown: str, counts: Counts) -> Admitted:
-        if not keys.is_key(shown):
-            raise self._bad_key(asking)
-        hashed = keys.hash_of(shown)
+        hashed = self._hashed(asking, shown)
         mite = self._known.get(hashed) or await self._look_up(asking, hashed)
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
@@ -112,6 +116,11 @@ class Gate:
         if not live.has_room:
             raise Refused(self._day_is_over(ticket, allowance), self.limits.hand_back(ticket))
         return Admitted(allowance, live.mite, ticket, day)
+
+    def _hashed(self, asking: Asking, shown: str) -> bytes:
+        if not keys.is_key(shown):
+            raise self._bad_key(asking)
+        return keys.hash_of(shown)
 
     async def _counted(self, asking: Asking, call: Call, ticket: Ticket) -> Live:
         try:

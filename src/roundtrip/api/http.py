@@ -2,11 +2,9 @@
 
 import asyncio
 import gzip
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -15,47 +13,33 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
 from .callers import Asking, Callers
 from .catalog import OPERATIONS
 from .dispatch import Dispatch, Reply, Unexpected, error_reply
+from .front import Front
+from .llms import llms_txt
 from .mcp import McpDoor
+from .openapi import openapi_json
 from .operation import Operation
+from .paths import clean
 from .protocol import BODY_S
 from .publish import tools_json
+from .wire import LARGE_BYTES, BodyUnread, Document, send_options, send_reply, takes_gzip
 
 MOST_BODY_BYTES = 64 * 1024
-_LARGE_BYTES = 64 * 1024
-"""Beyond it an answer is compressed for who reads that; proofs are as large, and become a twentieth."""
 MOST_BRACKETS = 1000
 """No request needs more; what reads JSON by recursion is never let near the end of its stack."""
 
 _NOBODY = Asking("")
 """Of whom nothing is counted."""
+_NO_QUERY: Mapping[str, str] = {}
+_CUT, _SQUEEZED = "http", "http gzip"
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
-
-
-async def send_reply(reply: Reply, send: Send, cors: bool) -> None:
-    """Writes a reply as JSON."""
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply.body))]
-    headers += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
-    if isinstance(reply.error, BodyUnread):
-        headers.append((b"connection", b"close"))
-    if cors:
-        headers.append((b"access-control-allow-origin", b"*"))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
-
-
-class BodyUnread(CallerFault):
-    """Nothing more is read of this request, so its connection is of no more use."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("bad_input", message)
 
 
 async def read_body(receive: Receive, within_s: float = BODY_S) -> bytes:
@@ -82,30 +66,28 @@ async def _read_body(receive: Receive) -> bytes:
 
 
 def _cut(reply: Reply, operation: Operation) -> Reply:
-    """As much of an answer as this door gives."""
+    """As much of an answer as this door gives; of a shared one that is cut once."""
     if operation.path_answer is None or reply.error is not None:
         return reply
-    answer = msgspec.json.decode(reply.body, type=operation.path_answer)
-    return replace(reply, body=msgspec.json.encode(answer))
+    body = (reply.forms or {}).get(_CUT)
+    if body is None:
+        body = msgspec.json.encode(msgspec.json.decode(reply.body, type=operation.path_answer))
+        if reply.forms is not None:
+            reply.forms[_CUT] = body
+    return replace(reply, body=body)
 
 
 async def _squeezed(reply: Reply, asked: Iterable[tuple[bytes, bytes]]) -> Reply:
-    """The reply, compressed beside the loop where the caller reads that."""
+    """The reply, compressed beside the loop where the caller reads that; a shared one once."""
     headers = {**reply.headers, "vary": "accept-encoding"}
     if not takes_gzip(asked):
         return replace(reply, headers=headers)
-    body = await asyncio.to_thread(gzip.compress, reply.body, 1, mtime=0)
+    body = (reply.forms or {}).get(_SQUEEZED)
+    if body is None:
+        body = await asyncio.to_thread(gzip.compress, reply.body, 1, mtime=0)
+        if reply.forms is not None:
+            reply.forms[_SQUEEZED] = body
     return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
-
-
-def takes_gzip(asked: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether these request headers accept gzip; by name only, and not with the weight zero."""
-    told = b",".join(value for name, value in asked if name == b"accept-encoding")
-    for one in told.lower().split(b","):
-        coding, _, weight = one.partition(b";")
-        if coding.strip() == b"gzip":
-            return not re.fullmatch(rb"\s*q\s*=\s*0(\.0*)?\s*", weight)
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +98,13 @@ class Endpoint:
     dispatch: Dispatch
     callers: Callers
 
+    def readable(self) -> bool:
+        """Whether anybody's page may read what it answers."""
+        return self.operation.method == "GET" and not self.operation.key
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        cors = self.operation.method == "GET" and not self.operation.key
+        cors = self.readable()
         try:
             asking = _NOBODY
             if self.operation.counts != "never" or self.operation.key:
@@ -130,9 +116,10 @@ class Endpoint:
         async def raw() -> Mapping[str, object]:
             return await self._raw(scope, receive)
 
-        query = QueryParams(scope.get("query_string", b""))
+        told = scope.get("query_string")
+        query = QueryParams(told) if told else _NO_QUERY
         reply = _cut(await self.dispatch.run(self.operation, raw, asking, query), self.operation)
-        if len(reply.body) > _LARGE_BYTES:
+        if len(reply.body) > LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])
         await send_reply(reply, send, cors)
 
@@ -153,32 +140,53 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class PathEndpoint:
+    """All that one path serves, by method."""
+
+    by_method: Mapping[str, Endpoint]
+
+    def methods(self) -> list[str]:
+        """What it takes."""
+        head = ["HEAD"] if "GET" in self.by_method else []
+        return [*self.by_method, *head, "OPTIONS"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        method = scope["method"]
+        if method == "OPTIONS":
+            readable = any(one.readable() for one in self.by_method.values())
+            await send_options(self.methods(), send, readable)
+            return
+        await self.by_method["GET" if method == "HEAD" else method](scope, receive, send)
+
+
+@dataclass(frozen=True, slots=True)
 class McpEndpoint:
-    """POST /mcp, with this service's own limit on bodies before the protocol sees them."""
+    """POST /mcp, with this service's own limit on bodies before the protocol sees them. A key at the end of
+    the address has to be live before anything else is looked at."""
 
     door: McpDoor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
+        if scope["method"] == "OPTIONS":
+            await send_options(("POST", "OPTIONS"), send, cors=False)
+            return
         try:
+            await self.door.let_in(scope)
             body = await read_body(receive)
         except RoundtripError as error:
             await send_reply(error_reply(error), send, cors=False)
             return
-
-        async def again() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        await self.door(scope, again, send)
+        await self.door(scope, body, receive, send)
 
 
-def create_app(dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None) -> Starlette:
-    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost."""
-    door = McpDoor(dispatch, callers)
-    prepared = msgspec.json.encode(tools_json())
-
-    async def serve_tools(scope: Scope, receive: Receive, send: Send) -> None:
-        await send_reply(Reply(200, prepared), send, cors=True)
+def create_app(
+    dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None, door: McpDoor | None = None
+) -> Starlette:
+    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost. ``door``: the tool
+    server, where it has to have more than the table's tools."""
+    door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
@@ -191,13 +199,13 @@ def create_app(dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None =
         await dispatch.shared.settle()
 
     routes = [
-        Route(operation.path, Endpoint(operation, dispatch, callers), methods=[operation.method])
-        for operation in OPERATIONS
-        if operation.path is not None
+        Route(path, endpoint, methods=endpoint.methods())
+        for path, endpoint in _paths(dispatch, callers).items()
     ]
-    routes.append(Route("/v1/tools.json", _Prepared(serve_tools), methods=["GET"]))
-    routes.append(Route("/mcp", McpEndpoint(door), methods=["POST"]))
-    app = Starlette(
+    for path, document in documents(dispatch.ctx.public_url).items():
+        routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
+    routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
+    app = Service(
         routes=routes,
         lifespan=running,
         exception_handlers={HTTPException: _http_error, Exception: _unexpected},
@@ -206,14 +214,33 @@ def create_app(dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None =
     return app
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """An answer that never changes; an instance, since a router takes functions for request handlers."""
+def _paths(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for operation in OPERATIONS:
+        if operation.path is not None:
+            endpoint = Endpoint(operation, dispatch, callers)
+            by_path.setdefault(operation.path, {})[operation.method] = endpoint
+    return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 
-    serve: Callable[[Scope, Receive, Send], Any]
+
+def documents(public_url: str) -> dict[str, ASGIApp]:
+    """What is served and never changes, by path."""
+    return {
+        "/v1/tools.json": Document(msgspec.json.encode(tools_json())),
+        "/v1/openapi.json": Document(msgspec.json.encode(openapi_json())),
+        "/llms.txt": Document(llms_txt().encode(), "text/plain; charset=utf-8"),
+        "/": Front(public_url),
+    }
+
+
+class Service(Starlette):
+    """The application; it sees no key in a path."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.serve(scope, receive, send)
+        """Answers one request, or runs the lifespan."""
+        if scope["type"] == "http":
+            clean(scope)
+        await super().__call__(scope, receive, send)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ MOST_LOADED = 1_000_000
 _MOST_CALLERS = 100_000
 _MOST_ANSWERS = 10_000
 _MOST_NAME = 64
+_MOST_HOSTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
+@functools.lru_cache(maxsize=_MOST_HOSTS)
 def anonymous(host: str | None) -> str:
     """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
     address = parsed(host)
@@ -105,11 +108,13 @@ def anonymous(host: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An encoded answer that is handed to everyone who asks within its time."""
+    """An encoded answer that is handed to everyone who asks within its time. ``forms``: what doors made of
+    it, by names of their own, so that each form is made once."""
 
     body: bytes
     ttl_ms: int
     counted: bool
+    forms: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from roundtrip.domain.errors import STATUS_BY_CODE
 from roundtrip.services.context import Answered
 
 
@@ -19,7 +20,10 @@ class Operation:
     ``bad_params``: the code of a request whose parameters do not fit. ``tool_requires``: parameters that a
     tool's schema asks for and a request may leave out, because others can stand for them. ``query``:
     parameters that come by the query string of an HTTP request and in no other way; tools do not have them.
-    ``path_answer``: as much of the answer as an HTTP request is given; None: all of it.
+    ``path_answer``: as much of the answer as an HTTP request is given; None: all of it. ``errors``: the codes
+    of its own, beside those that follow from the rest of the row (``codes``). ``needs_one_of``: parameters of
+    which a request gives at least one. ``destroys``: of one that writes: it takes something away.
+    ``repeatable``: of one that writes: doing it twice changes nothing more.
     """
 
     name: str
@@ -39,3 +43,24 @@ class Operation:
     tool_requires: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
     path_answer: type[msgspec.Struct] | None = None
+    errors: tuple[str, ...] = ()
+    needs_one_of: tuple[str, ...] = ()
+    destroys: bool = False
+    repeatable: bool = False
+
+    def codes(self) -> tuple[str, ...]:
+        """Every error code that it may answer with, in the order of the table of codes."""
+        found = {*self.errors, "internal"}
+        if self.params.__struct_fields__:
+            found.add(self.bad_params)
+        if self.query or self.method == "POST":
+            found.add("bad_input")
+        if self.method == "POST":
+            found.add("bad_json")
+        if self.key:
+            found |= {"key_needed", "bad_key"}
+        if self.counts != "never":
+            found |= {"bad_key", "rate_limited", "busy"}
+        if self.counts == "day":
+            found.add("daily_limit")
+        return tuple(code for code in STATUS_BY_CODE if code in found)

@@ -42,7 +42,8 @@ class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             description="Over HTTP, in the query string: 1 also calls what its owner may call, each before a "
             "sell of its own, and the text names what would stop it; and sells as real holders, where some "
-            "are known: where at least half cannot, it is cannot_sell. That answer is shared for a minute."
+            "are known: where at least half cannot, it is cannot_sell. That answer is shared for a minute.",
+            extra_json_schema={"enum": ["0", "1", "false", "true"]},
         ),
     ] = "0"
 

@@ -23,6 +23,9 @@ TokenField = Annotated[AddressField, msgspec.Meta(description="The token's addre
 WalletField = Annotated[AddressField, msgspec.Meta(description="The wallet that will sign.")]
 
 
+_NOT_ZERO = {"not": {"pattern": r"^[0.]*$"}}
+
+
 class PrepareBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What to buy, with how much, from which wallet."""
 
@@ -33,6 +36,7 @@ class PrepareBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         msgspec.Meta(
             pattern=DECIMAL_PATTERN,
             description="A plain decimal number of what the venue is paid in (venue.pays): eth or usdg.",
+            extra_json_schema=_NOT_ZERO,
         ),
     ]
     slippage_bps: Slippage = 100
@@ -50,6 +54,7 @@ class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
             msgspec.Meta(
                 pattern=r"^(all|[0-9]{1,40}(\.[0-9]{1,40})?)$",
                 description="all, or tokens as a plain decimal number.",
+                extra_json_schema=_NOT_ZERO,
             ),
         ]
         | None

@@ -147,7 +147,7 @@ def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) 
     (tmp_path / "verdicts.md").write_text(verdicts_markdown(page, replace(POLICY, version="older")))
     cli.publish(tmp_path)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert written.keys() == {"api.md", "tools.json", "verdicts.md"}
+    assert written.keys() == {"api.md", "llms.txt", "openapi.json", "tools.json", "verdicts.md"}
     assert msgspec.json.decode(written["tools.json"]) == tools_json()
     assert written["api.md"].decode() == api_markdown()
     kept = {name: (DOCS / name).read_bytes() for name in written if (DOCS / name).exists()}

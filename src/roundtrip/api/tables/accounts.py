@@ -32,7 +32,8 @@ ACCOUNTS: tuple[Operation, ...] = (
             "A key for the signature of the text of POST /v1/keys/nonce; the wallet becomes an account if it "
             "was none. The key is told once and never again; it does not expire, and a wallet has at most "
             "five that are live. A contract wallet signs by EIP-1271. A signature brings one key. "
-            "Fails with bad_input, bad_signature, too_many_keys, rate_limited, upstream or busy."
+            "Fails with bad_input, bad_signature, too_many_keys, rate_limited, upstream, busy or "
+            "budget_spent."
         ),
         params=KeyParams,
         answer=KeyMade,
@@ -42,6 +43,7 @@ ACCOUNTS: tuple[Operation, ...] = (
         writes=True,
         on_mcp=False,
         counts="minute",
+        errors=("bad_signature", "too_many_keys", "upstream", "budget_spent"),
     ),
     Operation(
         name="my_mite",

@@ -21,6 +21,7 @@ LOOKUPS: tuple[Operation, ...] = (
         answer=Explanation,
         handler=explain,
         shared_by=lambda params: str(params.tx_hash()),
+        errors=("not_found", "upstream", "budget_spent"),
     ),
     Operation(
         name="look_up",
@@ -36,5 +37,6 @@ LOOKUPS: tuple[Operation, ...] = (
         answer=Found,
         handler=find,
         shared_by=shared_as,
+        errors=("upstream", "budget_spent"),
     ),
 )

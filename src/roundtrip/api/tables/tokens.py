@@ -10,6 +10,12 @@ from roundtrip.services.proof import check_proof
 from roundtrip.services.proof_answer import Proof
 from roundtrip.services.smart_money_answer import SmartMoney
 
+_READING = (
+    "not_a_token", "upstream", "holders_failed", "budget_spent", "holders_busy", "holders_budget",
+    "holders_no_archive",
+)  # fmt: skip
+"""What reading who holds a token may end in."""
+
 TOKENS: tuple[Operation, ...] = (
     Operation(
         name="check_token",
@@ -29,6 +35,7 @@ TOKENS: tuple[Operation, ...] = (
         shared_by=lambda params: params.shared_as(),
         bad_params="bad_address",
         query=("deep",),
+        errors=("upstream", "budget_spent"),
     ),
     Operation(
         name="check_proof",
@@ -47,6 +54,7 @@ TOKENS: tuple[Operation, ...] = (
         on_mcp=False,
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
+        errors=("upstream", "budget_spent"),
     ),
     Operation(
         name="token_holders",
@@ -68,6 +76,7 @@ TOKENS: tuple[Operation, ...] = (
         path="/v1/holders/{address}",
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
+        errors=_READING,
     ),
     Operation(
         name="smart_money",
@@ -85,6 +94,7 @@ TOKENS: tuple[Operation, ...] = (
         handler=smart_money,
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
+        errors=_READING,
     ),
     Operation(
         name="launch_bundle",
@@ -102,5 +112,6 @@ TOKENS: tuple[Operation, ...] = (
         handler=launch_bundle,
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
+        errors=_READING,
     ),
 )

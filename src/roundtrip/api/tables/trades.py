@@ -24,6 +24,8 @@ TRADES: tuple[Operation, ...] = (
         method="POST",
         path="/v1/simulate",
         tool_requires=("to",),
+        errors=("budget_spent",),
+        needs_one_of=("to", "calls"),
     ),
     Operation(
         name="prepare_buy",
@@ -42,6 +44,7 @@ TRADES: tuple[Operation, ...] = (
         handler=prepare_buy,
         method="POST",
         path="/v1/prepare/buy",
+        errors=("not_a_token", "no_route", "would_fail", "too_small", "upstream", "budget_spent"),
     ),
     Operation(
         name="prepare_sell",
@@ -58,5 +61,7 @@ TRADES: tuple[Operation, ...] = (
         handler=prepare_sell,
         method="POST",
         path="/v1/prepare/sell",
+        errors=("no_route", "nothing_to_sell", "would_fail", "upstream", "budget_spent"),
+        needs_one_of=("amount", "percent"),
     ),
 )

@@ -39,5 +39,6 @@ WALLETS: tuple[Operation, ...] = (
         handler=linked_wallets,
         shared_by=lambda params: str(params.wallet()),
         bad_params="bad_address",
+        errors=("upstream", "budget_spent"),
     ),
 )

@@ -1,0 +1,212 @@
+"""What the doors cost: a cached check over HTTP and over the tool server, beside constants in the same app.
+
+    python -m bench.doors [--requests 4000] [--rounds 5]
+
+The constant route answers bytes of the same size as any handler of the framework does; the bare bytes are
+less than any route can be. The constant tool is the protocol's own library with nothing behind it, once with
+the same answer and once with one word. The load comes from a process of its own over 32 connections that
+never pause, so the times hold the queue; take the ratios. Rounds take turns.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import mcp_types as types
+import msgspec
+import uvloop
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from roundtrip.api.about import NOTE
+from roundtrip.api.callers import Callers
+from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.gate import Gate
+from roundtrip.api.http import create_app
+from roundtrip.api.limits import MinuteLimits, Shared, SharedAnswers
+from roundtrip.assembly import listen, serving
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.services.check_answer import Check
+from roundtrip.services.context import Context
+
+TOKEN = "0x" + "1a" * 20
+CONNECTIONS = 32
+LOAD = Path(__file__).with_name("load.py")
+HERE = {"address": TOKEN}
+ANSWER: dict[str, Any] = {
+    **HERE, "chainId": 4663, "flags": ["owner_active"], "launchpad": None,
+    "verdict": {
+        "code": "ok", "level": "ok",
+        "text": "All of it was sold again, in a later block, after an hour and after a day; 0.61 % was lost.",
+    },
+    "token": {
+        "symbol": "PLAIN", "name": "Plain token", "decimals": 18, "totalSupply": "1000000000",
+        "owner": "0x" + "2b" * 20, "ownerRenounced": False,
+    },
+    "venue": {
+        "kind": "amm_v3", "quote": "weth", "poolFeeBps": 30, "dynamicFee": False, "hook": None,
+        "pool": "0x" + "3c" * 20, "poolId": None, "poolsFound": 1,
+    },
+    "trade": {
+        "method": "simulated_trade", "paid": {"amount": "0.1", "asset": "eth"}, "tokensOut": "98765.4321",
+        "roundTripLossBps": 61, "feesBps": 60, "priceImpactBps": 1, "buyReverts": None, "sellReverts": None,
+    },
+    "price": {"usd": 0.0035, "marketCapUsd": 3500000.0}, "checkedAt": "2026-01-02T03:04:05Z",
+}  # fmt: skip
+
+
+class Constant:
+    """The same bytes for every request."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+        await send({"type": "http.response.body", "body": self._body})
+
+
+def constant_tool(result: types.CallToolResult) -> StreamableHTTPSessionManager:
+    """The protocol's library with one tool, set up as the service's own."""
+
+    async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return result
+
+    server: Server[Any] = Server("constant", on_call_tool=call_tool)
+    server.middleware.clear()
+    guard = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)
+
+
+class _Nowhere:
+    public_url = "http://127.0.0.1"
+
+
+@contextlib.asynccontextmanager
+async def application() -> AsyncIterator[Starlette]:
+    """The service with one check that stays fresh, and the constants beside it."""
+    body = msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(ANSWER), type=Check))
+    allowance = Allowance(10**9)
+    shared = SharedAnswers(time.monotonic)
+
+    async def made() -> Shared:
+        return Shared(body, 10**9, True)
+
+    await shared.get(f"check_token:{TOKEN}", made)
+    gate = Gate(
+        MinuteLimits(now_ms), Allowances(allowance, allowance, allowance), GroupCommit(ledger, now_ms)
+    )
+    app = create_app(Dispatch(cast(Context, _Nowhere()), gate, shared), Callers())
+
+    async def constant(request: Request) -> Response:
+        return Response(body, media_type="application/json")
+
+    app.router.routes.insert(0, Route("/constant", constant))
+    app.router.routes.insert(0, Route("/bare", Constant(body)))
+    text = "\n".join([NOTE, body.decode()])
+    same = types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], structured_content=msgspec.json.decode(body)
+    )
+    word = types.CallToolResult(content=[types.TextContent(type="text", text="ok")])
+    async with contextlib.AsyncExitStack() as stack:
+        for path, result in (("/same", same), ("/word", word)):
+            manager = constant_tool(result)
+            await stack.enter_async_context(manager.run())
+            app.router.routes.append(Route(path, StreamableHTTPASGIApp(manager), methods=["POST"]))
+        yield app
+
+
+async def load(url: str, requests: int, posted: dict[str, Any] | None) -> tuple[float, list[float]]:
+    """Requests a second, and the times."""
+    body = [] if posted is None else [json.dumps(posted)]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, LOAD, url, str(requests), str(CONNECTIONS), *body, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    told = json.loads(said)
+    return float(told["per_second"]), list(told["times_ms"])
+
+
+def asked(method: str, **params: Any) -> dict[str, Any]:
+    """A JSON-RPC request."""
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+async def main(requests: int, rounds: int) -> None:
+    """Runs the rounds and prints what they came to."""
+    call = asked("tools/call", name="check_token", arguments=HERE)
+    roads: dict[str, tuple[str, dict[str, Any] | None, int]] = {
+        "bare bytes": ("/bare", None, 1),
+        "constant route": ("/constant", None, 1),
+        "cached check, HTTP": (f"/v1/check/{TOKEN}", None, 1),
+        "constant tool, one word": ("/word", call, 4),
+        "constant tool, same answer": ("/same", call, 4),
+        "cached check, tool, library's way": ("/mcp", asked(**call_by_library(call)), 4),
+        "cached check, tool": ("/mcp", call, 1),
+        "tools/list, library's way": ("/mcp", asked("tools/list", _meta={}), 16),
+        "tools/list": ("/mcp", asked("tools/list"), 1),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in roads}
+    times: dict[str, list[float]] = {name: [] for name in roads}
+    async with application() as app:
+        with listen("127.0.0.1", 0, "a port") as listening:
+            server = serving(app)
+            task = asyncio.create_task(server.serve(sockets=[listening]))
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            for number in range(rounds + 1):
+                for name, (path, posted, slower) in roads.items():
+                    rate, took = await load(url + path, requests // slower, posted)
+                    if number > 0:
+                        rates[name].append(rate)
+                        times[name] += took
+            server.should_exit = True
+            await task
+    show(rates, times)
+
+
+def call_by_library(call: dict[str, Any]) -> dict[str, Any]:
+    """The same call with something in it that changes nothing, and that only the library looks at."""
+    return {"method": "tools/call", **call["params"], "_meta": {}}
+
+
+def show(rates: dict[str, list[float]], times: dict[str, list[float]]) -> None:
+    """Medians, percentiles and the two ratios that are aimed at."""
+    middle = {name: statistics.median(found) for name, found in rates.items()}
+    for name, found in times.items():
+        ordered = sorted(found)
+        at = {share: ordered[int(len(ordered) * share)] for share in (0.5, 0.95, 0.99)}
+        told = f"median {at[0.5]:7.2f} ms   p95 {at[0.95]:7.2f}   p99 {at[0.99]:7.2f}"
+        print(f"{name:36} {middle[name]:8.0f}/s   {told}")
+    for name, beside, aim in (
+        ("cached check, HTTP", "constant route", 0.7),
+        ("cached check, HTTP", "bare bytes", 0.0),
+        ("cached check, tool", "constant tool, same answer", 0.8),
+        ("cached check, tool", "constant tool, one word", 0.8),
+        ("cached check, tool, library's way", "constant tool, same answer", 0.8),
+        ("tools/list", "tools/list, library's way", 0.0),
+    ):
+        print(f"{name} / {beside}: {middle[name] / middle[beside]:.2f}{f' (aim {aim})' if aim else ''}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main(options.requests, options.rounds))

@@ -1,0 +1,227 @@
+"""Hello, keys in the address, and requests that are out of order."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from structlog.testing import capture_logs
+
+from roundtrip.api.callers import Asking, Callers
+from roundtrip.api.catalog import tools
+from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.gate import Admitted, Counts, Gate
+from roundtrip.api.group_commit import GroupCommit
+from roundtrip.api.http import create_app
+from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.devnet.world import Built
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.services.context import Context
+from support.counting import Counts as Ledger
+from support.counting import Wall, hashed, key_of, mite
+from support.serving import served, service
+
+LIVE, DEAD, BROKEN = key_of("live"), key_of("dead"), key_of("broken")
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+JSON = {"content-type": "application/json"}
+
+
+@dataclass(slots=True)
+class Keyring(Gate):
+    """A gate that remembers what it was asked, and fails on one key."""
+
+    asked: list[tuple[str | None, Counts]] = field(default_factory=list)
+
+    async def admit(self, asking: Asking, counts: Counts, needs_key: bool) -> Admitted:
+        self._ask(asking, counts)
+        return await Gate.admit(self, asking, counts, needs_key)
+
+    async def look_at(self, asking: Asking) -> None:
+        self._ask(asking, "never")
+        await Gate.look_at(self, asking)
+
+    def _ask(self, asking: Asking, counts: Counts) -> None:
+        self.asked.append((asking.key, counts))
+        if asking.key == BROKEN:
+            raise ZeroDivisionError("no keys today")
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as found:
+        yield found
+
+
+@pytest.fixture
+async def base_url(ctx: Context) -> AsyncIterator[str]:
+    async with service(ctx) as url:
+        yield url
+
+
+@pytest.fixture
+def gate() -> Keyring:
+    allowance, wall = Allowance(100, 100), Wall()
+    ledger = Ledger(live={hashed("live"): mite(1)})
+    allowances = Allowances(allowance, allowance, allowance)
+    return Keyring(MinuteLimits(wall), allowances, GroupCommit(ledger, wall))
+
+
+@pytest.fixture
+async def keyed_url(ctx: Context, gate: Keyring) -> AsyncIterator[str]:
+    async with served(create_app(Dispatch(ctx, gate, SharedAnswers(lambda: 0.0)), Callers())) as url:
+        yield url
+
+
+def call(address: str) -> dict[str, Any]:
+    params = {"name": "check_token", "arguments": {"address": address}}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+async def test_a_live_key_in_the_address_is_the_callers(
+    keyed_url: str, gate: Keyring, built: Built, session: aiohttp.ClientSession
+) -> None:
+    async with session.post(f"{keyed_url}/mcp/{LIVE}", json=call(built.tokens["plain"])) as response:
+        assert (await response.json())["result"]["isError"] is False
+    assert gate.asked == [(LIVE, "never"), (LIVE, "day")]
+    async with session.post(f"{keyed_url}/mcp/{LIVE}", json=LIST) as response:
+        assert len((await response.json())["result"]["tools"]) == len(tools())
+    assert gate.asked[2:] == [(LIVE, "never")]
+
+
+@pytest.mark.parametrize("message", [LIST, call("0x12"), {"jsonrpc": "2.0", "method": "notifications/x"}, []])
+async def test_a_dead_key_in_the_address_is_refused_before_anything_is_read(
+    keyed_url: str, session: aiohttp.ClientSession, message: object
+) -> None:
+    async with session.post(f"{keyed_url}/mcp/{DEAD}", json=message) as response:
+        assert response.status == 401
+        assert "www-authenticate" not in response.headers
+        body = await response.json()
+    assert body == {"error": {"code": "bad_key", "message": body["error"]["message"]}}
+    assert DEAD not in json.dumps(body)
+
+
+async def test_two_keys_are_one_too_many(keyed_url: str, session: aiohttp.ClientSession) -> None:
+    for headers, status in (({"x-api-key": DEAD}, 401), ({"authorization": f"Bearer {LIVE}"}, 200)):
+        async with session.post(f"{keyed_url}/mcp/{LIVE}", json=LIST, headers=headers) as response:
+            assert response.status == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", f"/mcp/{LIVE}", 405),
+        ("DELETE", f"/mcp/{DEAD}", 405),
+        ("POST", f"/mcp/{LIVE}/", 404),
+        ("POST", "/mcp/", 404),
+        ("POST", f"/mcp/{LIVE}/more", 404),
+        ("POST", f"/mcp/{BROKEN}", 500),
+    ],
+)
+async def test_no_answer_and_no_log_has_the_key(
+    keyed_url: str,
+    session: aiohttp.ClientSession,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    path: str,
+    status: int,
+) -> None:
+    with capture_logs() as logged, caplog.at_level(0):
+        async with session.request(method, keyed_url + path, json=LIST) as response:
+            assert response.status == status
+            body = await response.json()
+    assert body.keys() == {"error"}
+    for key in (LIVE, DEAD, BROKEN):
+        assert key not in repr((logged, [one.getMessage() for one in caplog.records], caplog.text, body))
+
+
+async def test_hello_tells_what_this_is_and_the_rules(base_url: str, session: aiohttp.ClientSession) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    async with session.post(f"{base_url}/mcp", json=sent) as response:
+        told = (await response.json())["result"]["instructions"]
+    for said in (
+        "simulation",
+        "written by strangers",
+        "by its address",
+        "treat it as a no",
+        "/v1/keys",
+    ):
+        assert said in told
+
+
+async def test_annotations_follow_from_the_row(base_url: str, session: aiohttp.ClientSession) -> None:
+    async with session.post(f"{base_url}/mcp", json=LIST) as response:
+        listed = (await response.json())["result"]["tools"]
+    for tool, row in zip(listed, tools(), strict=True):
+        assert tool["annotations"] == {
+            "title": row.title,
+            "readOnlyHint": not row.writes,
+            "destructiveHint": row.destroys,
+            "idempotentHint": row.repeatable or not row.writes,
+            "openWorldHint": True,
+        }
+        assert row.writes or not (row.destroys or row.repeatable)
+        assert tool["description"].count(". ") < 6
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "code"),
+    [
+        ({**LIST, "params": {"cursor": "2"}}, 200, -32602),
+        ([LIST], 400, -32600),
+        ([], 400, -32600),
+        ({**LIST, "jsonrpc": "1.0"}, 400, -32602),
+        ({**LIST, "method": "tools/run"}, 200, -32601),
+        ({**LIST, "method": "tools/call"}, 200, -32602),
+        ({**LIST, "method": "tools/call", "params": {"name": 5}}, 200, -32602),
+        (call("0x12") | {"params": {"name": "check_token", "arguments": []}}, 200, -32602),
+    ],
+)
+async def test_what_the_protocol_does_not_take_is_an_error_of_it(
+    base_url: str, session: aiohttp.ClientSession, message: object, status: int, code: int
+) -> None:
+    async with session.post(f"{base_url}/mcp", json=message) as response:
+        assert (response.status, (await response.json())["error"]["code"]) == (status, code)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""])
+async def test_a_request_says_that_it_is_json(
+    base_url: str, session: aiohttp.ClientSession, kind: str
+) -> None:
+    headers = {"content-type": kind}
+    async with session.post(f"{base_url}/mcp", data=json.dumps(LIST), headers=headers) as response:
+        assert response.status == 400
+        assert (await response.json())["error"]["code"] == "bad_input"
+    headers = {"content-type": "application/json; charset=utf-8"}
+    async with session.post(f"{base_url}/mcp", data=json.dumps(LIST), headers=headers) as response:
+        assert response.status == 200
+
+
+@pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled"])
+async def test_a_notification_is_taken_and_not_answered(
+    base_url: str, session: aiohttp.ClientSession, method: str
+) -> None:
+    params = {"requestId": 1} if method.endswith("cancelled") else {}
+    sent = {"jsonrpc": "2.0", "method": method, "params": params}
+    async with session.post(f"{base_url}/mcp", json=sent) as response:
+        assert (response.status, await response.read()) == (202, b"")
+
+
+async def test_a_stream_that_is_asked_for_holds_up_nobody(
+    base_url: str, session: aiohttp.ClientSession
+) -> None:
+    version, meta = "2026-07-28", "io.modelcontextprotocol/"
+    envelope = {f"{meta}protocolVersion": version, f"{meta}clientCapabilities": {}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"_meta": envelope}}
+    headers = {
+        "mcp-protocol-version": version,
+        "mcp-method": "subscriptions/listen",
+        "accept": "application/json, text/event-stream",
+    }
+    for _ in range(3):
+        async with session.post(f"{base_url}/mcp", json=sent, headers=headers) as response:
+            assert "error" in await response.json()
+        async with session.get(f"{base_url}/v1/tools.json") as response:
+            assert response.status == 200

@@ -1,0 +1,111 @@
+"""The tools that the protocol's public conformance suite calls, behind this service's own door."""
+
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from roundtrip.api.mcp import Context, McpDoor
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
+STRICT: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+IN_A_HEADER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+    "required": ["region"],
+}
+TEXT = types.TextContent(type="text", text="This is a simple text response for testing.")
+IMAGE = types.ImageContent(type="image", data=PIXEL, mime_type="image/png")
+AUDIO = types.AudioContent(type="audio", data=SILENCE, mime_type="audio/wav")
+
+
+def resource(uri: str, mime_type: str, text: str) -> types.EmbeddedResource:
+    held = types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)
+    return types.EmbeddedResource(type="resource", resource=held)
+
+
+ANSWERS: dict[str, list[types.ContentBlock]] = {
+    "test_simple_text": [TEXT],
+    "test_image_content": [IMAGE],
+    "test_audio_content": [AUDIO],
+    "test_embedded_resource": [
+        resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+    ],
+    "test_multiple_content_types": [
+        types.TextContent(type="text", text="Multiple content types test:"),
+        IMAGE,
+        resource("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
+    ],
+    "test_error_handling": [
+        types.TextContent(type="text", text="This tool intentionally returns an error for testing")
+    ],
+    "test_tool_with_progress": [TEXT],
+    "test_tool_with_logging": [TEXT],
+    "test_missing_capability": [TEXT],
+    "test_logging_tool": [TEXT],
+    "test_streaming_elicitation": [TEXT],
+    "json_schema_2020_12_tool": [TEXT],
+    "test_custom_headers": [TEXT],
+}
+SCHEMAS = {"json_schema_2020_12_tool": STRICT, "test_custom_headers": IN_A_HEADER}
+
+
+class SuiteDoor(McpDoor):
+    """The tool server with the suite's tools beside the table's."""
+
+    def _server(self) -> Server[Any]:
+        server = super()._server()
+        listing, calling = (server.get_request_handler(name) for name in ("tools/list", "tools/call"))
+        assert listing is not None
+        assert calling is not None
+        self._schemas.update({name: SCHEMAS.get(name, EMPTY) for name in ANSWERS})
+
+        async def list_tools(ctx: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
+            listed = await listing.handler(ctx, params)
+            assert isinstance(listed, types.ListToolsResult)
+            more = [
+                types.Tool(name=name, description=f"{name}.", input_schema=self._schemas[name])
+                for name in ANSWERS
+            ]
+            return types.ListToolsResult(tools=[*listed.tools, *more])
+
+        async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> Any:
+            content = ANSWERS.get(params.name)
+            if content is None:
+                return await calling.handler(ctx, params)
+            if params.name == "test_missing_capability":
+                raise MCPError(
+                    types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+                    "It needs sampling.",
+                    {"requiredCapabilities": {"sampling": {}}},
+                )
+            return types.CallToolResult(content=content, is_error=params.name == "test_error_handling")
+
+        server.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
+        server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+        return server

@@ -1,0 +1,130 @@
+"""The OpenAPI document against the table, and against the specification's words."""
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.llms import llms_txt
+from roundtrip.api.openapi import openapi_json
+from roundtrip.api.operation import Operation
+from roundtrip.domain.errors import STATUS_BY_CODE
+
+DOCUMENT = openapi_json()
+WITH_PATH = [row for row in OPERATIONS if row.path is not None]
+ROWS = pytest.mark.parametrize("row", WITH_PATH, ids=lambda row: str(row.name))
+OWN = {"rate_limited", "daily_limit", "bad_key", "internal"}
+SPECIFIED = {
+    "check_token": {"bad_address", "upstream", "busy", "budget_spent"},
+    "token_holders": {
+        "bad_address", "not_a_token", "upstream", "holders_failed", "busy", "budget_spent", "holders_busy",
+        "holders_budget", "holders_no_archive",
+    },
+    "simulate_transaction": {"bad_input", "bad_json", "busy", "budget_spent"},
+    "prepare_buy": {"bad_input", "not_a_token", "no_route", "would_fail", "too_small"},
+    "prepare_sell": {"bad_input", "no_route", "nothing_to_sell", "would_fail"},
+}  # fmt: skip
+"""What the specification lists, beside what every counted operation has."""
+
+
+def told(row: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = DOCUMENT["paths"][row.path][row.method.lower()]
+    return found
+
+
+def test_it_is_openapi_of_version_one() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1")
+    assert DOCUMENT["info"]["version"] == "1"
+    assert "written by strangers" in DOCUMENT["info"]["description"]
+    assert "treat it as a no" in DOCUMENT["info"]["description"]
+
+
+def test_every_operation_with_a_path_is_in_it_and_nothing_else() -> None:
+    found = {(method.upper(), path) for path, one in DOCUMENT["paths"].items() for method in one}
+    assert found == {(row.method, row.path) for row in WITH_PATH} | {("GET", "/v1/tools.json")}
+
+
+def test_every_reference_leads_somewhere_and_every_part_is_used() -> None:
+    refs: set[str] = set()
+
+    def walk(part: object) -> None:
+        if isinstance(part, dict):
+            refs.update(value for key, value in part.items() if key == "$ref")
+            for value in part.values():
+                walk(value)
+        elif isinstance(part, list):
+            for value in part:
+                walk(value)
+
+    walk(DOCUMENT)
+    components = DOCUMENT["components"]
+    schemas = {f"#/components/schemas/{name}" for name in components["schemas"]}
+    headers = {f"#/components/headers/{name}" for name in components["headers"]}
+    assert refs <= schemas | headers
+    assert schemas <= refs
+    for schema in components["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@ROWS
+def test_an_operation_lists_its_codes_by_status(row: Operation) -> None:
+    listed: set[str] = set()
+    for status, response in told(row)["responses"].items():
+        if status == "200":
+            continue
+        reference, narrowed = response["content"]["application/json"]["schema"]["allOf"]
+        assert reference == {"$ref": "#/components/schemas/Error"}
+        codes = narrowed["properties"]["error"]["properties"]["code"]["enum"]
+        assert {STATUS_BY_CODE[code] for code in codes} == {int(status)}
+        listed |= set(codes)
+    assert listed == set(row.codes())
+    if row.name in SPECIFIED:
+        assert SPECIFIED[row.name] | OWN <= listed
+
+
+@ROWS
+def test_what_a_description_says_fails_is_among_the_codes(row: Operation) -> None:
+    _, _, fails = row.description.partition("Fails with ")
+    said = {word.strip(".,") for word in fails.replace(" or ", " ").split()}
+    assert said <= set(row.codes())
+
+
+@ROWS
+def test_the_three_ways_in_and_the_headers(row: Operation) -> None:
+    operation = told(row)
+    answer = operation["responses"]["200"]
+    if row.counts == "never":
+        assert operation["security"] == []
+        assert answer["headers"] == {}
+        return
+    assert operation["security"][-2:] == [{"bearer": []}, {"apiKey": []}]
+    assert (operation["security"][0] == {}) is not row.key
+    headers = {"x-ratelimit-limit", "x-ratelimit-remaining"} | ({"x-cache"} if row.shared_by else set())
+    assert set(answer["headers"]) == headers
+    assert operation["responses"]["429"]["headers"]["retry-after"]["required"] is True
+
+
+def test_a_simulation_needs_somebody_to_call() -> None:
+    body = DOCUMENT["paths"]["/v1/simulate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    fits = jsonschema.Draft202012Validator({**body, "components": DOCUMENT["components"]})
+    here = "0x" + "1" * 40
+    for good in ({"from": here, "to": here}, {"from": here, "calls": [{"to": here}]}):
+        assert fits.is_valid(good)
+    for bad in ({"from": here}, {"from": here, "to": None}, {"to": here}, {"from": here, "calls": []}):
+        assert not fits.is_valid(bad)
+
+
+@pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: str(row.name))
+def test_language_models_are_told_of_every_operation(row: Operation) -> None:
+    text = llms_txt()
+    if row.path is not None:
+        assert f"`{row.method} {row.path}`" in text
+    assert (f"- `{row.name}`: {row.description}" in text) is row.on_mcp
+
+
+def test_language_models_are_told_the_rules() -> None:
+    text = llms_txt()
+    assert text.startswith("# roundtrip\n\n> ")
+    for rule in ("written by strangers", "identified by its address", "treat it as a no", "POST /v1/keys"):
+        assert rule in text
