@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from roundtrip.chain.holder_views import had_before
 from roundtrip.chain.origins import Found, find_origin
+from roundtrip.chain.own_budget import OwnBudget
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.holder_book import HolderBook
@@ -136,13 +137,15 @@ async def _from_index(ctx: Context, book: HolderBook, wanted: Collection[Address
 
 
 async def _searched(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Came:
-    """What an archive tells of them; who is not there could not be found out in time."""
+    """What an archive tells of them; who is not there could not be found out in time, or for what the day has
+    for reading holders: it is thousands of calls, and no check is to go without them."""
     found: dict[Address, Origin | None] = {}
     room = asyncio.Semaphore(_AT_ONCE)
+    node = OwnBudget(ctx.node, ctx.books.budget, ctx.now_s)
 
     async def search(wallet: Address) -> None:
         async with room:
-            told = await find_origin(ctx.node, wallet, 0, head)
+            told = await find_origin(node, wallet, 0, head)
         if told is not None:
             found[wallet] = Origin(*told) if isinstance(told, Found) else None
 
