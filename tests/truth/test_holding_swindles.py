@@ -1,8 +1,13 @@
 """Who makes a token look better, or strangers look worse, than they are: what is said of it all the same."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.devnet.deploy import calldata
+from roundtrip.domain.types import Address
+from roundtrip.services import kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data
 from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, Stage
@@ -203,6 +208,36 @@ async def test_who_was_paid_by_a_contract_long_ago_is_not_fresh(holding: Holding
     (first,) = found["top"]
     assert (first["address"], "fresh" in first["tags"]) == (old, False)
     assert first["ageDays"] in (30, None)
+
+
+@pytest.mark.parametrize("kept", ["all states", "none"])
+async def test_whom_the_index_never_met_is_not_fresh_for_that(
+    holding: Holding, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    """A contract of long ago, and a wallet with eth from nowhere: others buy for them. And a wallet to which
+    nothing but the token ever came."""
+    stage = holding.stage
+    sender, rich, poor = stage.wallet("sender"), stage.wallet("rich"), stage.wallet("poor", 0)
+    hands, contract = stage.hands(sender), stage.hands(stage.wallet("somebody"))
+    stage.pass_s(30 * 86_400)
+    held = traded(stage)
+    stage.pass_blocks(31)
+    held.do(held.buy_for(hands, sender, [rich, poor, contract], ETH))
+    stage.pass_s(60)
+    stage.pass_blocks(2)
+    if kept == "none":
+
+        async def had_before(
+            node: Asks, wanted: Sequence[tuple[Address, int]], meter: Meter
+        ) -> dict[Address, None]:
+            return dict.fromkeys(wallet for wallet, _ in wanted)
+
+        monkeypatch.setattr(kin, "had_before", had_before)
+    found = await holding.asked(held.token)
+    ages = {one["address"]: (one["ageDays"], "fresh" in one["tags"]) for one in found["top"]}
+    assert ages[rich] == (None, False)
+    assert ages[contract] in ((30, False), (None, False))
+    assert ages[poor] == ((0, True) if kept == "all states" else (None, False))
 
 
 # --- where it lies -------------------------------------------------------------------------------------

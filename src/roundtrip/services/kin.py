@@ -64,14 +64,17 @@ async def kin(
     nodes tell nothing. What cannot be found out stands as not known. Raises ServiceFull (busy), NodeFault."""
     wanted = list(dict.fromkeys((*first, *others)))
     index = await _from_index(ctx, book, wanted)
-    came = dict(index.came)
-    for wallet in await _met_late(ctx, index.came, first, meter):
-        del came[wallet]
+    before = await _before(ctx, index.came, first, head, meter)
+    came = {wallet: origin for wallet, origin in index.came.items() if not before.get(wallet)}
+    # How old a wallet is the index alone does not tell: of money out of contracts it sees nothing.
+    aged = {wallet for wallet, had in before.items() if had is False}
     unknown = [wallet for wallet in wanted if wallet not in came]
     if unknown:
-        came |= await _searched(ctx, unknown[:MOST_SEARCHED], head)
+        searched = await _searched(ctx, unknown[:MOST_SEARCHED], head)
+        came |= searched
+        aged |= searched.keys()
         await _remember(ctx, index.stands, came, [one for one in unknown if one not in index.came])
-    wallets = {wallet: _wallet(book, wallet, came, contracts.get(wallet)) for wallet in wanted}
+    wallets = {wallet: _wallet(book, wallet, came, aged, contracts.get(wallet)) for wallet in wanted}
     funders = {one.funder for one in wallets.values() if one.funder is not None}
     families = await _families(ctx, index.stands, funders, head, meter)
     return Kin(wallets, families, _funded(index, came))
@@ -91,24 +94,32 @@ def _funded(index: "_Index", came: Came) -> dict[Address, int]:
     return found
 
 
-async def _met_late(ctx: Context, came: Came, wallets: Sequence[Address], meter: Meter) -> list[Address]:
-    """Those that had something before the index first met them: of money out of contracts it sees nothing."""
-    met = [(one, origin.first_number) for one in wallets if (origin := came.get(one)) is not None]
-    if not met:
-        return []
-    before = await had_before(ctx.node, met, meter)
-    return [wallet for wallet, _ in met if before[wallet]]
+async def _before(
+    ctx: Context, came: Came, wallets: Sequence[Address], head: BlockRef, meter: Meter
+) -> Mapping[Address, bool | None]:
+    """Whether they had something before the index first met them, or have something though it never did; of
+    those of whom it tells. None: could not be found out."""
+    met = []
+    for wallet in wallets:
+        if wallet in came:
+            origin = came[wallet]
+            met.append((wallet, head.number + 1 if origin is None else origin.first_number))
+    return await had_before(ctx.node, met, meter) if met else {}
 
 
-def _wallet(book: HolderBook, wallet: Address, came: Came, is_contract: bool | None) -> Wallet:
-    """The token itself may be the first thing that ever reached it."""
+def _wallet(
+    book: HolderBook, wallet: Address, came: Came, aged: Collection[Address], is_contract: bool | None
+) -> Wallet:
+    """The token itself may be the first thing that ever reached it. ``aged``: of whom it is known since when
+    they are there."""
     if wallet not in came:
         return Wallet(is_contract=is_contract)
     origin, holding = came[wallet], book.wallets.get(wallet)
     times = [] if origin is None else [origin.first_s]
     if holding is not None and holding.first_s:
         times.append(holding.first_s)
-    return Wallet(min(times, default=None), None if origin is None else origin.funder, True, is_contract)
+    first_s = min(times, default=None) if wallet in aged else None
+    return Wallet(first_s, None if origin is None else origin.funder, True, is_contract)
 
 
 @dataclass(frozen=True, slots=True)
