@@ -295,6 +295,31 @@ async def test_what_was_bought_as_a_claim_is_nobodys_and_said_to_be(holding: Hol
     assert "as claims or liquidity whose owners no transfer tells" in found["text"]
 
 
+async def test_own_tokens_that_become_claims_are_put_there_and_neither_sold_nor_burned(
+    holding: Holding,
+) -> None:
+    stage = holding.stage
+    deployer, buyer = stage.wallet("deployer"), stage.wallet("buyer")
+    held = stage.books(deployer)
+    held.venue = V4
+    held.pool(deployer, SUPPLY // 10, 5 * ETH)
+    manager = stage.contracts["v4PoolManager"]
+    claims = stage.create(deployer, "truth/claims.vy", ["address"], [manager])
+    rest = held.balance(deployer)
+    held.do(held.says(deployer, "approve(address,uint256)", claims, rest))
+    key = ZERO, held.token, 3000, 60, ZERO
+    stage.send(deployer, claims, calldata(f"act({KEY},uint256,uint256)", key, 2, rest))
+    held.do(held.buy(buyer, ETH))
+    found = await holding.asked(held.token)
+    told = found["deployer"]
+    assert (told["status"], told["pooledBps"], told["heldBps"]) == ("moved_out", 10_000, 0)
+    assert (told["soldBps"], told["burnedBps"], found["holders"]["burnedBps"]) == (0, 0, 0)
+    assert "100 % put into pools; who put it there may take it out again" in found["text"]
+    stage.send(deployer, claims, calldata(f"act({KEY},uint256,uint256)", key, 3, rest // 4))
+    told = (await holding.asked(held.token))["deployer"]
+    assert (told["status"], told["receivedBps"], told["heldBps"]) == ("holds_some", 10_000, 2250)
+
+
 async def test_what_is_minted_into_pools_is_told_of(holding: Holding) -> None:
     stage = holding.stage
     deployer = stage.wallet("deployer")
