@@ -133,9 +133,19 @@ def _deployer_text(gathered: Gathered, found: Found) -> list[str]:
     maker = gathered.told.maker if gathered.told else None
     if maker is None:
         return ["Who deployed it is not known."]
+    if found.deeds is None and not gathered.maker_is_sure:
+        return [
+            f"Who deployed it is not known for sure: {maker.deployer} sent the transaction of its first "
+            "transfer, and it may be older than that."
+        ]
     if found.deeds is None:
         return [f"What its deployer {maker.deployer} did with it is not known for sure."]
     said = [f"Its deployer {maker.deployer} {_deeds_text(gathered, found.deeds)}."]
+    if not gathered.maker_is_sure:
+        said.append(
+            "That it was deployed by this wallet is not known for sure: it may be older than its first "
+            "transfer."
+        )
     return said + _pulled_text(gathered, found.deeds, found.shares)
 
 
