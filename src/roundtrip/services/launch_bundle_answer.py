@@ -18,6 +18,7 @@ from .holders_text import (
     bundle_text,
     crowded_text,
     launch_text,
+    nobody_text,
     percent,
     status_text,
     token_text,
@@ -177,12 +178,12 @@ def _text(gathered: Gathered, found: Found) -> list[str]:
     if launch is None:
         return said
     if not launch.buys:
-        return [*said, "Nobody bought in its launch window."]
+        return [*said, nobody_text(gathered)]
     buyers = len(launch.buys) + launch.left_out
     count = "1 wallet" if buyers == 1 else f"{buyers:,} wallets"
     bought = percent(gathered, sum(buy.bought_raw for buy in launch.buys))
     held_raw = _held_raw(gathered, (buy.wallet for buy in launch.buys))
-    held = "" if held_raw is None else f"; together they still have {percent(gathered, held_raw)}"
+    held = "" if held_raw is None else f"; together they now have {percent(gathered, held_raw)}"
     said.append(f"In its launch window {count} bought {bought} of the supply{held}.")
     if found.bundles is None:
         return [*said, "Who of them belong together is not known yet."]

@@ -44,8 +44,8 @@ def _text(gathered: Gathered, found: Found) -> list[str]:
         return [*said, "Which wallets of the winners list hold it is not known before that."]
     smart = found.smart
     if smart is None:
-        return [*said, *smart_text(found)]
-    said += [f"This is about {token_text(gathered)}.", *smart_text(found)]
+        return [*said, *smart_text(gathered, found)]
+    said += [f"This is about {token_text(gathered)}.", *smart_text(gathered, found)]
     said += [_line(one) for one in smart.holding[:_SAID]]
     more = len(smart.holding) - MOST_LISTED
     if more > 0:
