@@ -9,8 +9,9 @@ import pytest
 from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.first_block import FirstBlock, Made, NoArchive, first_block, maker_of
+from roundtrip.chain.holder_views import was_made_in
 from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Asks, Node
+from roundtrip.chain.rpc import Asks, Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc
@@ -112,3 +113,11 @@ async def test_a_plain_tokens_deployer_is_who_sent_it(indexed: Context, rpc: Syn
         made = await maker_of(indexed.node, Address(token.lower()), at)
         assert made == Made(Address(sent["from"].lower()), TxHash(sent["hash"]), "deployment")
         assert sent["to"] is None
+
+
+async def test_where_a_token_was_made_the_states_around_it_tell(chain: Chain) -> None:
+    numbers = (MADE, MADE + 1, MADE - 1)
+    async with aiohttp.ClientSession() as session:
+        for node in nodes(session, chain.url):
+            told = [await was_made_in(node, chain.contract, number, Meter()) for number in numbers]
+            assert told == ([True, False, None] if chain.kept > BLOCKS else [None] * 3)

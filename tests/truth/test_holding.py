@@ -5,10 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
+from roundtrip.chain.first_block import NoArchive
+from roundtrip.chain.rpc import Asks
 from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.services import token_source
 from support import holding_expected as expected
 from support.actors import ETH, Act
-from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, Stage
+from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, Stage
 from support.holding_asked import Holding
 from support.holding_expected import did, whole
 
@@ -280,6 +284,37 @@ async def test_a_token_that_a_contract_made(holding: Holding) -> None:
     held = stage.made_by(stage.hands(who), who)
     held.pool(who, SUPPLY // 2, 5 * ETH)
     await holding.says(held, whole(held) | {"deployer": expected.deployer(held, "launch_tx", "holds_some")})
+
+
+async def test_who_spoke_first_of_a_token_that_is_older_is_not_flattered(
+    holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_archive(node: Asks, token: Address, high: BlockRef) -> None:
+        raise NoArchive("it does not have that state any more")
+
+    monkeypatch.setattr(token_source, "first_block", no_archive)
+    stage = holding.stage
+    maker, minter, buyer = stage.wallet("maker"), stage.wallet("minter"), stage.wallet("buyer")
+    # Its code came without a word.
+    held = Held(stage, stage.wallet("a token", 0), minter, V3)
+    code = stage.rpc.call("eth_getCode", stage.books(maker).token, "latest")
+    stage.rpc.call("anvil_setCode", held.token, code)
+    stage.pass_blocks(3)
+    held.do(held.mint(minter, SUPPLY))
+    found = await holding.says(held, {"status": "complete", "deployer": None})
+    said = f"Who deployed it is not known for sure: {minter} sent the transaction of its first transfer"
+    assert said in found["text"]
+    # That he is out is told all the same.
+    held.do(held.move(minter, buyer, SUPPLY))
+    out = expected.deployer(held, "launch_tx", "moved_out")
+    found = await holding.says(held, {"status": "complete", "deployer": out})
+    assert "it may be older than its first transfer" in found["text"]
+    # A contract that says something when it is made is as old as that.
+    told = stage.made_by(stage.hands(maker), maker)
+    told.do(told.move(maker, buyer, MILLION))
+    known = expected.deployer(told, "launch_tx", "holds_all")
+    found = await holding.says(told, whole(told) | {"deployer": known})
+    assert "it may be older" not in found["text"]
 
 
 @pytest.mark.parametrize("what", ["wallet", "contract"])

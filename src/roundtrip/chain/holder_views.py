@@ -188,6 +188,19 @@ async def had_before(
     return found
 
 
+async def was_made_in(node: Asks, token: Address, number: int, meter: Meter) -> bool | None:
+    """Whether the token has code since the block ``number`` and had none before. None: could not be found
+    out, as of a node without those states, which may answer that there is none in both. Raises
+    ServiceFull."""
+    numbers = [number, *([number - 1] if number else [])]
+    try:
+        answers = await node.batch([RpcCall("eth_getCode", [token, hex(one)]) for one in numbers], meter)
+        has, *had = [bool(hex_bytes(answer)) for answer in answers]
+    except NodeFault:
+        return None
+    return not any(had) if has else None
+
+
 T = TypeVar("T")
 
 

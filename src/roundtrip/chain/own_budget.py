@@ -13,8 +13,8 @@ from .rpc import Asks, Budget, Meter, RpcCall, RpcError
 
 @dataclass(frozen=True, slots=True)
 class OwnBudget:
-    """Asks ``node`` and takes every call off ``budget``, and none off the node's own. ``clock``: seconds
-    since 1970."""
+    """Asks ``node`` and takes every call off ``budget``, and none off the node's own; off the node's where
+    ``budget`` has no limit: else nothing would bound them. ``clock``: seconds since 1970."""
 
     node: Asks
     budget: Budget
@@ -30,7 +30,8 @@ class OwnBudget:
         """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull (budget_spent) when its budget is
         spent."""
         self.budget.spend(len(calls), self.clock())
-        return await self.node.batch(calls, meter, timeout_s, budgeted=False)
+        is_nodes = budgeted and not self.budget.calls_per_day
+        return await self.node.batch(calls, meter, timeout_s, budgeted=is_nodes)
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter

@@ -123,6 +123,8 @@ class HolderBook:
                 self.held_by -= 1
             if -amount < has <= 0 and recipient not in no_wallets:
                 self.held_by += 1
+            if recipient == ZERO_ADDRESS:
+                taker.received_raw += amount
             if sender in pools:
                 self.in_pools_raw -= amount
             if recipient in pools:
@@ -267,7 +269,7 @@ def _spent(holding: Holding, cost: int | None) -> None:
 
 # --- as bytes -----------------------------------------------------------------------------------------
 
-_VERSION = 2
+_VERSION = 3
 
 
 def dump(book: HolderBook) -> bytes:

@@ -6,12 +6,12 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 
-from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before
+from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, was_made_in
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.wallet_views import code_calls, read_codes
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.evidence import Missing
-from roundtrip.domain.holder_book import LaunchTold
+from roundtrip.domain.holder_book import HolderBook, LaunchTold
 from roundtrip.domain.holder_read import ReadStatus, read_status
 from roundtrip.domain.holder_ties import disagreement
 from roundtrip.domain.holders import (
@@ -138,6 +138,7 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
     told = await _with_kin(ctx, told, launch, top, held, meter)
     winners, crowd = await _known_elsewhere(ctx, told, top)
     told = replace(told, winners=frozenset(one.wallet for one in winners or ()))
+    is_sure = await _is_sure(ctx, book, meter)
     why = _why(opened, held, bool(opened.unread_venues) or await _is_unread(ctx, found))
     status = "partial" if why else read_status(opened.state, opened.pruned)
     return replace(
@@ -146,7 +147,17 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
         crowd=crowd,
         disagreement=disagreement(told) if book.block == at and not opened.pruned else None,
         concentration=_spread(opened, told, moved_count),
+        maker_is_sure=is_sure,
     )
+
+
+async def _is_sure(ctx: Context, book: HolderBook, meter: Meter) -> bool:
+    """Whether the token was made where its maker was looked for. Without an archive that is where it first
+    spoke: whoever made it may have said nothing, long before."""
+    begun = book.beginning
+    if begun.maker is None or begun.maker.source != "launch_tx":
+        return True
+    return bool(await was_made_in(ctx.node, begun.token, begun.first_number, meter))
 
 
 def _spread(opened: Open, told: Told, moved: int | None) -> Concentration | None:

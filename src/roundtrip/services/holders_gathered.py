@@ -63,7 +63,8 @@ class Gathered:
     any. ``told`` None: nothing was read yet. While ``status`` is reading only the launch is told of it, and
     only balances that were asked. ``launch`` None: there was none, or its place is not known for sure.
     ``market_cap_micro_usd``: in millionths of a dollar, at ``block``. ``winners``, ``crowd`` None: the index
-    could not be asked. ``disagreement``, ``concentration`` None: not looked at.
+    could not be asked. ``disagreement``, ``concentration`` None: not looked at. ``maker_is_sure`` False: who
+    is taken for the deployer sent the transaction in which the token first spoke, and it may be older.
     """
 
     chain_id: int
@@ -83,6 +84,7 @@ class Gathered:
     crowd: Crowd | None = None
     disagreement: Disagreement | None = None
     concentration: Concentration | None = None
+    maker_is_sure: bool = True
 
     def __post_init__(self) -> None:
         if (self.status == "partial") != bool(self.why):
@@ -182,11 +184,11 @@ def _bundles(gathered: Gathered) -> tuple[Bundle, ...] | None:
 
 
 def _deeds(gathered: Gathered, told: Told) -> DeployerDeeds | None:
-    """Where transfers are missing only that he is out is told: what he got and sold may be among these."""
+    """Where transfers are missing only that he is out is told: what he got and sold may be among these. So it
+    is where somebody else may have deployed it."""
     deeds = deployer_deeds(told)
-    if deeds is not None and deeds.status in _FLATTERING and not gathered.has_every_transfer:
-        return None
-    return deeds
+    is_all = gathered.has_every_transfer and gathered.maker_is_sure
+    return None if deeds is not None and deeds.status in _FLATTERING and not is_all else deeds
 
 
 def _smart(gathered: Gathered, told: Told) -> SmartFound | None:

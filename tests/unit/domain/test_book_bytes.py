@@ -69,7 +69,7 @@ WINDOWS: list[object] = [
     [1, 2, 3, 4, ["x"], [5], ["x"], [1]],
 ]
 STRANGE: dict[str, list[object]] = {
-    "version": [None, 0, 1, 3, "2", True],
+    "version": [None, 0, 1, 2, 4, "3", True],
     "rows": [None, -1, 4, 6, 10**9, "4", True],
     "token": TEXTS,
     "pools": LISTS,
