@@ -8,8 +8,10 @@ import pytest
 
 from roundtrip.chain.origins import Found
 from roundtrip.chain.rpc import Asks, Budget, RpcCall
+from roundtrip.chain.witnesses import NoArchive
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.services import kin
 from roundtrip.services.books import Books, reading_budget
@@ -17,7 +19,7 @@ from roundtrip.services.context import Context
 from support.actors import ETH
 from support.holding import Held, Stage
 from support.nodes import node_of
-from support.reading import Process, Service, service_over
+from support.reading import Process, Service, later, service_over
 
 ENOUGH = 10**9
 PROBES = 50
@@ -54,7 +56,7 @@ async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 3)
     held.one_by_one(*(held.buy(buyer, ETH // 100) for buyer in buyers))
     monkeypatch.setattr(node_of(service.base), "budget", budget)
-    monkeypatch.setattr(kin, "find_origin", an_archive(stage.wallet("funder")))
+    monkeypatch.setattr(kin, "seek_origin", an_archive(stage.wallet("funder")))
     one.ctx = replace(one.ctx, books=Books(reading_budget(ENOUGH)))
     await asked(one, budget, held)
     # Nothing is left to be read: all that is still paid for is the search.
@@ -71,19 +73,32 @@ async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
     assert "one may be hidden" in found["text"]
 
 
+@pytest.mark.parametrize("error", [NoArchive("it is gone"), NodeFault("its states contradict each other")])
 async def test_a_node_without_old_states_is_not_asked_of_everybody(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: Service, monkeypatch: pytest.MonkeyPatch, error: NodeFault
 ) -> None:
     stage, one, searched = service.stage, service.process(), []
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 23)
     held.one_by_one(*(held.buy(buyer, ETH // 1000) for buyer in buyers))
 
-    async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> None:
+    async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> None:
         searched.append(wallet)
         await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])])
+        raise error
 
-    monkeypatch.setattr(kin, "find_origin", find_origin)
+    monkeypatch.setattr(kin, "seek_origin", seek_origin)
     found = await one.asked(held.token)
     assert found["holders"]["agedInTop"] == 0
+    if type(error) is NodeFault:
+        # What one wallet's states say of themselves says nothing of the others'.
+        assert len(searched) == kin.MOST_SEARCHED
+        return
     # Those that were under way when it showed.
     assert 4 <= len(searched) <= 4 + 8
+    # Nor is it asked at each question.
+    searched.clear()
+    await one.asked(held.token)
+    assert searched == []
+    later(one, kin.NO_ARCHIVE_S)
+    await one.asked(held.token)
+    assert searched != []

@@ -264,7 +264,7 @@ async def test_a_launch_of_the_first_generation(holding: Holding) -> None:
 
 
 async def had_nothing_before(
-    node: Asks, wanted: Sequence[tuple[Address, int]], meter: Meter
+    node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
 ) -> dict[Address, bool]:
     """An archive, which the local chain's node is not, of wallets that the index met at once."""
     return dict.fromkeys((wallet for wallet, _ in wanted), False)

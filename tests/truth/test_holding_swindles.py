@@ -228,7 +228,7 @@ async def test_whom_the_index_never_met_is_not_fresh_for_that(
     if kept == "none":
 
         async def had_before(
-            node: Asks, wanted: Sequence[tuple[Address, int]], meter: Meter
+            node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
         ) -> dict[Address, None]:
             return dict.fromkeys(wallet for wallet, _ in wanted)
 

@@ -14,11 +14,13 @@ from .rpc import Asks, Budget, Meter, RpcCall, RpcError
 @dataclass(frozen=True, slots=True)
 class OwnBudget:
     """Asks ``node`` and takes every call off ``budget``, and none off the node's own; off the node's where
-    ``budget`` has no limit: else nothing would bound them. ``clock``: seconds since 1970."""
+    ``budget`` has no limit: else nothing would bound them. ``clock``: seconds since 1970. ``counts_all``:
+    off the node's also what others ask it for nothing."""
 
     node: Asks
     budget: Budget
     clock: Callable[[], float]
+    counts_all: bool = False
 
     async def batch(
         self,
@@ -30,7 +32,7 @@ class OwnBudget:
         """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull (budget_spent) when its budget is
         spent."""
         self.budget.spend(len(calls), self.clock())
-        is_nodes = budgeted and not self.budget.calls_per_day
+        is_nodes = (budgeted or self.counts_all) and not self.budget.calls_per_day
         return await self.node.batch(calls, meter, timeout_s, budgeted=is_nodes)
 
     async def batches(

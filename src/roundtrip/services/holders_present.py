@@ -176,12 +176,12 @@ def _bundle(gathered: Gathered, found: Found) -> BundleAnswer | None:
 
 
 def _deployer(gathered: Gathered, found: Found) -> DeployerHolds | None:
-    deeds, told = found.deeds, gathered.told
-    if deeds is None or told is None or told.maker is None:
+    deeds, maker = found.deeds, gathered.maker
+    if deeds is None or maker is None:
         return None
     return DeployerHolds(
-        address=told.maker.deployer,
-        source=told.maker.source,
+        address=maker.deployer,
+        source=maker.source,
         status=deeds.status,
         received_bps=gathered.bps(deeds.received_raw),
         bought_bps=gathered.bps(deeds.bought_raw),

@@ -145,10 +145,10 @@ def _own_deeds_text(gathered: Gathered) -> list[str]:
 
 
 def _deployer_text(gathered: Gathered, found: Found) -> list[str]:
-    maker = gathered.told.maker if gathered.told else None
+    maker = gathered.maker
     if maker is None:
         return ["Who deployed it is not known."]
-    if found.deeds is None and not gathered.maker_is_sure:
+    if found.deeds is None and gathered.unsure_maker is not None:
         return [
             f"Who deployed it is not known for sure: {maker.deployer} sent the transaction of its first "
             "transfer, and it may be older than that."
@@ -156,7 +156,7 @@ def _deployer_text(gathered: Gathered, found: Found) -> list[str]:
     if found.deeds is None:
         return [f"What its deployer {maker.deployer} did with it is not known for sure."]
     said = [f"Its deployer {maker.deployer} {_deeds_text(gathered, found.deeds)}."]
-    if not gathered.maker_is_sure:
+    if gathered.unsure_maker is not None:
         said.append(
             "That it was deployed by this wallet is not known for sure: it may be older than its first "
             "transfer."

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from roundtrip.chain.holder_views import had_before
-from roundtrip.chain.origins import Found, find_origin
+from roundtrip.chain.origins import Found, seek_origin
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.witnesses import NoArchive
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.holder_book import HolderBook
 from roundtrip.domain.holders import MOST_FUNDED, Wallet
@@ -36,8 +37,9 @@ MOST_WISHED = 50
 _AT_ONCE = 8
 _SEARCH_S = 6.0
 _MOST_UNTOLD = 4
-"""After so many of whom nothing could be told, and none of whom it could, the node has no old states: each
-such answer costs it 33 calls."""
+"""After so many of whom it has no old states, and none of whom it told anything, the node has none: each such
+answer costs it 33 calls. It is asked again after ``NO_ARCHIVE_S``."""
+NO_ARCHIVE_S = 3600.0
 _DATABASE_S = 5.0
 _GIVEN_UP = timedelta(days=7)
 BUSY_NONCE = 10_000
@@ -107,7 +109,7 @@ async def _before(
         if wallet in came:
             origin = came[wallet]
             met.append((wallet, head.number + 1 if origin is None else origin.first_number))
-    return await had_before(ctx.node, met, meter) if met else {}
+    return await had_before(ctx.node, met, ctx.contracts.weth, meter) if met else {}
 
 
 def _wallet(
@@ -154,6 +156,9 @@ async def _searched(ctx: Context, wallets: Iterable[Address], head: BlockRef) ->
     """What an archive tells of them; who is not there could not be found out in time, or for what the day has
     for reading holders: it is thousands of calls, and no check is to go without them."""
     found: dict[Address, Origin | None] = {}
+    books, now_s = ctx.books, ctx.now_s()
+    if books.no_archive_s is not None and now_s - books.no_archive_s < NO_ARCHIVE_S:
+        return found
     room = asyncio.Semaphore(_AT_ONCE)
     node, untold = reading_node(ctx), 0
 
@@ -162,15 +167,21 @@ async def _searched(ctx: Context, wallets: Iterable[Address], head: BlockRef) ->
         async with room:
             if not found and untold >= _MOST_UNTOLD:
                 return
-            told = await find_origin(node, wallet, 0, head)
-        if told is None:
-            untold += 1
-        else:
-            found[wallet] = Origin(*told) if isinstance(told, Found) else None
+            try:
+                told = await seek_origin(node, wallet, 0, head)
+            except NoArchive:
+                untold += 1
+                return
+            except NodeFault:
+                # What an address tells of itself may contradict itself: that says nothing of the others.
+                return
+        found[wallet] = Origin(*told) if isinstance(told, Found) else None
 
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(_SEARCH_S):
             await at_once(*(search(wallet) for wallet in wallets))
+    if not found and untold >= _MOST_UNTOLD:
+        books.no_archive_s = now_s
     return found
 
 

@@ -66,3 +66,6 @@ async def test_where_it_has_none_of_its_own_the_node_pays() -> None:
     assert node.budget.spent == 2
     await own.batch([CALL], budgeted=False)
     assert node.budget.spent == 2
+    counting = OwnBudget(node, Budget(), lambda: 5.0, counts_all=True)
+    await counting.batch([CALL], budgeted=False)
+    assert node.budget.spent == 3

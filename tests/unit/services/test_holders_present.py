@@ -211,9 +211,9 @@ def test_what_flatters_a_deployer_is_not_told_where_transfers_are_missing(
         {"status": "partial", "why": ("capped",)},
         {"status": "partial", "why": ("unverified", "pruned")},
         # Somebody else may have deployed it.
-        {"maker_is_sure": False},
+        {"told": replace(known, maker=None), "unsure_maker": known.maker},
     ):
-        deployer = present(gathered(told=known, **changes)).deployer
+        deployer = present(gathered(**{"told": known, **changes})).deployer
         statuses.append(None if deployer is None else deployer.status)
     assert statuses == [whole, whole, in_part, in_part, in_part]
 
