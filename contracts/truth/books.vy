@@ -73,6 +73,15 @@ def grow(account: address, amount: uint256):
 
 
 @external
+def inflate(account: address, amount: uint256):
+    """
+    @notice A mint that no log tells of.
+    """
+    erc20.balanceOf[account] += amount
+    erc20.totalSupply += amount
+
+
+@external
 def shrink(account: address, amount: uint256):
     """
     @notice A balance that goes without a transfer.

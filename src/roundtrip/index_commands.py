@@ -61,7 +61,8 @@ def forget(
         bool, typer.Option("--yes", help="Do it; without this it only says what it would do.")
     ] = False,
 ) -> None:
-    """Takes away what sync wrote, so that the next one begins anew; exit 1: nothing was done."""
+    """Takes away what sync wrote, and books of holders, so that the next one begins anew; exit 1: nothing was
+    done."""
     if not sure:
         gone, kept = (", ".join(name.removeprefix("facts.") for name in names) for names in (FORGOTTEN, KEPT))
         print(f"This would empty, in schema facts: {gone}.")

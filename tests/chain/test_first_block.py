@@ -9,9 +9,11 @@ import pytest
 from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.first_block import FirstBlock, Made, NoArchive, first_block, maker_of
+from roundtrip.chain.holder_views import was_made_in
 from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Asks, Node
+from roundtrip.chain.rpc import Asks, Meter, Node
 from roundtrip.devnet import world
+from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -51,10 +53,12 @@ def chain(request: pytest.FixtureRequest, places: world.Places) -> Iterator[Chai
         busy, sender = (Address(one.lower()) for one in rpc.call("eth_accounts")[:2])
         deeds = [{"from": busy, "to": busy, "value": "0x1"} for _ in range(BLOCKS)]
         deeds[MADE - 1] = {"from": sender, "data": _MAKES_A_STOP}
-        sent = [rpc.call("eth_sendTransaction", deed) for deed in deeds]
-        contract = rpc.call("eth_getTransactionReceipt", sent[MADE - 1])["contractAddress"]
+        # One at a time: two that the node has at once may come into one block.
+        mined = [await_receipt(rpc, rpc.call("eth_sendTransaction", deed)) for deed in deeds]
+        made = mined[MADE - 1]
         refs = [ref(rpc, number) for number in range(BLOCKS + 1)]
-        yield Chain(request.param, node.url, sender, Address(contract.lower()), TxHash(sent[MADE - 1]), refs)
+        contract, tx_hash = Address(made["contractAddress"].lower()), TxHash(made["transactionHash"])
+        yield Chain(request.param, node.url, sender, contract, tx_hash, refs)
 
 
 def ref(rpc: SyncRpc, number: int) -> BlockRef:
@@ -112,3 +116,11 @@ async def test_a_plain_tokens_deployer_is_who_sent_it(indexed: Context, rpc: Syn
         made = await maker_of(indexed.node, Address(token.lower()), at)
         assert made == Made(Address(sent["from"].lower()), TxHash(sent["hash"]), "deployment")
         assert sent["to"] is None
+
+
+async def test_where_a_token_was_made_the_states_around_it_tell(chain: Chain) -> None:
+    numbers = (MADE, MADE + 1, MADE - 1)
+    async with aiohttp.ClientSession() as session:
+        for node in nodes(session, chain.url):
+            told = [await was_made_in(node, chain.contract, number, Meter()) for number in numbers]
+            assert told == ([True, False, None] if chain.kept > BLOCKS else [None] * 3)

@@ -97,6 +97,6 @@ async def test_who_funded_the_snipers_did_so_in_a_transfer(indexed: Context, rpc
         assert int(sent["value"], 16) == payment.paid_wei > 0
     first = [(one.wallet, one.block_number) for one in wanted]
     # The built chain is loaded without its old states.
-    assert set((await had_before(indexed.node, first, Meter())).values()) == {None}
+    assert set((await had_before(indexed.node, first, indexed.contracts.weth, Meter())).values()) == {None}
     later = [one._replace(block_number=one.block_number + 1) for one in wanted]
     assert set((await funding_txs(indexed.node, later, Meter())).values()) == {None}

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from roundtrip.chain.book import Book
+from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
@@ -13,10 +15,11 @@ from roundtrip.domain.types import Address
 from roundtrip.services import books, holders_gather, kept_books, late_venues, token_read
 from roundtrip.services.books import Open
 from roundtrip.services.context import Context
+from roundtrip.services.token_read import Bounds
 from roundtrip.services.token_source import Source, places, source
 from support.actors import ETH
 from support.holding import SUPPLY, V3, V4, Held, Stage
-from support.reading import RANGE, Process, Service, pooled, service_over, trade
+from support.reading import NOT_TODAY, RANGE, Process, Service, later, pooled, service_over, trade
 from support.recording import Answer, filter_of
 from support.wallet import Place
 
@@ -39,6 +42,7 @@ class Blind:
 
     hidden: frozenset[str] = frozenset()
     opened_at: dict[str, int] = field(default_factory=dict)
+    second: str = ""
 
     async def source(self, ctx: Context, token: Address, meter: Meter) -> Source:
         found = await source(ctx, token, meter)
@@ -227,3 +231,123 @@ async def test_it_goes_on_from_where_a_node_stopped_to_say(
     one.node.spans.clear()
     assert (await one.asked(held.token))["status"] == "complete"
     assert begins + RANGE < min(first for first, _ in one.node.spans) <= stops
+
+
+async def test_a_token_is_read_again_for_late_places_once_an_hour(service: Service, blind: Blind) -> None:
+    one = service.process()
+    held = await with_a_second_pool(service, blind)
+    for time, is_soon in enumerate((False, True, False)):
+        blind.hidden = frozenset({blind.second})
+        held.do(held.buy(service.stage.wallet(f"late buyer {time}"), ETH // 1000))
+        await one.asked(held.token)
+        before = of(one, held)
+        blind.hidden = frozenset()
+        found = await one.asked(held.token)
+        assert (found["status"], of(one, held) is before) == ("partial" if is_soon else "complete", is_soon)
+        if is_soon:
+            assert UNREAD in found["text"]
+            later(one, late_venues.AGAIN_EVERY_S)
+            assert (await one.asked(held.token))["status"] == "complete"
+            later(one, late_venues.AGAIN_EVERY_S)
+    assert await one.asked(held.token) == await service.fresh(held.token)
+
+
+async def test_a_late_place_is_looked_at_from_where_it_opened(service: Service, blind: Blind) -> None:
+    one = service.process()
+    held = await with_an_empty_pool(service, blind, one)
+    (pool,) = blind.hidden
+    blind.hidden = frozenset()
+    blind.opened_at = {pool: service.stage.number() - 3 * RANGE}
+    one.node.spans.clear()
+    assert (await one.asked(held.token))["status"] == "complete"
+    assert min(first for first, _ in one.node.spans) == service.stage.number() - 3 * RANGE
+
+
+# --- places that were known -----------------------------------------------------------------------------
+
+
+async def with_a_second_pool(service: Service, blind: Blind) -> Held:
+    """A token with a second pool in which somebody traded."""
+    stage = service.stage
+    held = pooled(stage, V3)
+    trade(held, 5)
+    first = set(held.pools)
+    held.venue = SECOND
+    held.pool(held.deployer, SUPPLY // 100, ETH)
+    held.do(held.buy(stage.wallet("early"), ETH // 10))
+    (blind.second,) = set(held.pools) - first
+    return held
+
+
+@pytest.mark.parametrize("traded", [True, False])
+async def test_a_place_that_is_known_no_more_is_missed_until_it_is(
+    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch, traded: bool
+) -> None:
+    """Also by a process that has what another one kept meanwhile."""
+    monkeypatch.setattr(kept_books, "_WRITTEN_EVERY", 1)
+    one, held = service.process(), await with_a_second_pool(service, blind)
+    assert (await one.asked(held.token))["status"] == "complete"
+    read_to = service.stage.number()
+    blind.hidden = frozenset({blind.second})
+    if traded:
+        held.do(*(held.buy(buyer, ETH // 10) for buyer in service.stage.wallets("in the gap", 3)))
+    held.venue = V3
+    for part in range(2):
+        trade(held, 2, f"meanwhile {part}")
+        for process in (one, service.process()):
+            found = await process.asked(held.token)
+            assert (found["status"], found["transfersRead"]) == ("partial", held.transfers())
+            assert UNREAD in found["text"]
+    blind.hidden = frozenset()
+    other = service.process()
+    one.node.spans.clear()
+    found_by = [await process.asked(held.token) for process in (one, other)]
+    assert found_by[0]["status"] == "complete"
+    assert all(first > read_to for first, _ in one.node.spans) is not traded
+    assert found_by == [await service.fresh(held.token)] * 2
+
+
+async def test_standard_places_that_nobody_opened_are_not_missed(service: Service) -> None:
+    """They are tried as long as some may be unknown."""
+    stage, one, other = service.stage, service.process(), service.process()
+    held = pooled(stage, V3)
+    trade(held, 5)
+    stage.pass_blocks(3)
+    younger = Book(one.ctx.contracts, 1)
+    one.ctx = replace(one.ctx, heads=Heads(one.node, one.ctx.chain_id, one.ctx.contracts, book=younger))
+    assert (await one.asked(held.token))["status"] == "partial"
+    begun = of(one, held).book.beginning.venues
+    found = await other.asked(held.token)
+    assert begun > of(other, held).book.beginning.venues
+    assert found["status"] == "complete"
+
+
+async def test_no_launch_is_told_while_trades_may_be_missing(
+    service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_venues, "PATIENCE_S", 0.3)
+    stage, one = service.stage, service.process()
+    held = pooled(stage, V4)
+    trade(held, 5)
+    await one.ctx.heads.refresh()
+    known = frozenset((await source(one.ctx, Address(held.token), Meter())).sources.venues)
+    stage.pass_blocks(3 * RANGE)
+    held.venue = SECOND
+    held.pool(held.deployer, SUPPLY // 4, 20 * ETH)
+    held.do(*(held.buy(wallet, ETH) for wallet in stage.wallets("crowd", 4)))
+    for part in range(4):
+        stage.pass_blocks(RANGE)
+        trade(held, 3, f"trader {part}")
+    blind.hidden = known
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(22, 60.0))
+    monkeypatch.setattr(token_read, "PIECE", Bounds(10, 60.0))
+    found = await one.asked(held.token)
+    assert (found["status"], found["launch"] is None) == ("reading", False)
+    blind.hidden = frozenset()
+    one.node.instead = to_venues(held, NOT_TODAY)
+    async with one.ctx.books.alone(Address(held.token)):
+        # Before the job that reads on comes to look at them, too.
+        assert (await one.asked(held.token))["launch"] is None
+    for _ in range(2):
+        found = await one.asked(held.token)
+        assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)

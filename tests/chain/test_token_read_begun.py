@@ -23,16 +23,18 @@ from roundtrip.services.token_read import Bounds
 from support.holding import Stage
 from support.reading import (
     GONE,
+    NOT_TODAY,
     RANGE,
     Process,
     Service,
     know_first,
+    later,
     launched,
     service_over,
     to_logs,
     trade,
 )
-from support.recording import Answer, Recording
+from support.recording import Answer, Recording, filter_of, says_nothing_else
 
 
 @pytest.fixture
@@ -166,6 +168,7 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
 ) -> None:
     """And the next one waits for another day, without a try."""
     monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(token_read, "NEAR_BLOCKS", 0)
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     before = await service.kept(held.token)
@@ -183,12 +186,81 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
     assert (row["tries"], row["claim"]) == (0, None)
     day_s = 86_400
     assert row["run_at"].timestamp() // day_s == other.ctx.now_s() // day_s + 1
+    # Nobody is told to ask again in half a minute meanwhile.
+    waits_s = row["run_at"].timestamp() - other.ctx.now_s()
+    for process in (other, service.process()):
+        fault = await refused(process, held.token)
+        assert fault.code == "holders_budget"
+        assert fault.retry_after_s is not None
+        assert waits_s - 60 < fault.retry_after_s <= waits_s
     now_s = other.ctx.now_s
     other.ctx.books.budget.calls_per_day = 10**9
     other.ctx = replace(other.ctx, now_s=lambda: now_s() + day_s)
     await service.done(other)
     found = await other.asked(held.token)
     assert found == await service.fresh(held.token)
+
+
+async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0, 2.0))
+    held, one = launched(service.stage), service.process()
+    assert (await one.asked(held.token))["status"] == "reading"
+    one.node.instead = to_logs(NOT_TODAY)
+    waits_s = 0.0
+    while waits_s <= 60:
+        assert (await one.asked(held.token))["status"] == "reading"
+        await one.work()
+        row = await service.row.fetchrow("SELECT run_at, failed_at FROM jobs.job")
+        assert row["failed_at"] is None
+        waits_s = row["run_at"].timestamp() - one.ctx.now_s()
+        if waits_s <= 60:
+            later(one, max(0.0, waits_s) + 1)
+    fault = await refused(one, held.token)
+    assert (fault.code, fault.retry_after_s) == ("holders_failed", int(waits_s))
+    later(one, waits_s + 1)
+    one.node.instead = says_nothing_else
+    assert (await one.asked(held.token))["status"] == "reading"
+    await service.done(one)
+    assert await one.asked(held.token) == await service.fresh(held.token)
+
+
+# --- who pays for little -----------------------------------------------------------------------------
+
+
+async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_spent(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off the budget of the node."""
+    held, one = launched(service.stage), service.process()
+    with_budget(one, 10**9)
+    assert (await one.asked(held.token))["status"] == "complete"
+    one.ctx.books.budget.calls_per_day = 1
+    paid: list[bool] = []
+
+    @dataclass
+    class Paying(Recording):
+        async def batch(
+            self,
+            calls: Sequence[RpcCall],
+            meter: Meter | None = None,
+            timeout_s: float | None = None,
+            budgeted: bool = True,
+        ) -> list[Answer]:
+            asked = [call for call in calls if call.method == "eth_getLogs"]
+            paid.extend(budgeted for call in asked if held.token in filter_of(call).get("address", ()))
+            return await super().batch(calls, meter, timeout_s, budgeted)
+
+    one.ctx = replace(one.ctx, node=Paying(one.node))
+    trade(held, 3, "late")
+    found = await one.asked(held.token)
+    assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
+    assert paid == [True]
+    service.stage.pass_blocks(10)
+    monkeypatch.setattr(token_read, "NEAR_BLOCKS", 9)
+    assert (await refused(one, held.token)).code == "holders_budget"
 
 
 # --- who waits -------------------------------------------------------------------------------------

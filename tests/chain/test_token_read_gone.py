@@ -1,10 +1,12 @@
 """Tokens of which not all is read: they have too much, or the node has let some of it go."""
 
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 
+from roundtrip.chain.rpc import RpcCall
+from roundtrip.chain.span_stream import Forked
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -15,8 +17,19 @@ from roundtrip.services.context import Context
 from roundtrip.services.token_read import Bounds
 from roundtrip.store import jobs
 from support.holding import Stage
-from support.reading import GONE, RANGE, Process, Service, know_first, launched, service_over, to_logs, trade
-from support.recording import says_nothing_else
+from support.reading import (
+    GONE,
+    RANGE,
+    Process,
+    Service,
+    know_first,
+    later,
+    launched,
+    service_over,
+    to_logs,
+    trade,
+)
+from support.recording import Answer, filter_of, says_nothing_else
 
 
 @pytest.fixture
@@ -32,12 +45,6 @@ async def refused(process: Process, token: str) -> RoundtripError:
     with pytest.raises(RoundtripError) as raised:
         await process.asked(token)
     return raised.value
-
-
-def later(process: Process, seconds: float) -> None:
-    """So much time passes for it."""
-    now_s = process.ctx.now_s
-    process.ctx = replace(process.ctx, now_s=lambda: now_s() + seconds)
 
 
 async def test_of_a_token_with_too_many_transfers_no_more_are_read(
@@ -161,3 +168,154 @@ async def test_what_was_gone_is_read_once_a_node_gives_it_again(
     assert kept is not None
     assert (kept.pruned, kept.first_number) == (False, number)
     assert found == await service.fresh(held.token)
+
+
+async def test_what_one_node_once_let_go_is_soon_asked_for_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, one = launched(service.stage), service.process()
+    know_first(monkeypatch, held)
+    one.node.instead = to_logs(GONE, below=service.stage.number() - 3 * RANGE)
+    assert (await one.asked(held.token))["status"] == "partial"
+    one.node.instead = says_nothing_else
+    assert (await one.asked(held.token))["status"] == "partial"
+    later(one, token_read.SURE_S)
+    found = await one.asked(held.token)
+    assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
+
+
+async def test_where_nodes_take_turns_in_that_it_is_read_once_an_hour(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, one = launched(service.stage), service.process()
+    number = know_first(monkeypatch, held)
+    gone, probes = service.stage.number() - 3 * RANGE, 0
+
+    def instead(call: RpcCall) -> Answer | None:
+        """Gives what it is first asked for, and nothing after."""
+        nonlocal probes
+        answer = to_logs(GONE, below=gone)(call)
+        if answer is None or not probes:
+            return answer
+        probes -= 1
+        return None
+
+    one.node.instead = instead
+    assert (await one.asked(held.token))["status"] == "partial"
+    for after_s, is_asked in ((token_read.SURE_S, True), (token_read.SURE_S, False), (3600, True)):
+        later(one, after_s)
+        one.node.spans.clear()
+        probes = 2
+        assert (await one.asked(held.token))["status"] == "partial"
+        assert ((number, number) in one.node.spans) is is_asked
+
+
+# --- a hole --------------------------------------------------------------------------------------------
+
+
+def hole(first: int, end: int) -> Callable[[RpcCall], Answer | None]:
+    """A node that has no logs of these blocks."""
+
+    def instead(call: RpcCall) -> Answer | None:
+        if call.method != "eth_getLogs" or "fromBlock" not in filter_of(call):
+            return None
+        return GONE if first <= int(filter_of(call)["fromBlock"], 16) < end else None
+
+    return instead
+
+
+@pytest.mark.parametrize("last_gone", [True, False])
+async def test_where_only_the_oldest_are_given_again_what_was_read_is_told(
+    service: Service, monkeypatch: pytest.MonkeyPatch, last_gone: bool
+) -> None:
+    held, one = launched(service.stage), service.process()
+    number = know_first(monkeypatch, held)
+    gone = service.stage.number() - 2 * RANGE
+    one.node.instead = to_logs(GONE, below=gone)
+    before = await one.asked(held.token)
+    assert before["status"] == "partial"
+    opened = one.ctx.books.get(Address(held.token))
+    one.node.instead = hole(number + RANGE, gone if last_gone else gone - 1)
+    for _ in range(3):
+        later(one, token_read.PROBED_EVERY_S)
+        one.node.spans.clear()
+        if last_gone:
+            assert await one.asked(held.token) == before
+            assert one.node.spans == [(number, number), (gone - 1, gone - 1)]
+        else:
+            # Once an hour it is found out.
+            assert (await refused(one, held.token)).code == "holders_failed"
+        one.node.spans.clear()
+        assert await one.asked(held.token) == before
+        assert one.node.spans == []
+        assert one.ctx.books.get(Address(held.token)) is opened
+    # Nor did it say of that one that what comes next is gone.
+    trade(held, 1, "late")
+    one.node.instead = to_logs(GONE)
+    later(one, token_read.SURE_S)
+    assert (await refused(one, held.token)).code == "holders_failed"
+    assert one.ctx.books.get(Address(held.token)) is opened
+    one.node.instead = says_nothing_else
+    later(one, token_read.PROBED_EVERY_S)
+    assert await one.asked(held.token) == await service.fresh(held.token)
+
+
+@pytest.mark.parametrize("by_job", [True, False])
+async def test_behind_what_is_gone_for_good_it_is_begun(
+    service: Service, monkeypatch: pytest.MonkeyPatch, by_job: bool
+) -> None:
+    held, one = launched(service.stage), service.process()
+    number = know_first(monkeypatch, held)
+    gone = service.stage.number() - 2 * RANGE
+    one.node.instead = hole(number + RANGE, gone)
+    if by_job:
+        monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+    else:
+        assert (await refused(one, held.token)).code == "holders_failed"
+    assert (await one.asked(held.token))["status"] == "reading"
+    for _ in range(6):
+        await one.work()
+        later(one, token_read.SURE_S)
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(10**6, 60.0))
+    found = await one.asked(held.token)
+    assert (found["status"], found["launch"]) == ("partial", None)
+    assert found["transfersRead"] > 0
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert (kept.pruned, kept.first_number) == (True, gone)
+
+
+@pytest.mark.parametrize("by_job", [True, False])
+async def test_what_is_read_of_a_book_that_is_begun_anew_is_not_lost_by_a_fault(
+    service: Service, monkeypatch: pytest.MonkeyPatch, by_job: bool
+) -> None:
+    held, one = launched(service.stage), service.process()
+    number = know_first(monkeypatch, held)
+    stage, before = service.stage, service.stage.number()
+    await one.asked(held.token)
+    stage.pass_blocks(2 * RANGE)
+    trade(held, 3, "late")
+    forks = iter([Forked(before + 1)])
+    brought_on = token_read._read_spans
+
+    async def read_spans(*given: Any) -> Any:
+        for fork in forks:
+            raise fork
+        return await brought_on(*given)
+
+    monkeypatch.setattr(token_read, "_read_spans", read_spans)
+    there = iter([True])
+
+    async def is_still_there(*given: object) -> bool:
+        return next(there, False)
+
+    monkeypatch.setattr(token_read, "_is_still_there", is_still_there)
+    one.node.instead = hole(before - RANGE, 2**63)
+    if by_job:
+        await jobs.enqueue(service.row, "holders", held.token)
+        await one.work()
+    else:
+        assert (await one.asked(held.token))["status"] == "reading"
+    kept = await service.kept(held.token)
+    assert kept is not None
+    assert (kept.state, number < kept.block.number < before) == ("reading", True)

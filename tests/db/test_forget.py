@@ -82,7 +82,8 @@ async def test_all_that_the_sync_wrote_goes_and_nothing_else(
     await rest_is_there(index)
     full, others = await counts(index, FORGOTTEN), await counts(index, OTHERS)
     assert all(others.values())
-    assert all(full[name] for name in ("facts.trade", "facts.position", "facts.pool", "facts.origin"))
+    for name in ("facts.trade", "facts.position", "facts.pool", "facts.origin", "facts.holder_read"):
+        assert full[name], name
     await forget(index)
     assert set((await counts(index, FORGOTTEN)).values()) == {0}
     assert [await partitions.days(index, table) for table in partitions.DAILY] == [[], [], []]

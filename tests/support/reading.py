@@ -113,6 +113,12 @@ async def service_over(ctx: Context, stage: Stage, url: str) -> AsyncIterator[Se
         await connection.execute(f"TRUNCATE {TABLES}")
 
 
+def later(process: Process, seconds: float) -> None:
+    """So much time passes for it."""
+    now_s = process.ctx.now_s
+    process.ctx = replace(process.ctx, now_s=lambda: now_s() + seconds)
+
+
 def launched(stage: Stage) -> Held:
     """A launch on the curve, in whose window three bought in one transaction; then others trade."""
     deployer, buyer = stage.wallet("deployer"), stage.wallet("buyer of three")

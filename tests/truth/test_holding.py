@@ -5,10 +5,17 @@ from collections.abc import Callable
 
 import pytest
 
+from roundtrip.chain.first_block import NoArchive
+from roundtrip.chain.rpc import Asks, Meter
+from roundtrip.chain.width import Width
 from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.services import books, token_read, token_source
+from roundtrip.services.holders_gather import gather_holders
+from roundtrip.services.token_read import Bounds
 from support import holding_expected as expected
 from support.actors import ETH, Act
-from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, Stage
+from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, Stage
 from support.holding_asked import Holding
 from support.holding_expected import did, whole
 
@@ -280,6 +287,80 @@ async def test_a_token_that_a_contract_made(holding: Holding) -> None:
     held = stage.made_by(stage.hands(who), who)
     held.pool(who, SUPPLY // 2, 5 * ETH)
     await holding.says(held, whole(held) | {"deployer": expected.deployer(held, "launch_tx", "holds_some")})
+
+
+def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -> Held:
+    """Of which nobody can find out how old: its code came without a word."""
+
+    async def no_archive(node: Asks, token: Address, high: BlockRef) -> None:
+        raise NoArchive("it does not have that state any more")
+
+    monkeypatch.setattr(token_source, "first_block", no_archive)
+    held = Held(stage, stage.wallet("a token", 0), minter, V3)
+    code = stage.rpc.call("eth_getCode", stage.books(stage.wallet("maker")).token, "latest")
+    stage.rpc.call("anvil_setCode", held.token, code)
+    stage.pass_blocks(3)
+    held.do(held.mint(minter, SUPPLY))
+    return held
+
+
+async def test_who_spoke_first_of_a_token_that_is_older_is_no_deployer_anywhere(
+    holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = holding.stage
+    minter, buyers = stage.wallet("minter"), stage.wallets("buyer", 3)
+    held = an_older_token(stage, minter, monkeypatch)
+    held.pool(minter, SUPPLY // 2, 20 * ETH)
+    held.one_by_one(held.buy(minter, ETH), *(held.buy(one, ETH) for one in buyers))
+    found = await holding.asked(held.token)
+    assert (found["deployer"], found["repeatCrowd"], found["snipers"]["wallets"]) == (None, None, 4)
+    (own,) = [one["tags"] for one in found["top"] if one["address"] == minter]
+    assert ("deployer" in own, "sniper" in own) == (False, True)
+    kinds = {one["kind"] for one in found["forensics"]["links"]}
+    assert kinds == {"sniped"}
+    assert f"not known for sure: {minter}" in found["text"]
+    assert "deployer hold" not in found["text"]
+
+
+async def test_nor_while_it_is_being_read(holding: Holding, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = holding.stage
+    minter = stage.wallet("minter")
+    held = an_older_token(stage, minter, monkeypatch)
+    held.pool(minter, SUPPLY // 2, 20 * ETH)
+    held.one_by_one(*(held.buy(one, 4 * ETH) for one in (minter, *stage.wallets("buyer", 3))))
+    stage.pass_blocks(40)
+    held.one_by_one(*(held.buy(one, ETH // 100) for one in stage.wallets("late", 30)))
+    await holding.follow()
+    await holding.ctx.heads.refresh()
+    monkeypatch.setattr(books, "new_width", lambda: Width(10, 10))
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(20, 60.0))
+    found = await gather_holders(holding.ctx, Address(held.token), Meter())
+    assert (found.status, found.launch is None) == ("reading", False)
+    assert found.told is not None
+    assert found.told.maker is None
+    assert found.told.book.beginning.maker is not None
+
+
+async def test_who_spoke_first_of_a_token_that_is_older_is_not_flattered(
+    holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = holding.stage
+    maker, minter, buyer = stage.wallet("maker"), stage.wallet("minter"), stage.wallet("buyer")
+    held = an_older_token(stage, minter, monkeypatch)
+    found = await holding.says(held, {"status": "complete", "deployer": None})
+    said = f"Who deployed it is not known for sure: {minter} sent the transaction of its first transfer"
+    assert said in found["text"]
+    # That he is out is told all the same.
+    held.do(held.move(minter, buyer, SUPPLY))
+    out = expected.deployer(held, "launch_tx", "moved_out")
+    found = await holding.says(held, {"status": "complete", "deployer": out})
+    assert "it may be older than its first transfer" in found["text"]
+    # A contract that says something when it is made is as old as that.
+    told = stage.made_by(stage.hands(maker), maker)
+    told.do(told.move(maker, buyer, MILLION))
+    known = expected.deployer(told, "launch_tx", "holds_all")
+    found = await holding.says(told, whole(told) | {"deployer": known})
+    assert "it may be older" not in found["text"]
 
 
 @pytest.mark.parametrize("what", ["wallet", "contract"])

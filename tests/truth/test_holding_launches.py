@@ -1,9 +1,15 @@
 """Who bought a launch first, who paid them, and what they did elsewhere: snipers, bundles, tags, graduated
 tokens, returning crowds and winners, against what wallets really did."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.domain.holders import MOST_FUNDED
+from roundtrip.domain.types import Address
+from roundtrip.services import kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, What, deeds_data
 from support.holding import TOKEN, Held, Stage
@@ -257,7 +263,17 @@ async def test_a_launch_of_the_first_generation(holding: Holding) -> None:
 # --- tags -------------------------------------------------------------------------------------------
 
 
-async def test_who_is_fresh_and_whom_the_deployer_paid(holding: Holding) -> None:
+async def had_nothing_before(
+    node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
+) -> dict[Address, bool]:
+    """An archive, which the local chain's node is not, of wallets that the index met at once."""
+    return dict.fromkeys((wallet for wallet, _ in wanted), False)
+
+
+async def test_who_is_fresh_and_whom_the_deployer_paid(
+    holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kin, "had_before", had_nothing_before)
     stage = holding.stage
     deployer = stage.wallet("deployer")
     old = stage.funded("old", stage.wallet("some funder"))

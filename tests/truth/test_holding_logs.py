@@ -51,6 +51,18 @@ def _somebody_grows_and_sells(held: Held, buyer: str) -> None:
     held.do(held.sell(insider, 10 * MILLION))
 
 
+def _mints_behind_a_burn(held: Held, buyer: str) -> None:
+    """What it minted in secret it tells of as thrown away, as a little really was."""
+    insider = held.stage.wallet("insider")
+    held.do(held.move(buyer, ZERO, TOKEN))
+    held.do(held.says(insider, "inflate(address,uint256)", ZERO, 300 * MILLION))
+    held.do(held.says(insider, "grow(address,uint256)", insider, 300 * MILLION))
+
+
+def _mints_in_secret(held: Held, buyer: str) -> None:
+    held.do(held.says(buyer, "inflate(address,uint256)", held.stage.wallet("insider"), 300 * MILLION))
+
+
 def _shrinks(held: Held, buyer: str) -> None:
     held.do(held.says(buyer, "shrink(address,uint256)", buyer, held.balance(buyer) // 2))
 
@@ -79,13 +91,16 @@ LIES = (
     (of("zoo/inflated_balance.vy", 1000), _nothing),
     (of(BOOKS), _grows),
     (of(BOOKS), _somebody_grows_and_sells),
+    (of(BOOKS), _mints_behind_a_burn),
+    (of(BOOKS), _mints_in_secret),
     (of(BOOKS), _shrinks),
     (of(BOOKS), _cries_of_a_sale),
     (of(BOOKS), _cries_of_gifts),
     (of(BOOKS), _cries_of_a_mint),
 )
 NAMES = (
-    "rebase up", "rebase down", "reflection", "inflated", "grows", "grows and sells", "shrinks", "cries",
+    "rebase up", "rebase down", "reflection", "inflated", "grows", "grows and sells", "a mint behind a burn",
+    "a secret mint", "shrinks", "cries",
     "many cries", "a mint that was none",
 )  # fmt: skip
 
@@ -106,8 +121,9 @@ async def test_where_the_log_lies_balances_count(
     said["holders"]["countIsFloor"] = True
     found = await holding.says(held, said | {"status": "partial"})
     drift = found["forensics"]["drift"]
-    assert drift["walletsAsked"] >= drift["walletsOff"] > 0
-    assert drift["mostOffBps"] > 0
+    assert drift["walletsAsked"] >= drift["walletsOff"]
+    # Of a secret mint for somebody whom no log names the supply alone tells.
+    assert (drift["walletsOff"] > 0 and drift["mostOffBps"] > 0) or drift["supplyOffBps"] < 0
     assert "transfers" in found["text"]
 
 

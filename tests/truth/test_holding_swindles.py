@@ -1,8 +1,13 @@
 """Who makes a token look better, or strangers look worse, than they are: what is said of it all the same."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.devnet.deploy import calldata
+from roundtrip.domain.types import Address
+from roundtrip.services import kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data
 from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, Stage
@@ -205,6 +210,36 @@ async def test_who_was_paid_by_a_contract_long_ago_is_not_fresh(holding: Holding
     assert first["ageDays"] in (30, None)
 
 
+@pytest.mark.parametrize("kept", ["all states", "none"])
+async def test_whom_the_index_never_met_is_not_fresh_for_that(
+    holding: Holding, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    """A contract of long ago, and a wallet with eth from nowhere: others buy for them. And a wallet to which
+    nothing but the token ever came."""
+    stage = holding.stage
+    sender, rich, poor = stage.wallet("sender"), stage.wallet("rich"), stage.wallet("poor", 0)
+    hands, contract = stage.hands(sender), stage.hands(stage.wallet("somebody"))
+    stage.pass_s(30 * 86_400)
+    held = traded(stage)
+    stage.pass_blocks(31)
+    held.do(held.buy_for(hands, sender, [rich, poor, contract], ETH))
+    stage.pass_s(60)
+    stage.pass_blocks(2)
+    if kept == "none":
+
+        async def had_before(
+            node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
+        ) -> dict[Address, None]:
+            return dict.fromkeys(wallet for wallet, _ in wanted)
+
+        monkeypatch.setattr(kin, "had_before", had_before)
+    found = await holding.asked(held.token)
+    ages = {one["address"]: (one["ageDays"], "fresh" in one["tags"]) for one in found["top"]}
+    assert ages[rich] == (None, False)
+    assert ages[contract] in ((30, False), (None, False))
+    assert ages[poor] == ((0, True) if kept == "all states" else (None, False))
+
+
 # --- where it lies -------------------------------------------------------------------------------------
 
 
@@ -258,6 +293,31 @@ async def test_what_was_bought_as_a_claim_is_nobodys_and_said_to_be(holding: Hol
     found = await holding.asked(held.token)
     assert found["status"] == "partial"
     assert "as claims or liquidity whose owners no transfer tells" in found["text"]
+
+
+async def test_own_tokens_that_become_claims_are_put_there_and_neither_sold_nor_burned(
+    holding: Holding,
+) -> None:
+    stage = holding.stage
+    deployer, buyer = stage.wallet("deployer"), stage.wallet("buyer")
+    held = stage.books(deployer)
+    held.venue = V4
+    held.pool(deployer, SUPPLY // 10, 5 * ETH)
+    manager = stage.contracts["v4PoolManager"]
+    claims = stage.create(deployer, "truth/claims.vy", ["address"], [manager])
+    rest = held.balance(deployer)
+    held.do(held.says(deployer, "approve(address,uint256)", claims, rest))
+    key = ZERO, held.token, 3000, 60, ZERO
+    stage.send(deployer, claims, calldata(f"act({KEY},uint256,uint256)", key, 2, rest))
+    held.do(held.buy(buyer, ETH))
+    found = await holding.asked(held.token)
+    told = found["deployer"]
+    assert (told["status"], told["pooledBps"], told["heldBps"]) == ("moved_out", 10_000, 0)
+    assert (told["soldBps"], told["burnedBps"], found["holders"]["burnedBps"]) == (0, 0, 0)
+    assert "100 % put into pools; who put it there may take it out again" in found["text"]
+    stage.send(deployer, claims, calldata(f"act({KEY},uint256,uint256)", key, 3, rest // 4))
+    told = (await holding.asked(held.token))["deployer"]
+    assert (told["status"], told["receivedBps"], told["heldBps"]) == ("holds_some", 10_000, 2250)
 
 
 async def test_what_is_minted_into_pools_is_told_of(holding: Holding) -> None:

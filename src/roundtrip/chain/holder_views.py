@@ -17,7 +17,7 @@ from roundtrip.venues import abi, entry_point, erc20
 from .full_blocks import block_call, read_block, read_receipt, receipt_call
 from .rpc import Asks, Meter, RpcCall, RpcError, hex_bytes, quantity
 from .wallet_views import is_contract
-from .witnesses import state_calls, states
+from .witnesses import State, state_calls, states
 
 CALLS_A_BATCH = 100
 """More are refused by some providers, and a token that answers with very much loses this many at most."""
@@ -171,21 +171,44 @@ async def funding_txs(node: Asks, wanted: Sequence[Funding], meter: Meter) -> di
 
 
 async def had_before(
-    node: Asks, wanted: Sequence[tuple[Address, int]], meter: Meter
+    node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
 ) -> dict[Address, bool | None]:
     """Whether a wallet had a nonce or a balance before the block. None: could not be found out, as of a node
-    without that state; one that answers zeros instead says False. Raises ServiceFull."""
-    groups = _cut(list(wanted), CALLS_A_BATCH // 2)
-    asked = [state_calls((wallet, max(number - 1, 0)) for wallet, number in group) for group in groups]
+    without that state. One that answers zeros instead does so of ``rich``, too: somebody who is known to have
+    eth ever since. Raises ServiceFull."""
+    groups = _cut(list(wanted), CALLS_A_BATCH // 4)
+    asked = []
+    for group in groups:
+        before = [(wallet, max(number - 1, 0)) for wallet, number in group]
+        asked.append(state_calls(pair for who, at in before for pair in ((who, at), (rich, at))))
     found: dict[Address, bool | None] = {}
     for group, answers in zip(groups, await node.batches(asked, meter), strict=True):
         for at, (wallet, _) in enumerate(group):
             try:
-                both = [] if isinstance(answers, NodeFault) else states(answers[2 * at : 2 * at + 2])
-                found[wallet] = not both[0].is_empty() if both else None
+                both = [] if isinstance(answers, NodeFault) else states(answers[4 * at : 4 * at + 4])
             except NodeFault:
-                found[wallet] = None
+                both = []
+            found[wallet] = _had(*both) if both else None
     return found
+
+
+def _had(own: State, witness: State) -> bool | None:
+    if own.is_empty() and witness.is_empty():
+        return None
+    return not own.is_empty()
+
+
+async def was_made_in(node: Asks, token: Address, number: int, meter: Meter) -> bool | None:
+    """Whether the token has code since the block ``number`` and had none before. None: could not be found
+    out, as of a node without those states, which may answer that there is none in both. Raises
+    ServiceFull."""
+    numbers = [number, *([number - 1] if number else [])]
+    try:
+        answers = await node.batch([RpcCall("eth_getCode", [token, hex(one)]) for one in numbers], meter)
+        has, *had = [bool(hex_bytes(answer)) for answer in answers]
+    except NodeFault:
+        return None
+    return not any(had) if has else None
 
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ None is "could not find out": no archive, a fault, an answer that fits no chain.
 the node still has the one that it answers from (``witnesses``).
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,8 +20,9 @@ from roundtrip.domain.types import Address, BlockRef
 
 from .between import between
 from .code import DELEGATED
-from .rpc import Asks, RpcCall, hex_bytes
-from .witnesses import Block, State, state_calls, states, witnessed
+from .node_errors import concern
+from .rpc import Asks, RpcCall, RpcError, hex_bytes
+from .witnesses import Answer, Block, NoArchive, State, state_calls, states, witnessed
 
 PROBES = 16
 """States asked for in one trip."""
@@ -46,16 +48,22 @@ class Never(NamedTuple):
 async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found | Never | None:
     """Searches the blocks from ``low`` to ``high``, which should be one that stays; None: could not find out,
     also where the wallet was reached before ``low``. Raises ServiceFull when the budget is spent."""
-    if not 0 <= low <= high.number:
-        raise ValueError("the search ends before it begins")
     try:
-        first, is_contract = await _search(node, wallet, low, high.number)
-        if first is None:
-            await _confirm(node, wallet, None, high)
-            return Never(high.number)
-        block = await _confirm(node, wallet, first, high)
+        return await seek_origin(node, wallet, low, high)
     except NodeFault:
         return None
+
+
+async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found | Never:
+    """The same. Raises NoArchive where the node has no states that old, NodeFault where else it could not
+    find out."""
+    if not 0 <= low <= high.number:
+        raise ValueError("the search ends before it begins")
+    first, is_contract = await _search(node, wallet, low, high.number)
+    if first is None:
+        await _confirm(node, wallet, None, high)
+        return Never(high.number)
+    block = await _confirm(node, wallet, first, high)
     return Found(first, int(block.timestamp, 16), None if is_contract else _funder(block, wallet))
 
 
@@ -71,7 +79,7 @@ async def _search(node: Asks, wallet: Address, low: int, high: int) -> tuple[int
     )
     found = hex_bytes(code)
     is_contract = bool(found) and not found.startswith(DELEGATED)
-    seen = dict(zip(numbers, states(answers), strict=True))
+    seen = dict(zip(numbers, _states(answers), strict=True))
     while True:
         if not is_monotone(seen):
             raise NodeFault("its states contradict each other")
@@ -81,7 +89,17 @@ async def _search(node: Asks, wallet: Address, low: int, high: int) -> tuple[int
             return first, is_contract
         numbers = between(empty, first, PROBES)
         answers = await node.batch(state_calls((wallet, number) for number in numbers))
-        seen |= zip(numbers, states(answers), strict=True)
+        seen |= zip(numbers, _states(answers), strict=True)
+
+
+def _states(answers: Sequence[Answer]) -> list[State]:
+    """Raises NoArchive where they are none, NodeFault where it is only asked too much."""
+    try:
+        return states(answers)
+    except NodeFault as fault:
+        if any(isinstance(answer, RpcError) and concern(answer) == "limited" for answer in answers):
+            raise
+        raise NoArchive("it tells no states that old") from fault
 
 
 def is_monotone(seen: dict[int, State]) -> bool:

@@ -13,12 +13,14 @@ from .rpc import Asks, Budget, Meter, RpcCall, RpcError
 
 @dataclass(frozen=True, slots=True)
 class OwnBudget:
-    """Asks ``node`` and takes every call off ``budget``, and none off the node's own. ``clock``: seconds
-    since 1970."""
+    """Asks ``node`` and takes every call off ``budget``, and none off the node's own; off the node's where
+    ``budget`` has no limit: else nothing would bound them. ``clock``: seconds since 1970. ``counts_all``:
+    off the node's also what others ask it for nothing."""
 
     node: Asks
     budget: Budget
     clock: Callable[[], float]
+    counts_all: bool = False
 
     async def batch(
         self,
@@ -30,7 +32,8 @@ class OwnBudget:
         """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull (budget_spent) when its budget is
         spent."""
         self.budget.spend(len(calls), self.clock())
-        return await self.node.batch(calls, meter, timeout_s, budgeted=False)
+        is_nodes = (budgeted or self.counts_all) and not self.budget.calls_per_day
+        return await self.node.batch(calls, meter, timeout_s, budgeted=is_nodes)
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter

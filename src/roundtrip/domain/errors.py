@@ -70,5 +70,6 @@ class ServiceFull(RoundtripError):
 class ReadFailed(RoundtripError):
     """The node answers, but what was wanted of its past it did not give to the end; asking again may help."""
 
-    def __init__(self, fault: NodeFault) -> None:
-        super().__init__("holders_failed", f"Who holds it could not be read to the end. {fault.message}")
+    def __init__(self, fault: NodeFault, retry_after_s: int | None = None) -> None:
+        said = f"Who holds it could not be read to the end. {fault.message}"
+        super().__init__("holders_failed", said, retry_after_s)

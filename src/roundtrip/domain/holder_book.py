@@ -3,7 +3,7 @@ same transfers make the same book, however they were cut into batches, and a boo
 read again goes on as if it had not been.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
@@ -51,7 +51,8 @@ class HolderBook:
     as much as there is of the token. ``ledgers``: one for every insider; ``moved_to``: what of his is with
     whom. ``minted_into_pools_raw``: after the token's first block and past every hand. ``claimed_raw``: ever
     bought in v4 pools and left in their manager, as a claim or as liquidity: whose, the transfers do not
-    tell. ``parked``: see there."""
+    tell. ``parked``: see there. ``lost_venues``: of whom nobody knows any more, and up to which block their
+    fills are in it."""
 
     beginning: Beginning
     block: BlockRef | None = None
@@ -67,6 +68,7 @@ class HolderBook:
     claimed_raw: int = 0
     moved_to: dict[Address, dict[Address, int]] = field(default_factory=dict)
     parked: Parked = field(default_factory=Parked)
+    lost_venues: dict[str, int] = field(default_factory=dict)
     _no_wallets: frozenset[Address] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +125,8 @@ class HolderBook:
                 self.held_by -= 1
             if -amount < has <= 0 and recipient not in no_wallets:
                 self.held_by += 1
+            if recipient == ZERO_ADDRESS:
+                taker.received_raw += amount
             if sender in pools:
                 self.in_pools_raw -= amount
             if recipient in pools:
@@ -211,6 +215,13 @@ class HolderBook:
             self.in_pools_raw += 0 if holding is None else holding.balance_raw
         self._no_wallets |= pools | beside
         self.beginning = replace(begun, venues=begun.venues | venues, places=Places(pools, beside))
+        self.lost_venues = {at: number for at, number in self.lost_venues.items() if at not in venues}
+
+    def lose(self, venues: Mapping[str, int]) -> None:
+        """Places that nobody knows of any more, and up to which block their fills are in it. They stay
+        nobody's wallets."""
+        self.beginning = replace(self.beginning, venues=self.beginning.venues - venues.keys())
+        self.lost_venues |= venues
 
     def reached(self, block: BlockRef) -> None:
         """Everything up to the end of this block is folded. Raises ValueError for a block before the one
@@ -267,7 +278,7 @@ def _spent(holding: Holding, cost: int | None) -> None:
 
 # --- as bytes -----------------------------------------------------------------------------------------
 
-_VERSION = 2
+_VERSION = 4
 
 
 def dump(book: HolderBook) -> bytes:
@@ -311,6 +322,7 @@ def _told(book: HolderBook) -> dict[str, Any]:
         "sums": [book.minted_into_pools_raw, book.claimed_raw],
         "moved_to": book.moved_to,
         "parked": book.parked.as_json(),
+        "lost_venues": book.lost_venues,
         "settled": launching.settled,
         "outside_raw": launching.outside_raw,
         "ledgers": {insider: list(astuple(ledger)) for insider, ledger in book.ledgers.items()},
@@ -345,6 +357,8 @@ def _read(told: dict[str, Any]) -> HolderBook:
         for who, to in told["moved_to"].items()
     }
     book.parked = parked_of(told["parked"])
+    lost = told["lost_venues"]
+    book.lost_venues = dict(zip(lost, wholes(lost.values()), strict=True))
     if type(told["settled"]) is not bool:
         raise ValueError("no holder book")
     book.launching.go_on(

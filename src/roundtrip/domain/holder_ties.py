@@ -73,12 +73,14 @@ def disagreement(told: Told) -> Disagreement:
     # What was sent to nobody is gone by the logs, and most tokens tell no balance of it.
     asked = ((wallet, raw) for wallet, raw in told.balances.items() if wallet != ZERO_ADDRESS)
     off = [abs(wallets.get(wallet, Holding()).balance_raw - raw) for wallet, raw in asked]
-    # What went to nowhere still counts in the supply of one token, and no longer in another's.
-    nowhere = wallets.get(ZERO_ADDRESS, Holding()).balance_raw
-    without = sum(holding.balance_raw for holding in wallets.values()) - nowhere - told.supply_raw
+    # What was thrown away still counts in the supply of one token, which tells of it, and no longer in
+    # another's.
+    nobody = wallets.get(ZERO_ADDRESS, Holding())
+    thrown_raw = min(told.balances.get(ZERO_ADDRESS, nobody.received_raw), nobody.received_raw)
+    without = sum(holding.balance_raw for holding in wallets.values()) - nobody.balance_raw - told.supply_raw
     return Disagreement(
         wallets_asked=len(off),
         wallets_off=sum(1 for one in off if one),
         most_off_raw=max(off, default=0),
-        supply_off_raw=min(without, without + max(0, nowhere), key=abs),
+        supply_off_raw=min(without, without + thrown_raw, key=abs),
     )

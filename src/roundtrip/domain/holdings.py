@@ -10,9 +10,10 @@ from .book_bytes import Column
 class Holding:
     """One address and the token. ``balance_raw``: by the logs; below zero where they lie. ``received_raw``:
     everything that ever reached and stayed beyond a transaction; what it takes back out of pools is not
-    received again. ``pooled_raw``: what it put into pools and did not take back. ``spent_micro_usd``: what
-    all its buys cost, None for ever once that is not known of one. ``first_s``: when anything first reached
-    it, 0: nothing did; ``first_buy_s`` None: it never bought."""
+    received again; of the zero address, all that was ever sent there. ``pooled_raw``: what it put into pools
+    and did not take back. ``spent_micro_usd``: what all its buys cost, None for ever once that is not known
+    of one. ``first_s``: when anything first reached it, 0: nothing did; ``first_buy_s`` None: it never
+    bought."""
 
     balance_raw: int = 0
     received_raw: int = 0

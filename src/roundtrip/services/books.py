@@ -29,6 +29,7 @@ MOST_BOOKS = 2_000
 MOST_READING = 4
 """So many tokens are read at once while somebody waits."""
 AGAIN_S = 2
+BUDGET_SAID = "Today's budget for reading who holds tokens is used up."
 MOST_LOADING = 2
 """So many are unpacked at once: one of 500,000 wallets takes this process 1.6 s."""
 
@@ -43,17 +44,14 @@ class Unread(NamedTuple):
 @dataclass(slots=True)
 class Open:
     """A book in memory. ``kept_transfers``: how many transfers were in it when it was last written down; -1:
-    it never was. ``pruned``: the node has let go what was before ``beginning.first_number``. ``probed_s``:
-    when it last said so, and ``gone_s``: when it first said so of what comes next; None: it did not, or not
-    since it gave some. ``is_begun`` False: where its transfers begin takes longer to find out than anybody
-    waits; nothing in the book says anything."""
+    it never was. ``pruned``: the node has let go what was before ``beginning.first_number``. ``is_begun``
+    False: where its transfers begin takes longer to find out than anybody waits; nothing in the book says
+    anything."""
 
     book: HolderBook
     state: State
     pruned: bool = False
     kept_transfers: int = -1
-    probed_s: float | None = None
-    gone_s: float | None = None
     is_begun: bool = True
     unread_venues: dict[str, "Unread"] = field(default_factory=dict)
     """Places that the book did not know of when it was read, and of which it is not known yet whether there
@@ -67,10 +65,21 @@ class Open:
     spread_moved: int | None = None
 
 
+@dataclass(slots=True)
+class Asked:
+    """When the node was asked for a token's oldest transfers, in seconds since 1970; None: it was not. It
+    outlives the books that are read meanwhile. ``probed_s``: when it last had let them go, ``gone_s``: when
+    it first said so of what comes next, and gave nothing since. ``again_s``: when all was last begun anew
+    beside a book that there was."""
+
+    probed_s: float | None = None
+    gone_s: float | None = None
+    again_s: float | None = None
+
+
 def reading_budget(calls_per_day: int) -> Budget:
     """Node calls that may be spent a day on reading transfers; 0: no limit."""
-    said = "Today's budget for reading who holds tokens is used up."
-    return Budget(calls_per_day, "holders_budget", said)
+    return Budget(calls_per_day, "holders_budget", BUDGET_SAID)
 
 
 @dataclass(slots=True)
@@ -83,6 +92,9 @@ class Books:
     behind_blocks: int = 0
     loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_LOADING))
     """Held while a book is unpacked."""
+    no_archive_s: float | None = None
+    """When the node last had no old states of anybody, in seconds since 1970."""
+    _asked: OrderedDict[Address, Asked] = field(default_factory=OrderedDict)
     _open: OrderedDict[Address, Open] = field(default_factory=OrderedDict)
     _locks: WeakValueDictionary[Address, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _reading: int = 0
@@ -104,6 +116,14 @@ class Books:
     def drop(self, token: Address) -> None:
         """Forgets it: it is another chain's, or was begun with too little."""
         self._open.pop(token, None)
+
+    def asked(self, token: Address) -> Asked:
+        """When the node was asked for its oldest transfers. Those longest unused are forgotten."""
+        found = self._asked.setdefault(token, Asked())
+        self._asked.move_to_end(token)
+        while len(self._asked) > MOST_BOOKS:
+            self._asked.popitem(last=False)
+        return found
 
     def is_locked(self, token: Address) -> bool:
         """Whether somebody reads it on just now."""

@@ -29,10 +29,15 @@ def candidates(book: Book | None, contracts: Contracts, token: Address, most: in
     hooked = [venue for venue in known if venue.rival_hook()]
     left_out = {*hooked[most:], *[venue for venue in known if not venue.rival_hook()][most:]}
     paid = [venue for venue in known if venue not in left_out]
-    standard = [] if complete else [v for file in VENUES for v in file.candidates(token, contracts)]
-    tried = (*standard, *(venue for venue in paid if venue not in standard))
+    usual = () if complete else standard(contracts, token)
+    tried = (*usual, *(venue for venue in paid if venue not in usual))
     others = book.others(token) if book is not None else 0
     return Candidates(tried, others, len(left_out), complete)
+
+
+def standard(contracts: Contracts, token: Address) -> tuple[Venue, ...]:
+    """Where it may trade as most do, whether or not anybody has opened it."""
+    return tuple(venue for file in VENUES for venue in file.candidates(token, contracts))
 
 
 def unseen(

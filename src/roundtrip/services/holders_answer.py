@@ -11,6 +11,8 @@ from roundtrip.domain.holders import Tag
 from roundtrip.domain.maker import Source
 from roundtrip.domain.types import Address, parse_address
 
+from .index_answer import IndexAnswer
+
 Bps = Annotated[int, msgspec.Meta(description="Hundredths of a percent of the total supply.")]
 Window = Literal["24h", "7d", "30d", "all"]
 
@@ -252,3 +254,17 @@ class TokenHolders(Holders, frozen=True, rename="camel"):
     text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
     block: Annotated[int, msgspec.Meta(description="The block that it holds for.")]
     forensics: Forensics
+
+
+class OfHolders(IndexAnswer, frozen=True, rename="camel"):
+    """What smart_money and launch_bundle both begin with."""
+
+    address: str
+    status: Annotated[
+        ReadStatus,
+        msgspec.Meta(
+            description="complete: every transfer was read. reading: a busy token, of which not all is told "
+            "yet; ask again in half a minute. partial: counts are a floor, and the text says why."
+        ),
+    ]
+    token: HeldToken

@@ -6,12 +6,12 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 
-from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before
+from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, was_made_in
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.wallet_views import code_calls, read_codes
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.evidence import Missing
-from roundtrip.domain.holder_book import LaunchTold
+from roundtrip.domain.holder_book import HolderBook, LaunchTold
 from roundtrip.domain.holder_read import ReadStatus, read_status
 from roundtrip.domain.holder_ties import disagreement
 from roundtrip.domain.holders import (
@@ -41,6 +41,7 @@ from .holders_answer import Window
 from .holders_gathered import NEAREST, Crowd, Gathered, Why, Win, Winner
 from .index_answer import looking
 from .kin import BUSY_NONCE, Kin, kin
+from .late_venues import late_venues
 from .token_read import read
 from .token_source import MOST_PLACES, Source, source
 
@@ -108,8 +109,10 @@ async def _of_launch(ctx: Context, found: Source, opened: Open, meter: Meter) ->
     of the token. A job may read on meanwhile, even to the end: nothing of that is told here."""
     at, book = found.head, opened.book
     is_known = not opened.pruned and book.launching.found is not None and book.launch_is_over()
+    is_known = is_known and not await _is_unread(ctx, found, opened)
     launch = book.launch() if is_known else None
-    told = Told(book, found.supply_raw, {}, False, book.beginning.maker, {})
+    is_sure = launch is not None and await _is_sure(ctx, book, meter)
+    told = Told(book, found.supply_raw, {}, False, book.beginning.maker if is_sure else None, {})
     if launch is None:
         return _gathered(ctx, found, at, told, None, "reading")
     held = await balances(ctx, book, at, found.supply_raw, (), meter)
@@ -127,18 +130,20 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
     # What is read no further is told with balances as they are now.
     at = found.head if opened.state == "capped" else book.block
     maker = book.beginning.maker
+    is_sure = await _is_sure(ctx, book, meter)
     moved = opened.standing.moved
     moved_count = None if moved is None else len(moved)
     first, below = opened.standing.look(book.wallets)
     who = {*_insiders(found, opened), *first[:MOST_BY_LOGS], *below[:MOST_BELOW_ZERO]}
     held = await balances(ctx, book, at, found.supply_raw, who, meter)
     launch = None if opened.pruned else book.launch()
-    told = Told(book, held.supply_raw, held.told, held.drifts, maker, {}, first=tuple(first))
+    sure = maker if is_sure else None
+    told = Told(book, held.supply_raw, held.told, held.drifts, sure, {}, first=tuple(first))
     top = [wallet for wallet, _ in biggest(told, TOP)]
     told = await _with_kin(ctx, told, launch, top, held, meter)
     winners, crowd = await _known_elsewhere(ctx, told, top)
     told = replace(told, winners=frozenset(one.wallet for one in winners or ()))
-    why = _why(opened, held, bool(opened.unread_venues) or await _is_unread(ctx, found))
+    why = _why(opened, held, await _is_unread(ctx, found, opened))
     status = "partial" if why else read_status(opened.state, opened.pruned)
     return replace(
         _gathered(ctx, found, at, told, launch, status, why),
@@ -146,7 +151,17 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
         crowd=crowd,
         disagreement=disagreement(told) if book.block == at and not opened.pruned else None,
         concentration=_spread(opened, told, moved_count),
+        unsure_maker=None if is_sure else maker,
     )
+
+
+async def _is_sure(ctx: Context, book: HolderBook, meter: Meter) -> bool:
+    """Whether the token was made where its maker was looked for. Without an archive that is where it first
+    spoke: whoever made it may have said nothing, long before."""
+    begun = book.beginning
+    if begun.maker is None or begun.maker.source != "launch_tx":
+        return True
+    return bool(await was_made_in(ctx.node, begun.token, begun.first_number, meter))
 
 
 def _spread(opened: Open, told: Told, moved: int | None) -> Concentration | None:
@@ -167,10 +182,13 @@ def _insiders(found: Source, opened: Open) -> set[Address]:
     return {one for one in told if one is not None and not isinstance(one, Missing)}
 
 
-async def _is_unread(ctx: Context, found: Source) -> bool:
-    """Whether trades may be missing, of places that are not known or beyond those that are read."""
+async def _is_unread(ctx: Context, found: Source, opened: Open) -> bool:
+    """Whether trades may be missing, of places that are not known, or came to be known late, or are known no
+    more, or beyond those that are read."""
+    if opened.unread_venues or late_venues(found, opened):
+        return True
     if len(found.sources.venues) < MOST_PLACES:
-        return not found.trip.known.complete
+        return not found.trip.known.complete or not opened.book.lost_venues.keys() <= found.absent
     try:
         async with looking(ctx) as (connection, _):
             return await may_trade_beyond(connection, found.token, found.sources.venues)
@@ -261,7 +279,9 @@ async def _with_fundings(ctx: Context, told: Told, launch: LaunchTold, came: Kin
     if not wanted:
         return told
     paid = await funding_txs(ctx.node, wanted, meter)
-    before = await had_before(ctx.node, [(one.wallet, one.block_number) for one in wanted], meter)
+    before = await had_before(
+        ctx.node, [(one.wallet, one.block_number) for one in wanted], ctx.contracts.weth, meter
+    )
     shown = {}
     for wallet, payment in paid.items():
         known = told.wallets[wallet]

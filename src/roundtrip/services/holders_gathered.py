@@ -1,7 +1,7 @@
 """Everything that is said of who holds a token is made of this, and what is found in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -11,6 +11,7 @@ from roundtrip.domain.holder_book import LaunchTold
 from roundtrip.domain.holder_read import ReadStatus
 from roundtrip.domain.holder_ties import Disagreement
 from roundtrip.domain.holders import Bundle, Concentration, Holder, Shares, Snipers, Told
+from roundtrip.domain.maker import Maker
 from roundtrip.domain.types import BPS, Address, BlockRef
 
 from .holders_answer import Window
@@ -63,7 +64,8 @@ class Gathered:
     any. ``told`` None: nothing was read yet. While ``status`` is reading only the launch is told of it, and
     only balances that were asked. ``launch`` None: there was none, or its place is not known for sure.
     ``market_cap_micro_usd``: in millionths of a dollar, at ``block``. ``winners``, ``crowd`` None: the index
-    could not be asked. ``disagreement``, ``concentration`` None: not looked at.
+    could not be asked. ``disagreement``, ``concentration`` None: not looked at. ``unsure_maker``: who sent
+    the transaction in which the token first spoke, where it may be older: nothing else is told of him.
     """
 
     chain_id: int
@@ -83,6 +85,7 @@ class Gathered:
     crowd: Crowd | None = None
     disagreement: Disagreement | None = None
     concentration: Concentration | None = None
+    unsure_maker: Maker | None = None
 
     def __post_init__(self) -> None:
         if (self.status == "partial") != bool(self.why):
@@ -92,6 +95,11 @@ class Gathered:
     def read(self) -> Told | None:
         """What is known of all holders; None while that is being read."""
         return None if self.status == "reading" else self.told
+
+    @property
+    def maker(self) -> Maker | None:
+        """Who deployed it, or may have."""
+        return self.unsure_maker if self.told is None else self.told.maker or self.unsure_maker
 
     @property
     def has_every_transfer(self) -> bool:
@@ -182,11 +190,11 @@ def _bundles(gathered: Gathered) -> tuple[Bundle, ...] | None:
 
 
 def _deeds(gathered: Gathered, told: Told) -> DeployerDeeds | None:
-    """Where transfers are missing only that he is out is told: what he got and sold may be among these."""
-    deeds = deployer_deeds(told)
-    if deeds is not None and deeds.status in _FLATTERING and not gathered.has_every_transfer:
-        return None
-    return deeds
+    """Where transfers are missing only that he is out is told: what he got and sold may be among these. So it
+    is where somebody else may have deployed it."""
+    deeds = deployer_deeds(replace(told, maker=gathered.maker))
+    is_all = gathered.has_every_transfer and gathered.unsure_maker is None
+    return None if deeds is not None and deeds.status in _FLATTERING and not is_all else deeds
 
 
 def _smart(gathered: Gathered, told: Told) -> SmartFound | None:

@@ -1,9 +1,13 @@
 """Who holds a token, from what was gathered, for people and programs."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from fractions import Fraction
+from typing import TypedDict
 
 from roundtrip.domain import holders, names
 from roundtrip.domain.holder_book import WINDOW_BLOCKS
+from roundtrip.domain.holder_read import ReadStatus
 from roundtrip.domain.holder_ties import ties
 from roundtrip.domain.holders import Holder, Told
 from roundtrip.domain.price import USDG_UNIT
@@ -17,7 +21,6 @@ from .holders_answer import (
     Forensics,
     Growth,
     HeldToken,
-    Holders,
     HoldersCounted,
     Launch,
     Link,
@@ -65,9 +68,29 @@ def present(gathered: Gathered) -> TokenHolders:
     )
 
 
-def without_forensics(answer: TokenHolders) -> Holders:
-    """The answer that both doors give: exactly the published fields."""
-    return Holders(**{name: getattr(answer, name) for name in Holders.__struct_fields__})
+class Begun(TypedDict):
+    """Every field of ``OfHolders``."""
+
+    text: str
+    chain_id: int
+    block: int
+    block_time: datetime
+    address: str
+    status: ReadStatus
+    token: HeldToken
+
+
+def of_holders(gathered: Gathered, said: Iterable[str]) -> Begun:
+    """``said``: the answer's sentences."""
+    return Begun(
+        text=" ".join(said),
+        chain_id=gathered.chain_id,
+        block=gathered.block.number,
+        block_time=when(gathered.block.timestamp_s),
+        address=gathered.token,
+        status=gathered.status,
+        token=held_token(gathered),
+    )
 
 
 def held_token(gathered: Gathered) -> HeldToken:
@@ -153,12 +176,12 @@ def _bundle(gathered: Gathered, found: Found) -> BundleAnswer | None:
 
 
 def _deployer(gathered: Gathered, found: Found) -> DeployerHolds | None:
-    deeds, told = found.deeds, gathered.told
-    if deeds is None or told is None or told.maker is None:
+    deeds, maker = found.deeds, gathered.maker
+    if deeds is None or maker is None:
         return None
     return DeployerHolds(
-        address=told.maker.deployer,
-        source=told.maker.source,
+        address=maker.deployer,
+        source=maker.source,
         status=deeds.status,
         received_bps=gathered.bps(deeds.received_raw),
         bought_bps=gathered.bps(deeds.bought_raw),

@@ -57,7 +57,12 @@ def text_of(gathered: Gathered, found: Found) -> str:
     said += [*_holders_text(gathered, found), *_deployer_text(gathered, found)]
     said += [*_snipers_text(gathered, found), *_bundle_text(gathered, found)]
     return " ".join(
-        [*said, *_suspicious_text(gathered, found), *smart_text(found), *_crowd_text(gathered, found)]
+        [
+            *said,
+            *_suspicious_text(gathered, found),
+            *smart_text(gathered, found),
+            *_crowd_text(gathered, found),
+        ]
     )
 
 
@@ -77,19 +82,29 @@ def _holders_text(gathered: Gathered, found: Found) -> list[str]:
     least = "At least " if gathered.status == "partial" else ""
     count = "1 wallet holds" if shares.wallets == 1 else f"{shares.wallets:,} wallets hold"
     biggest = "the biggest has" if len(found.top) == 1 else f"the {len(found.top)} biggest have"
+    whose = f"{least}{count} {token_text(gathered)}: {biggest} {percent(gathered, shares.top_raw)} of all, "
+    if not found.top:
+        whose = f"No wallet {'is known to hold' if least else 'holds'} {token_text(gathered)}: "
     said = [
-        f"{least}{count} {token_text(gathered)}: {biggest} {percent(gathered, shares.top_raw)} of all, "
-        f"{percent(gathered, shares.in_pools_raw)} lies in pools, "
+        f"{whose}{percent(gathered, shares.in_pools_raw)} lies in pools, "
         f"{percent(gathered, shares.burned_raw)} is burned."
     ]
     said += [*_of_the_rest(gathered, shares), *_beside_text(gathered, shares), *_own_deeds_text(gathered)]
+    return said + _ages_text(found)
+
+
+def _ages_text(found: Found) -> list[str]:
+    """How many of the biggest were made for it, and of how many that is known."""
+    if found.top and not found.aged_in_top:
+        return ["How old the biggest wallets are is not known."]
+    unknown = len(found.top) - found.aged_in_top
     if found.fresh_in_top:
-        known = f" of {found.aged_in_top} whose age is known" if found.aged_in_top < len(found.top) else ""
+        known = f" of {found.aged_in_top} whose age is known" if unknown else ""
         were = "was" if found.fresh_in_top == 1 else "were"
-        said.append(
+        return [
             f"Of the biggest {found.fresh_in_top}{known} {were} made within three days before the first buy."
-        )
-    return said
+        ]
+    return [f"How old {unknown} of the {len(found.top)} biggest are is not known."] if unknown else []
 
 
 def _of_the_rest(gathered: Gathered, shares: Shares) -> list[str]:
@@ -130,12 +145,22 @@ def _own_deeds_text(gathered: Gathered) -> list[str]:
 
 
 def _deployer_text(gathered: Gathered, found: Found) -> list[str]:
-    maker = gathered.told.maker if gathered.told else None
+    maker = gathered.maker
     if maker is None:
         return ["Who deployed it is not known."]
+    if found.deeds is None and gathered.unsure_maker is not None:
+        return [
+            f"Who deployed it is not known for sure: {maker.deployer} sent the transaction of its first "
+            "transfer, and it may be older than that."
+        ]
     if found.deeds is None:
         return [f"What its deployer {maker.deployer} did with it is not known for sure."]
     said = [f"Its deployer {maker.deployer} {_deeds_text(gathered, found.deeds)}."]
+    if gathered.unsure_maker is not None:
+        said.append(
+            "That it was deployed by this wallet is not known for sure: it may be older than its first "
+            "transfer."
+        )
     return said + _pulled_text(gathered, found.deeds, found.shares)
 
 
@@ -155,6 +180,8 @@ def _deeds_text(gathered: Gathered, deeds: DeployerDeeds) -> str:
     received, held = percent(gathered, deeds.received_raw), percent(gathered, deeds.held_raw)
     sold, moved = percent(gathered, deeds.sold_raw), percent(gathered, deeds.moved_raw)
     went = f"{sold} was sold, {moved} moved to others, {percent(gathered, deeds.pooled_raw)} put into pools"
+    if deeds.burned_raw > 0:
+        went += f", {percent(gathered, deeds.burned_raw)} burned"
     if deeds.status == "never_held":
         return "never held any"
     if deeds.status == "holds_all":
@@ -163,10 +190,9 @@ def _deeds_text(gathered: Gathered, deeds: DeployerDeeds) -> str:
         return f"still holds {held} of the {received} that reached it; {went}"
     if deeds.status == "sold_out":
         return f"has sold out: of the {received} that reached it {went}"
-    if deeds.status == "burned_out":
-        burned = percent(gathered, deeds.burned_raw)
-        return f"has nothing left: of the {received} that reached it {burned} was burned"
     told = f"has nothing left: of the {received} that reached it {went}"
+    if deeds.status == "burned_out":
+        return told
     if deeds.pooled_raw > deeds.moved_raw:
         return f"{told}; who put it there may take it out again"
     return f"{told}; who has it now may be the same person"
@@ -179,16 +205,22 @@ def _snipers_text(gathered: Gathered, found: Found) -> list[str]:
     if gathered.launch is None:
         return launch_text(gathered)
     if not gathered.launch.buys:
-        return ["Nobody bought in its launch window."]
+        return [nobody_text(gathered)]
     if found.snipers is None:
         return ["Nobody else than its deployer bought in its launch window."]
     count = len(found.snipers.wallets)
     wallets = "1 wallet" if count == 1 else f"{count:,} wallets"
     bought, held = percent(gathered, found.snipers.bought_raw), percent(gathered, found.snipers.held_raw)
     return [
-        f"In its launch window {wallets} bought {bought} and still {'has' if count == 1 else 'have'} {held}; "
+        f"In its launch window {wallets} bought {bought} and now {'has' if count == 1 else 'have'} {held}; "
         f"{found.snipers.sold_out or 'none'} sold out."
     ]
+
+
+def nobody_text(gathered: Gathered) -> str:
+    """Of a launch without buyers: where something is missing they may be in that."""
+    had = "bought" if gathered.status == "complete" else "is known to have bought"
+    return f"Nobody {had} in its launch window."
 
 
 def crowded_text(gathered: Gathered) -> list[str]:
@@ -211,8 +243,8 @@ def unpaid_text(gathered: Gathered) -> list[str]:
     if not unpaid:
         return []
     return [
-        f"No wallet sent {unpaid:,} of the launch buyers the first eth in a plain transfer: contracts, "
-        "bridges and exchanges that did so tie nobody."
+        f"No wallet paid {unpaid:,} of the launch buyers their first eth in a plain transfer: it may have "
+        "come from a contract, a bridge or an exchange, and these tie nobody."
     ]
 
 
@@ -246,7 +278,7 @@ def bundle_text(gathered: Gathered, bundle: Bundle) -> str:
     bought, held = percent(gathered, bundle.bought_raw), percent(gathered, bundle.held_raw)
     return (
         f"{len(bundle.wallets)} launch buyers are a bundle, {' or '.join(links)}: they bought {bought} and "
-        f"still have {held}."
+        f"now have {held}."
     )
 
 
@@ -255,18 +287,26 @@ def _suspicious_text(gathered: Gathered, found: Found) -> list[str]:
     if told is None or not found.suspicious:
         return []
     raw = sum(holders.balance_raw(told, wallet) for wallet in found.suspicious)
-    return [f"Deployer, launch buyers and whom the deployer funded hold {percent(gathered, raw)} in all."]
+    if not raw:
+        return []
+    buyers = "launch buyers" if gathered.launch and gathered.launch.buys else None
+    kinds = ["deployer", buyers, "whom the deployer funded"] if told.maker else [buyers]
+    *first, last = [kind for kind in kinds if kind is not None]
+    who = f"{', '.join(first)} and {last}" if first else last
+    return [f"{who[0].upper()}{who[1:]} hold {percent(gathered, raw)} in all."]
 
 
 # --- winners and the crowd -------------------------------------------------------------------------
 
 
-def smart_text(found: Found) -> list[str]:
+def smart_text(gathered: Gathered, found: Found) -> list[str]:
     """How many winners hold it."""
     if found.smart is None:
         return ["Which wallets of the winners list hold it could not be looked up."]
     holding, sold_out = len(found.smart.holding), found.smart.sold_out
     if not holding and not sold_out:
+        if gathered.status != "complete":
+            return ["No wallet of the winners list is known to hold what it bought, or to have sold it all."]
         return ["No wallet of the winners list bought it and holds it, or sold out of it."]
     hold = (
         "1 wallet of the winners list bought it and holds"

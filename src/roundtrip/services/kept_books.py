@@ -12,8 +12,9 @@ from roundtrip.domain.types import Address
 from roundtrip.store import holder_reads, jobs
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.holder_reads import Kept
+from roundtrip.store.jobs import ToCome
 
-from .books import Open
+from .books import BUDGET_SAID, Open
 from .context import Context
 
 JOB = "holders"
@@ -21,6 +22,9 @@ MOST_JOBS = 50
 """More busy tokens are not taken in: each is a million transfers, perhaps."""
 _GIVEN_UP = timedelta(minutes=10)
 """After a job was given up nobody is told to wait for another one so long."""
+_SOON_S = 60
+"""A job that waits longer is not what anybody waits for."""
+_FAILED = "it failed again and again while transfers were read"
 _DATABASE_S = 5.0
 _SMALL = 20_000
 """Books of so many wallets are packed in some 50 ms; larger ones beside the loop."""
@@ -51,7 +55,10 @@ async def loaded(ctx: Context, token: Address, opened: Open | None) -> Open | No
                 return opened
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "What was read before cannot be had just now.", 5) from error
-    opened = Open(book, kept.state, kept.pruned, kept.transfers, kept.read_at.timestamp())
+    opened = Open(book, kept.state, kept.pruned, kept.transfers)
+    asked = ctx.books.asked(token)
+    if asked.probed_s is None and kept.pruned:
+        asked.probed_s = kept.read_at.timestamp()
     ctx.books.put(token, opened)
     return opened
 
@@ -98,15 +105,19 @@ async def _write(
 
 async def wish(ctx: Context, token: Address, kept: Kept | None, forget: str | None) -> None:
     """Has a job go on with it, with what was read so far. Raises ServiceFull (holders_busy) where too many
-    wait, ReadFailed where it was given up not long ago."""
+    wait, (holders_budget) where it waits for another day's budget; ReadFailed where it was given up not long
+    ago, or waits since it failed."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     try:
-        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
-            await _write(connection, token, kept, forget)
-            if await jobs.is_to_come(connection, JOB, token):
+        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+            async with connection.transaction():
+                await _write(connection, token, kept, forget)
+            waits = await jobs.to_come(connection, JOB, token)
+            if waits is not None:
+                _raise_if_late(waits, now)
                 return
             if await jobs.among(connection, JOB, [token], now - _GIVEN_UP):
-                raise ReadFailed(NodeFault("it failed again and again while transfers were read"))
+                raise ReadFailed(NodeFault(_FAILED))
             if await jobs.due(connection, JOB, now) >= MOST_JOBS:
                 raise ServiceFull(
                     "holders_busy", "Too many busy tokens are being read; ask again in a few minutes.", 60
@@ -114,3 +125,12 @@ async def wish(ctx: Context, token: Address, kept: Kept | None, forget: str | No
             await jobs.enqueue(connection, JOB, token)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "What was read cannot be kept just now.", 5) from error
+
+
+def _raise_if_late(job: ToCome, now: datetime) -> None:
+    wait_s = int((job.run_at - now).total_seconds())
+    if wait_s <= _SOON_S:
+        return
+    if job.last_error is not None:
+        raise ReadFailed(NodeFault(_FAILED), wait_s)
+    raise ServiceFull("holders_budget", BUDGET_SAID, wait_s)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from roundtrip.chain.holder_views import had_before
-from roundtrip.chain.origins import Found, find_origin
+from roundtrip.chain.origins import Found, seek_origin
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.witnesses import NoArchive
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.holder_book import HolderBook
 from roundtrip.domain.holders import MOST_FUNDED, Wallet
@@ -22,6 +23,7 @@ from .at_once import at_once
 from .context import Context
 from .index_answer import looking
 from .origins import JOB
+from .token_source import reading_node
 
 Came = Mapping[Address, Origin | None]
 """Where wallets come from, of those of whom it is known; None: nothing of this chain's money ever reached
@@ -34,6 +36,10 @@ MOST_WISHED = 50
 """A job takes a minute of them: more for one token keep all others' waiting."""
 _AT_ONCE = 8
 _SEARCH_S = 6.0
+_MOST_UNTOLD = 4
+"""After so many of whom it has no old states, and none of whom it told anything, the node has none: each such
+answer costs it 33 calls. It is asked again after ``NO_ARCHIVE_S``."""
+NO_ARCHIVE_S = 3600.0
 _DATABASE_S = 5.0
 _GIVEN_UP = timedelta(days=7)
 BUSY_NONCE = 10_000
@@ -63,14 +69,17 @@ async def kin(
     nodes tell nothing. What cannot be found out stands as not known. Raises ServiceFull (busy), NodeFault."""
     wanted = list(dict.fromkeys((*first, *others)))
     index = await _from_index(ctx, book, wanted)
-    came = dict(index.came)
-    for wallet in await _met_late(ctx, index.came, first, meter):
-        del came[wallet]
+    before = await _before(ctx, index.came, first, head, meter)
+    came = {wallet: origin for wallet, origin in index.came.items() if not before.get(wallet)}
+    # How old a wallet is the index alone does not tell: of money out of contracts it sees nothing.
+    aged = {wallet for wallet, had in before.items() if had is False}
     unknown = [wallet for wallet in wanted if wallet not in came]
     if unknown:
-        came |= await _searched(ctx, unknown[:MOST_SEARCHED], head)
+        searched = await _searched(ctx, unknown[:MOST_SEARCHED], head)
+        came |= searched
+        aged |= searched.keys()
         await _remember(ctx, index.stands, came, [one for one in unknown if one not in index.came])
-    wallets = {wallet: _wallet(book, wallet, came, contracts.get(wallet)) for wallet in wanted}
+    wallets = {wallet: _wallet(book, wallet, came, aged, contracts.get(wallet)) for wallet in wanted}
     funders = {one.funder for one in wallets.values() if one.funder is not None}
     families = await _families(ctx, index.stands, funders, head, meter)
     return Kin(wallets, families, _funded(index, came))
@@ -90,24 +99,32 @@ def _funded(index: "_Index", came: Came) -> dict[Address, int]:
     return found
 
 
-async def _met_late(ctx: Context, came: Came, wallets: Sequence[Address], meter: Meter) -> list[Address]:
-    """Those that had something before the index first met them: of money out of contracts it sees nothing."""
-    met = [(one, origin.first_number) for one in wallets if (origin := came.get(one)) is not None]
-    if not met:
-        return []
-    before = await had_before(ctx.node, met, meter)
-    return [wallet for wallet, _ in met if before[wallet]]
+async def _before(
+    ctx: Context, came: Came, wallets: Sequence[Address], head: BlockRef, meter: Meter
+) -> Mapping[Address, bool | None]:
+    """Whether they had something before the index first met them, or have something though it never did; of
+    those of whom it tells. None: could not be found out."""
+    met = []
+    for wallet in wallets:
+        if wallet in came:
+            origin = came[wallet]
+            met.append((wallet, head.number + 1 if origin is None else origin.first_number))
+    return await had_before(ctx.node, met, ctx.contracts.weth, meter) if met else {}
 
 
-def _wallet(book: HolderBook, wallet: Address, came: Came, is_contract: bool | None) -> Wallet:
-    """The token itself may be the first thing that ever reached it."""
+def _wallet(
+    book: HolderBook, wallet: Address, came: Came, aged: Collection[Address], is_contract: bool | None
+) -> Wallet:
+    """The token itself may be the first thing that ever reached it. ``aged``: of whom it is known since when
+    they are there."""
     if wallet not in came:
         return Wallet(is_contract=is_contract)
     origin, holding = came[wallet], book.wallets.get(wallet)
     times = [] if origin is None else [origin.first_s]
     if holding is not None and holding.first_s:
         times.append(holding.first_s)
-    return Wallet(min(times, default=None), None if origin is None else origin.funder, True, is_contract)
+    first_s = min(times, default=None) if wallet in aged else None
+    return Wallet(first_s, None if origin is None else origin.funder, True, is_contract)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +153,35 @@ async def _from_index(ctx: Context, book: HolderBook, wanted: Collection[Address
 
 
 async def _searched(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Came:
-    """What an archive tells of them; who is not there could not be found out in time."""
+    """What an archive tells of them; who is not there could not be found out in time, or for what the day has
+    for reading holders: it is thousands of calls, and no check is to go without them."""
     found: dict[Address, Origin | None] = {}
+    books, now_s = ctx.books, ctx.now_s()
+    if books.no_archive_s is not None and now_s - books.no_archive_s < NO_ARCHIVE_S:
+        return found
     room = asyncio.Semaphore(_AT_ONCE)
+    node, untold = reading_node(ctx), 0
 
     async def search(wallet: Address) -> None:
+        nonlocal untold
         async with room:
-            told = await find_origin(ctx.node, wallet, 0, head)
-        if told is not None:
-            found[wallet] = Origin(*told) if isinstance(told, Found) else None
+            if not found and untold >= _MOST_UNTOLD:
+                return
+            try:
+                told = await seek_origin(node, wallet, 0, head)
+            except NoArchive:
+                untold += 1
+                return
+            except NodeFault:
+                # What an address tells of itself may contradict itself: that says nothing of the others.
+                return
+        found[wallet] = Origin(*told) if isinstance(told, Found) else None
 
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(_SEARCH_S):
             await at_once(*(search(wallet) for wallet in wallets))
+    if not found and untold >= _MOST_UNTOLD:
+        books.no_archive_s = now_s
     return found
 
 

@@ -13,26 +13,57 @@ from .token_source import Source, reading_node
 
 PATIENCE_S = 4.0
 """So long it is looked for trades at once. The next question goes on from there."""
+AGAIN_EVERY_S = 3600.0
+"""A token is read again for their sake once in so long: else whoever trades there has it read all day."""
 _DUST = 10_000
 """What a place was sent before it was known is not worth reading all again below one part in so many."""
 
 
 async def lacks_venues(ctx: Context, found: Source, opened: Open) -> bool:
-    """Whether trades were not read at a place that the book did not know of, or much was sent there. One that
-    opened later, or that nobody used, changes nothing: else whoever opens pools has all read anew each
-    time. Those of which the node does not say it are ``unread_venues`` afterwards; all others the book may
-    learn."""
+    """Whether all is to be read again, since trades were not read at a place that the book did not know of,
+    or much was sent there. One that opened later, or that nobody used, changes nothing: else whoever opens
+    pools has all read anew each time. Those of which the node does not say it, and those that have it read
+    again too soon, are ``unread_venues`` afterwards; all others the book may learn."""
     book = opened.book
     assert book.block is not None
+    number = book.block.number
+    _lose(found, opened)
+    older = late_venues(found, opened)
+    opened.unread_venues = {
+        at: opened.unread_venues.get(at, Unread(_empty_to(found, opened, at), number)) for at in older
+    }
+    again_s = ctx.books.asked(found.token).again_s
+    is_soon = again_s is not None and ctx.now_s() - again_s < AGAIN_EVERY_S
+    sent = {at: book.wallets[Address(at)].received_raw for at in older if Address(at) in book.wallets}
+    if any(raw * _DUST > found.supply_raw for raw in sent.values()):
+        return not is_soon
+    return await _have_traded(ctx, found, opened) and not is_soon
+
+
+def late_venues(found: Source, opened: Open) -> list[str]:
+    """Places that the book does not know of, and that may be older than its block."""
+    book = opened.book
+    number = -1 if book.block is None else book.block.number
     unknown = found.sources.venues.keys() - book.beginning.venues
-    older = sorted(at for at in unknown if not found.is_new(at, book.block.number))
-    before, number = book.beginning.first_number - 1, book.block.number
-    new = [Address(at) for at in older if at not in opened.unread_venues]
-    sent = [book.wallets[one].received_raw for one in new if one in book.wallets]
-    if any(raw * _DUST > found.supply_raw for raw in sent):
-        return True
-    opened.unread_venues = {at: opened.unread_venues.get(at, Unread(before, number)) for at in older}
-    return await _have_traded(ctx, found, opened)
+    return sorted(at for at in unknown if at in book.lost_venues or not found.is_new(at, number))
+
+
+def _lose(found: Source, opened: Open) -> None:
+    """What nobody knows of any more is not read from here on: it is a late one once somebody does."""
+    book, there = opened.book, found.sources.venues.keys()
+    assert book.block is not None
+    lost = dict.fromkeys(book.beginning.venues - there, book.block.number)
+    lost |= {at: one.empty_to for at, one in opened.unread_venues.items() if at not in there}
+    if lost:
+        book.lose(lost)
+
+
+def _empty_to(found: Source, opened: Open, at: str) -> int:
+    """Up to which block nothing can be missing there."""
+    book = opened.book
+    if at in book.lost_venues:
+        return book.lost_venues[at]
+    return max(book.beginning.first_number, found.opened_at.get(at, 0)) - 1
 
 
 async def _have_traded(ctx: Context, found: Source, opened: Open) -> bool:

@@ -8,23 +8,22 @@ import msgspec
 
 from roundtrip.domain import holders
 from roundtrip.domain.holder_book import LaunchBuy
-from roundtrip.domain.holder_read import ReadStatus
 from roundtrip.domain.holders import LEAST_BUNDLE, Bundle, Tag
 from roundtrip.domain.types import Address
 
-from .holders_answer import Bps, HeldToken, Launch
+from .holders_answer import Bps, Launch, OfHolders
 from .holders_gathered import Found, Gathered, find, funders_unknown
-from .holders_present import MOST_LISTED, held_token, launch_answer
+from .holders_present import MOST_LISTED, launch_answer, of_holders
 from .holders_text import (
     bundle_text,
     crowded_text,
     launch_text,
+    nobody_text,
     percent,
     status_text,
     token_text,
     unpaid_text,
 )
-from .index_answer import IndexAnswer, when
 
 _LEAST_PAIR = 2
 _SAID = 3
@@ -67,18 +66,9 @@ class LaunchGroup(msgspec.Struct, frozen=True, rename="camel"):
     held_bps: Annotated[Bps | None, msgspec.Meta(description="null: not known yet.")]
 
 
-class LaunchBundle(IndexAnswer, frozen=True, rename="camel"):
+class LaunchBundle(OfHolders, frozen=True, rename="camel"):
     """Who bought a token in its launch window, grouped by funder and transaction."""
 
-    address: str
-    status: Annotated[
-        ReadStatus,
-        msgspec.Meta(
-            description="complete: every transfer was read. reading: a busy token; what was bought is here, "
-            "some of what became of it is null. partial: something is missing, text says what."
-        ),
-    ]
-    token: HeldToken
     launch: Launch | None
     buyers: Annotated[int | None, msgspec.Meta(description="The deployer counts; null: not known.")]
     bought_bps: Bps | None
@@ -106,13 +96,7 @@ def present_launch_bundle(gathered: Gathered) -> LaunchBundle:
             rows = [_buyer(gathered, found, buys[wallet]) for wallet in listed]
             groups.append(_group(gathered, bundle, is_bundle, rows))
     return LaunchBundle(
-        text=" ".join(_text(gathered, found)),
-        chain_id=gathered.chain_id,
-        block=gathered.block.number,
-        block_time=when(gathered.block.timestamp_s),
-        address=gathered.token,
-        status=gathered.status,
-        token=held_token(gathered),
+        **of_holders(gathered, _text(gathered, found)),
         launch=launch_answer(gathered),
         buyers=None if gathered.launch is None else len(buys) + gathered.launch.left_out,
         bought_bps=_bought_bps(gathered),
@@ -194,12 +178,12 @@ def _text(gathered: Gathered, found: Found) -> list[str]:
     if launch is None:
         return said
     if not launch.buys:
-        return [*said, "Nobody bought in its launch window."]
+        return [*said, nobody_text(gathered)]
     buyers = len(launch.buys) + launch.left_out
     count = "1 wallet" if buyers == 1 else f"{buyers:,} wallets"
     bought = percent(gathered, sum(buy.bought_raw for buy in launch.buys))
     held_raw = _held_raw(gathered, (buy.wallet for buy in launch.buys))
-    held = "" if held_raw is None else f"; together they still have {percent(gathered, held_raw)}"
+    held = "" if held_raw is None else f"; together they now have {percent(gathered, held_raw)}"
     said.append(f"In its launch window {count} bought {bought} of the supply{held}.")
     if found.bundles is None:
         return [*said, "Who of them belong together is not known yet."]

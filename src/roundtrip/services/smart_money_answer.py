@@ -4,30 +4,20 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.holder_read import ReadStatus
 from roundtrip.store.tokens import Label
 
-from .holders_answer import HeldToken, SmartWallet
+from .holders_answer import OfHolders, SmartWallet
 from .holders_gathered import Found, Gathered, Winner, find
-from .holders_present import MOST_LISTED, held_token, market_cap_usd, smart_wallets
+from .holders_present import MOST_LISTED, market_cap_usd, of_holders, smart_wallets
 from .holders_text import smart_text, status_text, token_text
-from .index_answer import IndexAnswer, called, eth_text, when
+from .index_answer import called, eth_text
 
 _SAID = 3
 
 
-class SmartMoney(IndexAnswer, frozen=True, rename="camel"):
+class SmartMoney(OfHolders, frozen=True, rename="camel"):
     """Wallets in profit on the winners list that bought the token and hold it."""
 
-    address: str
-    status: Annotated[
-        ReadStatus,
-        msgspec.Meta(
-            description="complete: every transfer was read. reading: a busy token; ask again in half a "
-            "minute. partial: counts are a floor."
-        ),
-    ]
-    token: HeldToken
     market_cap_usd: float | None
     holding: Annotated[int | None, msgspec.Meta(description="null: not known.")]
     sold_out: Annotated[
@@ -40,13 +30,7 @@ def present_smart_money(gathered: Gathered) -> SmartMoney:
     """The answer."""
     found = find(gathered)
     return SmartMoney(
-        text=" ".join(_text(gathered, found)),
-        chain_id=gathered.chain_id,
-        block=gathered.block.number,
-        block_time=when(gathered.block.timestamp_s),
-        address=gathered.token,
-        status=gathered.status,
-        token=held_token(gathered),
+        **of_holders(gathered, _text(gathered, found)),
         market_cap_usd=market_cap_usd(gathered),
         holding=None if found.smart is None else len(found.smart.holding),
         sold_out=None if found.smart is None else found.smart.sold_out,
@@ -60,8 +44,8 @@ def _text(gathered: Gathered, found: Found) -> list[str]:
         return [*said, "Which wallets of the winners list hold it is not known before that."]
     smart = found.smart
     if smart is None:
-        return [*said, *smart_text(found)]
-    said += [f"This is about {token_text(gathered)}.", *smart_text(found)]
+        return [*said, *smart_text(gathered, found)]
+    said += [f"This is about {token_text(gathered)}.", *smart_text(gathered, found)]
     said += [_line(one) for one in smart.holding[:_SAID]]
     more = len(smart.holding) - MOST_LISTED
     if more > 0:

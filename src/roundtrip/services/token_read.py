@@ -5,7 +5,7 @@ goes quickly, and on as a job where it does not.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc import Meter
@@ -24,7 +24,7 @@ from .context import Context
 from .index_answer import looking
 from .kept_books import is_worth_writing, loaded, note_asked, packed, wish, write
 from .late_venues import lacks_venues
-from .token_source import Source, beginning, made_by, reading_node, source
+from .token_source import Source, beginning, made_by, near_node, reading_node, source
 
 MOST_TRANSFERS = 5_000_000
 MOST_WALLETS = 1_000_000
@@ -35,7 +35,8 @@ SURE_S = 60.0
 """A book is begun anew because the node has let go what comes next, once it says so again so long after: of
 several nodes one may say so today."""
 PROBED_EVERY_S = 3600.0
-"""How often it is asked whether the node gives by now what it had let go; PROBE_S: so long."""
+"""How often it is asked whether the node gives by now what it had let go, and the first time after
+``SURE_S``; PROBE_S: so long."""
 PROBE_S = 4.0
 
 
@@ -78,7 +79,7 @@ async def read(ctx: Context, found: Source, clock: Clock = time.perf_counter) ->
         await wish(ctx, found.token, None, None)
         return opened
     try:
-        with _place(ctx, found, opened):
+        with _place(ctx, found, opened), _or_as_before(ctx, found, opened):
             opened = opened or await _begun(ctx, found, AT_ONCE)
             opened, broken = await _brought_on(ctx, found, opened, AT_ONCE, clock)
     except _BegunLate:
@@ -107,27 +108,48 @@ async def go_on(ctx: Context, token: Address, clock: Clock = time.perf_counter) 
         opened, forget = await _opened(ctx, found)
         if opened is not None and opened.state == "capped":
             return Piece(None, None, done=True)
-        if opened is None or not opened.is_begun:
-            opened = await _begun(ctx, found, PIECE)
-            # Who asks meanwhile does not wait for this piece.
-            ctx.books.put(token, opened)
-        before = opened.book.block
-        try:
-            opened, broken = await _brought_on(ctx, found, opened, PIECE, clock)
-        except (ReadFailed, ServiceFull):
-            if opened.book.block == before or ctx.books.get(token) is not opened:
-                raise
-            opened.state, broken = step(opened.state, "advanced"), None
+        with _or_as_before(ctx, found, opened) as is_again:
+            if opened is None or not opened.is_begun:
+                opened = await _begun(ctx, found, PIECE)
+                # Who asks meanwhile does not wait for this piece.
+                ctx.books.put(token, opened)
+            before = opened.book.block
+            try:
+                opened, broken = await _brought_on(ctx, found, opened, PIECE, clock)
+            except (ReadFailed, ServiceFull) as error:
+                if opened.book.block == before or (is_again and isinstance(error, _Gone)):
+                    raise
+                opened.state, broken = step(opened.state, "advanced"), None
         ctx.books.put(token, opened)
         return Piece(await packed(ctx, opened), broken or forget, done=opened.state != "reading")
 
 
 def _place(ctx: Context, found: Source, opened: Open | None) -> contextlib.AbstractContextManager[None]:
     """One of the places for reading, where there is much to read. Raises ServiceFull (holders_busy)."""
-    block = None if opened is None else opened.book.block
-    if block is not None and found.head.number - block.number <= NEAR_BLOCKS:
+    if opened is not None and _is_near(found, opened):
         return contextlib.nullcontext()
     return ctx.books.a_place()
+
+
+def _is_near(found: Source, opened: Open) -> bool:
+    block = opened.book.block
+    return block is not None and found.head.number - block.number <= NEAR_BLOCKS
+
+
+@contextlib.contextmanager
+def _or_as_before(ctx: Context, found: Source, opened: Open | None) -> Iterator[bool]:
+    """Where all is begun anew beside a book that there is: that one stays until as much is read as can be,
+    and where that fails. Tells whether it is so."""
+    before, asked = ctx.books.get(found.token) if opened is None else None, ctx.books.asked(found.token)
+    if before is not None:
+        asked.again_s = ctx.now_s()
+    try:
+        yield before is not None
+    except BaseException:
+        if before is not None:
+            asked.gone_s = None
+            ctx.books.put(found.token, before)
+        raise
 
 
 # --- what is there already -------------------------------------------------------------------------
@@ -135,7 +157,7 @@ def _place(ctx: Context, found: Source, opened: Open | None) -> contextlib.Abstr
 
 async def _opened(ctx: Context, found: Source) -> tuple[Open | None, str | None]:
     """The book as it was left, None where there is none or it is of no use any more; then, with the hash of
-    the block that it was kept for."""
+    the block that it was kept for. One that is only to be read again is still in memory."""
     opened = ctx.books.get(found.token)
     if opened is None or opened.state == "reading":
         # Another process may have read on.
@@ -146,13 +168,11 @@ async def _opened(ctx: Context, found: Source) -> tuple[Open | None, str | None]
     if block is None:
         ctx.books.drop(found.token)
         return None, None
-    if (
-        not await _is_still_there(ctx, found, opened)
-        or await lacks_venues(ctx, found, opened)
-        or await _is_given_again(ctx, found, opened)
-    ):
-        # A fork below it, trades that were taken for gifts, its oldest transfers: all of it is read again.
+    if not await _is_still_there(ctx, found, opened):
         ctx.books.drop(found.token)
+        return None, block.hash
+    if await lacks_venues(ctx, found, opened) or await _is_given_again(ctx, found, opened):
+        # Trades that were taken for gifts, its oldest transfers: all of it is read again.
         return None, block.hash
     opened.book.learn(frozenset(found.sources.venues.keys() - opened.unread_venues.keys()), found.places)
     begun = opened.book.beginning
@@ -186,6 +206,10 @@ class _BegunLate(ReadFailed):
     """Where its transfers begin was not found out in time."""
 
 
+class _Gone(ReadFailed):
+    """The node has let go what comes next."""
+
+
 async def _begun(ctx: Context, found: Source, bounds: Bounds) -> Open:
     """A book with nothing in it. Raises NodeFault, ReadFailed, ServiceFull (holders_no_archive)."""
     try:
@@ -204,17 +228,18 @@ def _not_begun(found: Source) -> Open:
 
 
 async def _is_given_again(ctx: Context, found: Source, opened: Open) -> bool:
-    """Whether the node gives the first transfers by now that it had let go. Whatever it says, it is not asked
-    again for some time."""
-    now_s = ctx.now_s()
-    if not opened.pruned or now_s - (opened.probed_s or 0.0) < PROBED_EVERY_S:
+    """Whether the node gives by now the first transfers, and the last ones, that it had let go. Whatever it
+    says, it is not asked again for some time."""
+    now_s, asked = ctx.now_s(), ctx.books.asked(found.token)
+    if not opened.pruned or now_s - (asked.probed_s or 0.0) < PROBED_EVERY_S:
         return False
-    opened.probed_s = now_s
+    asked.probed_s = now_s
+    begins, node = opened.book.beginning.first_number, reading_node(ctx)
     with contextlib.suppress(TimeoutError, NodeFault, ReadFailed, ServiceFull):
         async with asyncio.timeout(PROBE_S):
             first_number = (await beginning(ctx, found)).first_number
-            if first_number < opened.book.beginning.first_number:
-                return await gives_logs(reading_node(ctx), found.sources, first_number)
+            if first_number < begins and await gives_logs(node, found.sources, first_number):
+                return await gives_logs(node, found.sources, begins - 1)
     return False
 
 
@@ -222,8 +247,9 @@ async def _brought_on(
     ctx: Context, found: Source, opened: Open, bounds: Bounds, clock: Clock
 ) -> tuple[Open, str | None]:
     """The book, read on. Where that shows that it is of another chain, or that the node has let go what comes
-    next, it is begun anew, once: then with the hash of the block that it went to. Raises ReadFailed,
-    ServiceFull."""
+    next, it is begun anew, once: then with the hash of the block that it went to, and whatever was read by
+    then. Raises ReadFailed, ServiceFull."""
+    is_gone = False
     try:
         try:
             await _read_on(ctx, found, opened, bounds, clock)
@@ -232,24 +258,36 @@ async def _brought_on(
             if opened.book.block is None or await _is_still_there(ctx, found, opened):
                 raise
         except HistoryPruned:
-            if opened.book.block is None or not _is_gone_for_good(opened, ctx.now_s()):
+            if opened.book.block is None or not _is_gone_for_good(ctx, found):
                 raise
+            is_gone = True
         gone = opened.book.block
         ctx.books.drop(found.token)
         opened = await _begun(ctx, found, bounds)
-        await _read_on(ctx, found, opened, bounds, clock)
+        if is_gone:
+            # Behind it: what is before may be given, and would lead there again.
+            await _begin_later(ctx, found, opened, gone.number + 1)
+        try:
+            await _read_on(ctx, found, opened, bounds, clock)
+        except (Forked, NodeFault, ServiceFull):
+            if opened.book.block is None:
+                raise
+            opened.state = step(opened.state, "advanced")
         return opened, gone.hash
     except Forked as forked:
         raise ReadFailed(NodeFault("the chain became another one meanwhile")) from forked
+    except HistoryPruned as fault:
+        raise _Gone(fault) from fault
     except NodeFault as fault:
         raise ReadFailed(fault) from fault
 
 
-def _is_gone_for_good(opened: Open, now_s: float) -> bool:
+def _is_gone_for_good(ctx: Context, found: Source) -> bool:
     """Whether the node said some time ago that it has let go what comes next, and gave nothing since."""
-    if opened.gone_s is None:
-        opened.gone_s = now_s
-    return now_s - opened.gone_s >= SURE_S
+    asked, now_s = ctx.books.asked(found.token), ctx.now_s()
+    if asked.gone_s is None:
+        asked.gone_s = now_s
+    return now_s - asked.gone_s >= SURE_S
 
 
 async def _read_on(ctx: Context, found: Source, opened: Open, bounds: Bounds, clock: Clock) -> None:
@@ -275,7 +313,7 @@ async def _read_on(ctx: Context, found: Source, opened: Open, bounds: Bounds, cl
     except HistoryPruned:
         if opened.pruned or book.block is not None:
             raise
-        await _begin_later(ctx, found, opened)
+        await _begin_later(ctx, found, opened, book.beginning.first_number)
         await _read_on(ctx, found, opened, bounds, clock)
     finally:
         if book.block is not None:
@@ -291,13 +329,12 @@ async def _read_spans(ctx: Context, found: Source, opened: Open, bounds: Bounds,
         first, parent_hash = block.number + 1, block.hash
     if first > found.head.number:
         return "caught_up"
-    spans = token_spans(
-        reading_node(ctx), found.sources, first, found.head, opened.width, parent_hash=parent_hash
-    )
+    node = near_node(ctx) if _is_near(found, opened) else reading_node(ctx)
+    spans = token_spans(node, found.sources, first, found.head, opened.width, parent_hash=parent_hash)
     async with contextlib.aclosing(spans) as reading:
         async for span in reading:
             await _fold(ctx, book, span)
-            opened.gone_s = None
+            ctx.books.asked(found.token).gone_s = None
             opened.standing.touch(one for tx in span.txs for move in tx.moves for one in move[:2])
             logs += span.count_logs()
             if book.transfers > MOST_TRANSFERS or len(book.wallets) > MOST_WALLETS:
@@ -319,11 +356,14 @@ async def _fold(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
     book.reached(span.last)
 
 
-async def _begin_later(ctx: Context, found: Source, opened: Open) -> None:
-    """The node gives no logs of the token's first blocks: the book begins where it gives some."""
+async def _begin_later(ctx: Context, found: Source, opened: Open, low: int) -> None:
+    """The node gives no logs of the blocks from ``low`` on: the book begins where it gives some."""
     begun = opened.book.beginning
-    number = await oldest_logs(reading_node(ctx), found.sources, begun.first_number, found.head.number)
+    number = await oldest_logs(reading_node(ctx), found.sources, low, found.head.number)
     if number is None:
         raise ServiceFull("holders_no_archive", "No node here keeps the token's transfers of long ago.", 3600)
     opened.book.beginning = replace(begun, first_number=number, launch_number=None)
-    opened.pruned, opened.probed_s = True, ctx.now_s()
+    asked, now_s = ctx.books.asked(found.token), ctx.now_s()
+    # Of several nodes one may have said so: the first time it is soon asked again.
+    asked.probed_s = now_s if asked.probed_s is not None else now_s - PROBED_EVERY_S + SURE_S
+    opened.pruned = True

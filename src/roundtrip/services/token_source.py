@@ -27,7 +27,8 @@ from roundtrip.venues import launchpad, launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-from .candidates import unseen
+from .books import reading_budget
+from .candidates import standard, unseen
 from .context import Context
 from .gather import Opened, opened
 from .index_answer import looking
@@ -40,7 +41,8 @@ _NO_ARCHIVE_S = 3600
 @dataclass(frozen=True, slots=True)
 class Source:
     """A token after trip 1 and a look into the index. ``spot``: its launch, as the index knows it.
-    ``opened_at``: the block in which a venue opened, where that is known."""
+    ``opened_at``: the block in which a venue opened, where that is known. ``absent``: standard venues that
+    nobody has opened."""
 
     head: BlockRef
     trip: Opened
@@ -51,6 +53,7 @@ class Source:
     sources: Sources
     places: Places
     opened_at: Mapping[str, int]
+    absent: frozenset[str] = frozenset()
 
     @property
     def token(self) -> Address:
@@ -97,6 +100,7 @@ async def source(ctx: Context, token: Address, meter: Meter) -> Source:
         sources=Sources(token, venues, ctx.contracts),
         places=places(token, venues, ctx.contracts),
         opened_at={pool.at: pool.spot.block_number for pool in pools},
+        absent=_standard(ctx, token) - venues.keys() if trip.known.complete else frozenset(),
     )
 
 
@@ -134,6 +138,12 @@ def _venues(ctx: Context, trip: Opened, launch: AnyLaunch | None, pools: list[Po
     return found
 
 
+def _standard(ctx: Context, token: Address) -> frozenset[str]:
+    """Where it may trade by the rules of the venues alone: tried as long as some may be unknown."""
+    places = (venue.pool or venue.pool_id for venue in standard(ctx.contracts, token))
+    return frozenset(at for at in places if at is not None)
+
+
 def _other(pool: Pool, token: Address) -> Address:
     return pool.quote if pool.token == token else pool.token
 
@@ -154,6 +164,12 @@ def places(token: Address, venues: Mapping[str, Quoted], contracts: Contracts) -
 def reading_node(ctx: Context) -> OwnBudget:
     """The node, for what a read asks of it: all of that comes off the budget of reading."""
     return OwnBudget(ctx.node, ctx.books.budget, ctx.now_s)
+
+
+def near_node(ctx: Context) -> OwnBudget:
+    """The node, for the little that is new: all of that comes off its own budget. Else nobody would be told
+    of any token once somebody has spent the one of reading."""
+    return OwnBudget(ctx.node, reading_budget(0), ctx.now_s, counts_all=True)
 
 
 # --- where it begins -------------------------------------------------------------------------------

@@ -33,12 +33,13 @@ FORGOTTEN = (
     "facts.fair_token",
     "facts.winner",
     "facts.winners_counted",
+    "facts.holder_read",
 )
-"""What the sync makes again from the chain. The names stand in a statement as they are: a closed set."""
+"""What the sync makes again from the chain; and books of who holds what, which were read with the places that
+the index knows. The names stand in a statement as they are: a closed set."""
 
-KEPT = ("facts.evidence", "facts.proof", "facts.token", "facts.older_origin", "facts.holder_read")
-"""The other tables of facts: checks and jobs wrote them. What was read of who holds a token
-stands on the hash of its own block, not on the index: that its chain is gone is found out when it is used."""
+KEPT = ("facts.evidence", "facts.proof", "facts.token", "facts.older_origin")
+"""The other tables of facts: checks and jobs wrote them."""
 
 
 class StillFollowed(Exception):

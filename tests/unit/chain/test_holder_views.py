@@ -31,6 +31,7 @@ from unit.venues.network import address
 
 CHAIN_ID = 4663
 TOKEN, A, B, C = address(0x70CE), address(0xA1), address(0xA2), address(0xA3)
+D, RICH = address(0xA4), address(0x41C4)
 PINNED = BlockRef(7, "0x" + "07" * 32, 70)
 GAS = 300_000
 Said = Callable[[RpcCall], Any]
@@ -243,7 +244,10 @@ async def test_a_block_that_is_not_given_is_not_known(fault: Any) -> None:
 
 
 async def test_who_had_something_before() -> None:
-    have: dict[tuple[Address, int], tuple[int, int]] = {(A, 4): (0, 7), (B, 8): (1, 0), (C, 0): (0, 0)}
+    have: dict[tuple[Address, int], tuple[int, int]] = {
+        (A, 4): (0, 7), (B, 8): (1, 0), (C, 9): (0, 0), (D, 0): (0, 0),
+        **{(RICH, number): (0, 1) for number in (4, 8, 9)}, (RICH, 0): (0, 0),
+    }  # fmt: skip
 
     def said(call: RpcCall) -> Any:
         wallet, number = Address(str(call.params[0])), int(str(call.params[1]), 16)
@@ -252,9 +256,11 @@ async def test_who_had_something_before() -> None:
         nonce, balance = have[wallet, number]
         return hex(nonce if call.method == "eth_getTransactionCount" else balance)
 
-    found = await had_before(Node(said), [(A, 5), (B, 9), (C, 0), (TOKEN, 3)], Meter())
-    assert found == {A: True, B: True, C: False, TOKEN: None}
-    assert await had_before(Node(lambda call: NodeFault("gone")), [(A, 5)], Meter()) == {A: None}
+    asked = [(A, 5), (B, 9), (C, 10), (D, 0), (TOKEN, 3)]
+    found = await had_before(Node(said), asked, RICH, Meter())
+    # Of where it tells nothing of the rich one either it may have let the state go.
+    assert found == {A: True, B: True, C: False, D: None, TOKEN: None}
+    assert await had_before(Node(lambda call: NodeFault("gone")), [(A, 5)], RICH, Meter()) == {A: None}
 
 
 async def test_no_more_than_so_many_blocks_are_read() -> None:

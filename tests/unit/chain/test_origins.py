@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from roundtrip.chain import origins, witnesses
 from roundtrip.chain.between import between
-from roundtrip.chain.origins import Found, Never, find_origin, is_monotone
+from roundtrip.chain.origins import Found, Never, find_origin, is_monotone, seek_origin
 from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
-from roundtrip.chain.witnesses import State
+from roundtrip.chain.witnesses import NoArchive, State
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.types import Address, BlockRef
 from unit.chain.samples import raw
@@ -330,6 +330,16 @@ async def test_without_an_archive_nothing_is_found(gone: Answer) -> None:
     chain = funded_at_300()
     node = Scripted(chain, lambda call, trip: gone if (state_at(call) or 600) < 590 else None)
     assert await find_origin(node, WALLET, 0, chain.ref()) is None
+    with pytest.raises(NoArchive):
+        await seek_origin(node, WALLET, 0, chain.ref())
+
+
+async def test_a_node_that_is_asked_too_much_may_have_an_archive() -> None:
+    chain, limited = funded_at_300(), RpcError(429, "rate limit")
+    node = Scripted(chain, lambda call, trip: limited if (state_at(call) or 600) < 590 else None)
+    with pytest.raises(NodeFault) as raised:
+        await seek_origin(node, WALLET, 0, chain.ref())
+    assert type(raised.value) is NodeFault
 
 
 @given(st.integers(0, 600), st.booleans())

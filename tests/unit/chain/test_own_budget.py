@@ -57,3 +57,15 @@ async def test_when_it_is_spent_nothing_is_asked() -> None:
     assert raised.value.code == "budget_spent"
     with pytest.raises(ServiceFull):
         await own.batch([CALL])
+
+
+async def test_where_it_has_none_of_its_own_the_node_pays() -> None:
+    node = Node()
+    own = OwnBudget(node, Budget(), lambda: 5.0)
+    await own.batch([CALL, CALL])
+    assert node.budget.spent == 2
+    await own.batch([CALL], budgeted=False)
+    assert node.budget.spent == 2
+    counting = OwnBudget(node, Budget(), lambda: 5.0, counts_all=True)
+    await counting.batch([CALL], budgeted=False)
+    assert node.budget.spent == 3

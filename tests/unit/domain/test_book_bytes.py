@@ -69,12 +69,13 @@ WINDOWS: list[object] = [
     [1, 2, 3, 4, ["x"], [5], ["x"], [1]],
 ]
 STRANGE: dict[str, list[object]] = {
-    "version": [None, 0, 1, 3, "2", True],
+    "version": [None, 0, 1, 2, 3, 5, "4", True],
     "rows": [None, -1, 4, 6, 10**9, "4", True],
     "token": TEXTS,
     "pools": LISTS,
     "beside": LISTS,
     "venues": LISTS,
+    "lost_venues": [None, 1, [], {"0x1": None}, {"0x1": "1"}, {"0x1": True}],
     "insiders": LISTS,
     "first_number": [None, *WHOLES],
     "launch_number": WHOLES,

@@ -176,6 +176,7 @@ def test_an_insider_has_a_ledger_and_nobody_else_has() -> None:
     assert book.wallets[ANN].balance_raw == ALL + 20 - 9 - 750 - 5_000 - 7
     assert book.wallets[BURN_ADDRESS].balance_raw == 4
     assert book.wallets[ZERO_ADDRESS].balance_raw == 3 - ALL
+    assert book.wallets[ZERO_ADDRESS].received_raw == 3
 
 
 def test_transfers_of_nothing_and_to_oneself_make_nobody_known() -> None:

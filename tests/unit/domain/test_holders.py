@@ -435,6 +435,10 @@ def test_logs_held_against_what_the_token_tells() -> None:
     assert (same.wallets_asked, same.wallets_off, same.most_off_raw, same.supply_off_raw) == (1, 0, 0, 0)
     # A token whose supply still counts what went to nowhere is no liar.
     assert disagreement(told(of, supply_raw=110)).supply_off_raw == 0
+    thrown = book({A: 60, B: 40, ZERO_ADDRESS: Holding(balance_raw=-100, received_raw=10, first_s=5)})
+    for tells, supply_raw, off_raw in ((10, 110, 0), (0, 100, 0), (0, 110, -10), (30, 130, -20)):
+        one = told(thrown, supply_raw=supply_raw, balances={ZERO_ADDRESS: tells})
+        assert disagreement(one).supply_off_raw == off_raw
     off = disagreement(told(of, supply_raw=150, balances={A: 90, B: 39, C: 1}))
     assert (off.wallets_asked, off.wallets_off, off.most_off_raw, off.supply_off_raw) == (3, 3, 30, -40)
     assert disagreement(told(of, supply_raw=90)).supply_off_raw == 10

@@ -20,7 +20,8 @@ def drifts(supply: int, told: dict[Address, int | None], held: dict[Address, Hol
 
 
 NEVER = Holding(balance_raw=-ALL)
-THROWN = Holding(balance_raw=-ALL * 9 // 10, first_s=5)
+THROWN = Holding(balance_raw=-ALL * 9 // 10, received_raw=ALL // 10, first_s=5)
+DUST = Holding(balance_raw=-ALL + 1, received_raw=1, first_s=5)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,12 @@ THROWN = Holding(balance_raw=-ALL * 9 // 10, first_s=5)
         (ALL, {ZERO_ADDRESS: ALL // 5}, {A: ALL * 9 // 10, ZERO_ADDRESS: THROWN}, True),
         (ALL, {ZERO_ADDRESS: ALL // 10}, {A: ALL, ZERO_ADDRESS: NEVER}, True),
         (2 * ALL, {ZERO_ADDRESS: ALL}, {A: ALL, ZERO_ADDRESS: NEVER}, True),
+        # Dust that was thrown away is no cover for more than that, minted in secret or not.
+        (ALL, {ZERO_ADDRESS: 1}, {A: ALL - 1, ZERO_ADDRESS: DUST}, False),
+        (2 * ALL, {ZERO_ADDRESS: ALL + 1}, {A: ALL - 1, ZERO_ADDRESS: DUST}, True),
+        (ALL * 6 // 5, {ZERO_ADDRESS: ALL * 3 // 10}, {A: ALL * 9 // 10, ZERO_ADDRESS: THROWN}, True),
+        # What was burned by its log and is of the supply again was minted anew.
+        (ALL, {ZERO_ADDRESS: 0}, {A: ALL * 9 // 10, ZERO_ADDRESS: THROWN}, True),
         # A unit of rounding.
         (ALL, {A: 0, B: ALL}, {A: -1, B: ALL, ZERO_ADDRESS: NEVER}, False),
         # Nobody minted it.

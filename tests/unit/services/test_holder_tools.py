@@ -78,7 +78,7 @@ def test_a_launch_bundle() -> None:
     assert [(one.address, one.funder_known) for one in answer.others] == [(DEPLOYER, False)]
     assert (answer.buyers, answer.bought_bps, answer.held_bps) == (6, 652, 1390)
     assert (answer.not_listed, answer.funders_unknown) == (0, 3)
-    assert "6 wallets bought 6.52 % of the supply; together they still have 13.9 %." in answer.text
+    assert "6 wallets bought 6.52 % of the supply; together they now have 13.9 %." in answer.text
     assert "Who funded 3 of them is not known" in answer.text
 
 

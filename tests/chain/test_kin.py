@@ -1,0 +1,104 @@
+"""Where a token's wallets come from, looked for in an archive: and who pays for the search."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from roundtrip.chain.origins import Found
+from roundtrip.chain.rpc import Asks, Budget, RpcCall
+from roundtrip.chain.witnesses import NoArchive
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.services import kin
+from roundtrip.services.books import Books, reading_budget
+from roundtrip.services.context import Context
+from support.actors import ETH
+from support.holding import Held, Stage
+from support.nodes import node_of
+from support.reading import Process, Service, later, service_over
+
+ENOUGH = 10**9
+PROBES = 50
+BOUGHT_LATER_S = 3600
+
+
+@pytest.fixture
+async def service(ctx: Context, rpc: SyncRpc, built: Built, database_url: str) -> AsyncIterator[Service]:
+    async with service_over(ctx, Stage(rpc, built), database_url) as found:
+        yield found
+
+
+async def asked(process: Process, main: Budget, held: Held) -> tuple[dict[str, Any], int, int]:
+    """The answer, and what it took off the service's budget and off the one for reading."""
+    own = process.ctx.books.budget
+    before = main.spent, own.spent
+    return await process.asked(held.token), main.spent - before[0], own.spent - before[1]
+
+
+def an_archive(funder: str) -> Callable[[Asks, Address, int, BlockRef], Awaitable[Found]]:
+    """One that tells of everybody that the funder paid him an hour ago."""
+
+    async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found:
+        await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])] * PROBES)
+        return Found(low + 1, high.timestamp_s - BOUGHT_LATER_S, Address(funder))
+
+    return find_origin
+
+
+async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, one, budget = service.stage, service.process(), Budget(ENOUGH)
+    held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 3)
+    held.one_by_one(*(held.buy(buyer, ETH // 100) for buyer in buyers))
+    monkeypatch.setattr(node_of(service.base), "budget", budget)
+    monkeypatch.setattr(kin, "seek_origin", an_archive(stage.wallet("funder")))
+    one.ctx = replace(one.ctx, books=Books(reading_budget(ENOUGH)))
+    await asked(one, budget, held)
+    # Nothing is left to be read: all that is still paid for is the search.
+    found, main, own = await asked(one, budget, held)
+    who = {*buyers, held.deployer}
+    assert (found["holders"]["agedInTop"], own) == (len(buyers), len(who) * PROBES)
+    one.ctx.books.budget.calls_per_day = 1
+    found, main_then, own = await asked(one, budget, held)
+    assert (own, main_then <= main) == (0, True)
+    assert found["status"] == "complete"
+    counted = found["holders"]
+    assert (counted["count"], counted["agedInTop"], counted["freshInTop"]) == (len(buyers), 0, 0)
+    assert found["forensics"]["fundersUnknown"] == len(buyers)
+    assert "one may be hidden" in found["text"]
+
+
+@pytest.mark.parametrize("error", [NoArchive("it is gone"), NodeFault("its states contradict each other")])
+async def test_a_node_without_old_states_is_not_asked_of_everybody(
+    service: Service, monkeypatch: pytest.MonkeyPatch, error: NodeFault
+) -> None:
+    stage, one, searched = service.stage, service.process(), []
+    held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 23)
+    held.one_by_one(*(held.buy(buyer, ETH // 1000) for buyer in buyers))
+
+    async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> None:
+        searched.append(wallet)
+        await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])])
+        raise error
+
+    monkeypatch.setattr(kin, "seek_origin", seek_origin)
+    found = await one.asked(held.token)
+    assert found["holders"]["agedInTop"] == 0
+    if type(error) is NodeFault:
+        # What one wallet's states say of themselves says nothing of the others'.
+        assert len(searched) == kin.MOST_SEARCHED
+        return
+    # Those that were under way when it showed.
+    assert 4 <= len(searched) <= 4 + 8
+    # Nor is it asked at each question.
+    searched.clear()
+    await one.asked(held.token)
+    assert searched == []
+    later(one, kin.NO_ARCHIVE_S)
+    await one.asked(held.token)
+    assert searched != []

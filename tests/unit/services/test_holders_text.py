@@ -1,0 +1,176 @@
+"""What is said of who holds a token in plain sentences."""
+
+import msgspec
+import pytest
+
+from roundtrip.domain.deployer_deeds import Status
+from roundtrip.domain.holder_book import Holding, Ledger
+from roundtrip.domain.holder_ties import Disagreement
+from roundtrip.domain.holders import Wallet
+from roundtrip.domain.types import Address
+from roundtrip.services.holders_answer import Drift
+from roundtrip.services.holders_present import present
+from roundtrip.services.launch_bundle_answer import present_launch_bundle
+from unit.domain.holding import (
+    DEPLOYER,
+    MAKER,
+    POOL,
+    TOKEN,
+    book,
+    launch,
+)
+from unit.services.holding import (
+    DAY_S,
+    FUNDER,
+    NOW_S,
+    SUPPLY_RAW,
+    UNIT,
+    A,
+    B,
+    C,
+    D,
+    gathered,
+    the_book,
+    the_told,
+    winner,
+)
+
+
+def test_the_text_of_a_whole_answer() -> None:
+    said = present(gathered(winners=(winner(A), winner(B)))).text
+    assert said == (
+        f'4 wallets hold "PEPE" ({TOKEN}): the 4 biggest have 13.9 % of all, 80 % lies in pools, '
+        "1 % is burned. 5 % lies at the token itself or in routers, lockers and the launchpad's machinery. "
+        "Of the biggest 1 of 2 whose age is known was made within three days before the first buy. "
+        f"Its deployer {DEPLOYER} still holds 0.4 % of the 0.5 % that reached it; 0.1 % was sold, 0 % moved "
+        "to others, 0 % put into pools. "
+        "In its launch window 3 wallets bought 6 % and now have 3.5 %; 1 sold out. "
+        f"3 launch buyers are a bundle, paid by {FUNDER}: they bought 6 % and now have 3.5 %. "
+        "Deployer, launch buyers and whom the deployer funded hold 3.9 % in all. "
+        "1 wallet of the winners list bought it and holds it; 1 sold out of it."
+    )
+
+
+def test_what_is_not_known_is_said() -> None:
+    unsure = the_told(wallets={}, maker=None)
+    said = present(gathered(told=unsure)).text
+    assert "Who deployed it is not known." in said
+    assert "No bundle was found, but who funded 4 of the launch buyers is not known" in said
+    known = the_told(wallets={one: Wallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
+    assert "No three launch buyers share" in present(gathered(told=known)).text
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [("never_held", "never held any"), ("holds_all", "as good as all"), ("sold_out", "has sold out"),
+     ("moved_out", "may be the same person"), ("burned_out", "0 % put into pools, 0.01 % burned.")],
+)  # fmt: skip
+def test_every_status_has_its_sentence(status: Status, says: str) -> None:
+    ledgers = {
+        "never_held": (Ledger(), 0),
+        "holds_all": (Ledger(UNIT), UNIT),
+        "sold_out": (Ledger(UNIT, sold_raw=UNIT), 0),
+        "moved_out": (Ledger(UNIT, moved_raw=UNIT), 0),
+        "burned_out": (Ledger(UNIT, burned_raw=UNIT), 0),
+    }
+    ledger, held = ledgers[status]
+    of = book({DEPLOYER: held}, None, {DEPLOYER: ledger})
+    answer = present(gathered(told=the_told(book=of), launch=None))
+    assert answer.deployer is not None
+    assert answer.deployer.status == status
+    assert says in answer.text
+
+
+def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
+    known = the_told(wallets={one: Wallet(funder_known=True) for one in (A, B)})
+    launched = gathered(told=known)
+    said = "No wallet paid 2 of the launch buyers their first eth in a plain transfer"
+    assert said in present_launch_bundle(launched).text
+    every = the_told(wallets={one: Wallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
+    assert said.replace("2", "4") in present(gathered(told=every)).text
+
+
+@pytest.mark.parametrize(
+    ("in_pools", "pooled", "is_said"),
+    [(99, 100, True), (100, 100, False), (99, 99, False), (0, 0, False)],
+)
+def test_what_was_put_into_pools_and_lies_there_no_more(in_pools: int, pooled: int, is_said: bool) -> None:
+    ledger = Ledger(5_000 * UNIT, pooled_raw=pooled * UNIT)
+    of = book({DEPLOYER: UNIT, POOL: in_pools * UNIT}, None, {DEPLOYER: ledger})
+    said = present(gathered(told=the_told(book=of), launch=None)).text
+    assert ("the liquidity was taken out" in said) is is_said
+
+
+def test_a_launch_in_which_nobody_bought_is_said_once() -> None:
+    empty = launch()
+    said = present(gathered(told=the_told(book=the_book(launched=empty)), launch=empty)).text
+    assert "Nobody bought in its launch window." in said
+    assert "launch buyers share" not in said
+    own = launch((DEPLOYER, 5))
+    said = present(gathered(told=the_told(book=the_book(launched=own)), launch=own)).text
+    assert "Nobody else than its deployer bought in its launch window." in said
+    # Who holds is told of those who are there: nobody bought, and nobody is known to have deployed it.
+    held = (
+        (empty, MAKER, "Deployer and whom the deployer funded hold 0.4 % in all."),
+        (launch((A, 5)), None, "Launch buyers hold 3 % in all."),
+        (empty, None, None),
+    )
+    for launched, maker, says in held:
+        known = the_told(book=the_book(launched=launched), maker=maker)
+        text = present(gathered(told=known, launch=launched)).text
+        assert (says in text) if says else ("in all." not in text)
+
+
+def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
+    none = launch()
+    part = {"status": "partial", "why": ("venues_unread",), "launch": none}
+    known = the_told(book=the_book(launched=none))
+    said = present(gathered(told=known, **part)).text
+    assert "Nobody is known to have bought in its launch window." in said
+    assert "No wallet of the winners list is known to hold what it bought" in said
+    assert "Nobody is known to have bought" in present_launch_bundle(gathered(told=known, **part)).text
+    nothing = the_told(book=book({}), maker=None)
+    assert f'No wallet holds "PEPE" ({TOKEN}): 0 % lies' in present(gathered(told=nothing, launch=None)).text
+    said = present(gathered(told=nothing, **part)).text
+    assert f'No wallet is known to hold "PEPE" ({TOKEN}): 0 % lies in pools' in said
+
+
+@pytest.mark.parametrize(
+    ("aged", "says"),
+    [
+        ((), "How old the biggest wallets are is not known."),
+        ((A, C, D), "How old 1 of the 4 biggest are is not known."),
+        ((A, B, C, D, DEPLOYER), None),
+    ],
+)
+def test_of_whom_the_age_is_not_known_is_said(aged: tuple[Address, ...], says: str | None) -> None:
+    wallets = {one: Wallet(first_s=NOW_S - 100 * DAY_S, funder_known=True) for one in aged}
+    said = present(gathered(told=the_told(wallets=wallets))).text
+    assert (says in said) if says else ("How old" not in said)
+
+
+def test_a_deployer_who_sold_and_burned_is_said_to_have_done_both() -> None:
+    ledger = Ledger(100 * UNIT, sold_raw=40 * UNIT, burned_raw=60 * UNIT)
+    of = book({DEPLOYER: 0}, None, {DEPLOYER: ledger})
+    said = present(gathered(told=the_told(book=of), launch=None)).text
+    assert "0.4 % was sold, 0 % moved to others, 0 % put into pools, 0.6 % burned." in said
+
+
+def test_more_than_all_is_all() -> None:
+    of = book({A: 3 * SUPPLY_RAW, POOL: -5}, None, {DEPLOYER: Ledger(7 * SUPPLY_RAW)})
+    off = Disagreement(1, 1, 2**255, -(2**255))
+    answer = present(gathered(told=the_told(book=of, drifts=True, balances={A: 2**255}), disagreement=off))
+    assert (answer.top[0].supply_bps, answer.holders and answer.holders.top10_bps) == (10_000, 10_000)
+    assert answer.deployer is not None
+    assert answer.deployer.received_bps == 10_000
+    assert answer.forensics.drift == Drift(1, 1, 10_000, -10_000)
+    msgspec.json.encode(answer)
+
+
+@pytest.mark.parametrize(("raw", "is_said"), [(100 * UNIT - 1, False), (100 * UNIT, True)])
+def test_what_the_token_itself_did_is_said(raw: int, is_said: bool) -> None:
+    minted = present(gathered(told=the_told(book=the_book(minted_into_pools_raw=raw)))).text
+    assert ("1 % was minted straight into pools" in minted) is is_said
+    of = the_book()
+    of.wallets[TOKEN] = Holding(0, raw, 0, raw)
+    assert ("1 % was sold by the token itself" in present(gathered(told=the_told(book=of))).text) is is_said
