@@ -14,11 +14,14 @@ import contextlib
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+import asyncpg
 import mcp_types as types
 import msgspec
 import uvloop
@@ -35,15 +38,22 @@ from roundtrip.api.about import NOTE
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import Gate
+from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.http import create_app
 from roundtrip.api.limits import MinuteLimits, Shared, SharedAnswers
 from roundtrip.assembly import listen, serving
+from roundtrip.domain import keys
 from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.types import Address
 from roundtrip.services.check_answer import Check
 from roundtrip.services.context import Context
+from roundtrip.store import accounts
+from roundtrip.store.migrate import migrate
+from roundtrip.store.postgres import EmbeddedPostgres
 
 TOKEN = "0x" + "1a" * 20
 CONNECTIONS = 32
+KEY = keys.written(bytes(32))
 LOAD = Path(__file__).with_name("load.py")
 HERE = {"address": TOKEN}
 ANSWER: dict[str, Any] = {
@@ -93,15 +103,19 @@ def constant_tool(result: types.CallToolResult) -> StreamableHTTPSessionManager:
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)
 
 
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 class _Nowhere:
     public_url = "http://127.0.0.1"
 
 
 @contextlib.asynccontextmanager
-async def application() -> AsyncIterator[Starlette]:
+async def application(pool: asyncpg.Pool) -> AsyncIterator[Starlette]:
     """The service with one check that stays fresh, and the constants beside it."""
     body = msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(ANSWER), type=Check))
-    allowance = Allowance(10**9)
+    allowance = Allowance(10**9, 10**9)
     shared = SharedAnswers(time.monotonic)
 
     async def made() -> Shared:
@@ -109,9 +123,11 @@ async def application() -> AsyncIterator[Starlette]:
 
     await shared.get(f"check_token:{TOKEN}", made)
     gate = Gate(
-        MinuteLimits(now_ms), Allowances(allowance, allowance, allowance), GroupCommit(ledger, now_ms)
+        MinuteLimits(_now_ms),
+        Allowances(allowance, allowance, allowance),
+        GroupCommit(Ledger(pool), _now_ms),
     )
-    app = create_app(Dispatch(cast(Context, _Nowhere()), gate, shared), Callers())
+    app = create_app(Dispatch(cast(Context, _Nowhere()), gate, shared), Callers(), gate.open)
 
     async def constant(request: Request) -> Response:
         return Response(body, media_type="application/json")
@@ -131,11 +147,18 @@ async def application() -> AsyncIterator[Starlette]:
         yield app
 
 
-async def load(url: str, requests: int, posted: dict[str, Any] | None) -> tuple[float, list[float]]:
+async def with_a_key(connection: asyncpg.Connection) -> None:
+    """An account that has the key."""
+    wallet, chosen = Address(f"0x{1:040x}"), datetime.now(UTC)
+    found = await accounts.locked(connection, wallet, iter(["mite-test"]), chosen)
+    await accounts.add_key(connection, found.mite.id, keys.hash_of(KEY), keys.start_of(KEY), "", chosen)
+
+
+async def load(url: str, requests: int, posted: dict[str, Any] | None, key: str) -> tuple[float, list[float]]:
     """Requests a second, and the times."""
-    body = [] if posted is None else [json.dumps(posted)]
+    body = "" if posted is None else json.dumps(posted)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, LOAD, url, str(requests), str(CONNECTIONS), *body, stdout=asyncio.subprocess.PIPE
+        sys.executable, LOAD, url, str(requests), str(CONNECTIONS), body, key, stdout=asyncio.subprocess.PIPE
     )
     said, _ = await process.communicate()
     told = json.loads(said)
@@ -154,27 +177,38 @@ async def main(requests: int, rounds: int) -> None:
         "bare bytes": ("/bare", None, 1),
         "constant route": ("/constant", None, 1),
         "cached check, HTTP": (f"/v1/check/{TOKEN}", None, 1),
+        "cached check, HTTP, with a key": (f"/v1/check/{TOKEN}", None, 1),
         "constant tool, one word": ("/word", call, 4),
         "constant tool, same answer": ("/same", call, 4),
         "cached check, tool, library's way": ("/mcp", asked(**call_by_library(call)), 4),
         "cached check, tool": ("/mcp", call, 1),
+        "cached check, tool, with a key": ("/mcp", call, 1),
         "tools/list, library's way": ("/mcp", asked("tools/list", _meta={}), 16),
         "tools/list": ("/mcp", asked("tools/list"), 1),
     }
     rates: dict[str, list[float]] = {name: [] for name in roads}
     times: dict[str, list[float]] = {name: [] for name in roads}
-    async with application() as app:
+    async with contextlib.AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        server = await stack.enter_async_context(EmbeddedPostgres(Path(folder)))
+        pool = await stack.enter_async_context(asyncpg.create_pool(server.dsn))
+        async with pool.acquire() as connection:
+            await migrate(connection)
+            await with_a_key(connection)
+        app = await stack.enter_async_context(application(pool))
         with listen("127.0.0.1", 0, "a port") as listening:
-            server = serving(app)
-            task = asyncio.create_task(server.serve(sockets=[listening]))
+            serve = serving(app)
+            task = asyncio.create_task(serve.serve(sockets=[listening]))
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
             for number in range(rounds + 1):
                 for name, (path, posted, slower) in roads.items():
-                    rate, took = await load(url + path, requests // slower, posted)
+                    rate, took = await load(
+                        url + path, requests // slower, posted, KEY if name.endswith("with a key") else ""
+                    )
                     if number > 0:
                         rates[name].append(rate)
                         times[name] += took
-            server.should_exit = True
+            serve.should_exit = True
             await task
     show(rates, times)
 
@@ -194,8 +228,10 @@ def show(rates: dict[str, list[float]], times: dict[str, list[float]]) -> None:
         print(f"{name:36} {middle[name]:8.0f}/s   {told}")
     for name, beside, aim in (
         ("cached check, HTTP", "constant route", 0.7),
+        ("cached check, HTTP, with a key", "constant route", 0.7),
         ("cached check, HTTP", "bare bytes", 0.0),
         ("cached check, tool", "constant tool, same answer", 0.8),
+        ("cached check, tool, with a key", "constant tool, same answer", 0.8),
         ("cached check, tool", "constant tool, one word", 0.8),
         ("cached check, tool, library's way", "constant tool, same answer", 0.8),
         ("tools/list", "tools/list, library's way", 0.0),
