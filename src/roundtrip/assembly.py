@@ -365,7 +365,7 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     bound_recursion()
     ctx = replace(
         ctx,
-        public_url=settings.public_url,
+        public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
         allowances=_allowances(settings),
         is_holder=_is_holder(settings, ctx),
     )
@@ -416,7 +416,9 @@ def serving(app: Starlette, most_connections: int = 2_000) -> uvicorn.Server:
         loop="none",
         http=bounded,  # type: ignore[arg-type]
         access_log=False,
-        log_level="warning",
+        # Strangers write its warnings: one for every request that cannot be read.
+        log_level="error",
+        ws="none",
         server_header=False,
         date_header=False,
         proxy_headers=False,

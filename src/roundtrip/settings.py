@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     ws_url: str | None = Field(None, pattern="^wss?://")
     database_url: str | None = None
     var: Path = Path("var")
-    public_url: str = Field("http://127.0.0.1:8463", pattern="^https?://[^/?#\\s]+$")
+    public_url: str | None = Field(None, pattern="^https?://[^/?#\\s]+$")
     anon_per_minute: int = Field(10, ge=1)
     key_per_minute: int = Field(60, ge=1)
     key_per_day: int = Field(20_000, ge=1, le=10**9)

@@ -192,7 +192,7 @@ def test_schemas_are_valid_and_closed(name: str) -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"
     assert params_schema(operation(name))["additionalProperties"] is False
-    assert operation(name).description.count(". ") < 5
+    assert operation(name).tool_description().count(". ") < 5
 
 
 def test_the_check_has_every_field_of_the_specification() -> None:

@@ -49,7 +49,7 @@ def _endpoint(row: Operation) -> str:
 
 
 def _tool(row: Operation) -> str:
-    return f"- `{row.name}`: {row.description}{_key(row)}"
+    return f"- `{row.name}`: {row.tool_description()}{_key(row)}"
 
 
 def _needed(row: Operation) -> list[bool]:

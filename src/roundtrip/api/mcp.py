@@ -217,7 +217,7 @@ def _listed(operation: Operation) -> types.Tool:
     return types.Tool(
         name=operation.name,
         title=operation.title,
-        description=operation.description,
+        description=operation.tool_description(),
         input_schema=params_schema(operation),
         output_schema=answer_schema(operation),
         annotations=types.ToolAnnotations(

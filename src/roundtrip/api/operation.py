@@ -64,3 +64,19 @@ class Operation:
         if self.counts == "day":
             found.add("daily_limit")
         return tuple(code for code in STATUS_BY_CODE if code in found)
+
+    def tool_description(self) -> str:
+        """What the tool is described by, with how a call of it may fail: of no fault of ours, and not of
+        what only a request over HTTP has."""
+        of_http = {"internal", "bad_json"}
+        if self.query and self.bad_params != "bad_input":
+            of_http.add("bad_input")
+        codes = [code for code in self.codes() if code not in of_http]
+        if not codes:
+            return self.description
+        *codes, last = codes
+        return f"{self.description} Fails with {', '.join(codes)} or {last}."
+
+    def __post_init__(self) -> None:
+        if self.key and self.shared_by is not None:
+            raise ValueError(f"{self.name}: what one caller is told would be shared by everyone")

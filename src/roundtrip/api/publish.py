@@ -53,7 +53,7 @@ def tools_json() -> dict[str, Any]:
                 "type": "function",
                 "function": {
                     "name": operation.name,
-                    "description": operation.description,
+                    "description": operation.tool_description(),
                     "parameters": params_schema(operation),
                 },
                 "needsKey": operation.key,

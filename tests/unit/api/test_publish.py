@@ -52,7 +52,7 @@ def test_the_tool_table_has_the_specifications_shape() -> None:
         assert list(tool) == ["type", "function", "needsKey", "writes"]
         assert list(tool["function"]) == ["name", "description", "parameters"]
         assert (tool["type"], tool["function"]["name"]) == ("function", row.name)
-        assert tool["function"]["description"] == row.description
+        assert tool["function"]["description"] == row.tool_description()
         assert tool["function"]["parameters"] == params_schema(row)
         assert (tool["needsKey"], tool["writes"]) == (row.key, row.writes)
 

@@ -13,8 +13,8 @@ ACCOUNTS: tuple[Operation, ...] = (
         title="The text to sign for a key",
         description=(
             "The text that a wallet signs to get a key, by EIP-4361. It is good for ten minutes from its "
-            "Issued At on; asking again within that minute gives the same. Signing moves nothing and costs "
-            "nothing. Fails with bad_address, rate_limited or busy."
+            "Issued At on; asking again within that minute gives the same. Signing moves nothing and "
+            "costs nothing."
         ),
         params=WalletParams,
         answer=TextToSign,
@@ -29,11 +29,9 @@ ACCOUNTS: tuple[Operation, ...] = (
         name="make_key",
         title="Make a key",
         description=(
-            "A key for the signature of the text of POST /v1/keys/nonce; the wallet becomes an account if it "
-            "was none. The key is told once and never again; it does not expire, and a wallet has at most "
-            "five that are live. A contract wallet signs by EIP-1271. A signature brings one key. "
-            "Fails with bad_input, bad_signature, too_many_keys, rate_limited, upstream, busy or "
-            "budget_spent."
+            "A key for the signature of the text of POST /v1/keys/nonce; the wallet becomes an account if "
+            "it was none. The key is told once and never again; it does not expire, and a wallet has at "
+            "most five that are live. A contract wallet signs by EIP-1271. A signature brings one key."
         ),
         params=KeyParams,
         answer=KeyMade,
@@ -49,10 +47,9 @@ ACCOUNTS: tuple[Operation, ...] = (
         name="my_mite",
         title="My account",
         description=(
-            "The account of the key that is shown: its public designation, wallet, level, accuracy and agent "
-            "tag, how many calls a minute and a day it may make, what is left of today's, and its live keys "
-            "by their first eight characters. Counts against the minute only. "
-            "Fails with key_needed, bad_key, rate_limited or busy."
+            "The account of the key that is shown: its public designation, wallet, level, accuracy and "
+            "agent tag, how many calls a minute and a day it may make, what is left of today's, and its "
+            "live keys by their first eight characters. Counts against the minute only."
         ),
         params=Nothing,
         answer=MyMite,

@@ -11,11 +11,10 @@ LOOKUPS: tuple[Operation, ...] = (
         name="explain_transaction",
         title="Explain a transaction",
         description=(
-            "A plain-words account of any transaction of the chain, also one that failed or is in no block "
-            "yet: who paid what, what they got, on which pool or curve; transfers, approvals, launches. "
-            "Amounts are decimal strings with their raw base units; the fee is in eth. "
-            "Token amounts are as their contracts tell; what could not be found out is said. "
-            "Fails with bad_input, not_found, rate_limited, upstream, busy or budget_spent."
+            "A plain-words account of any transaction of the chain, also one that failed or is in no "
+            "block yet: who paid what, what they got, on which pool or curve; transfers, approvals, "
+            "launches. Amounts are decimal strings with their raw base units; the fee is in eth. Token "
+            "amounts are as their contracts tell; what could not be found out is said."
         ),
         params=ExplainParams,
         answer=Explanation,
@@ -28,10 +27,9 @@ LOOKUPS: tuple[Operation, ...] = (
         title="Look up",
         description=(
             "Takes a symbol, an address, a transaction's hash or a v4 pool's id and works out what it is. "
-            "A symbol finds the token of the launchpad by that symbol that was launched last, with how many "
-            "others bear it and the oldest of them: identify a token by its address. "
-            "Kind nothing, and no error, where it is nothing that is known; wallets have no names yet. "
-            "Fails with bad_input, rate_limited, upstream, busy or budget_spent."
+            "A symbol finds the token of the launchpad by that symbol that was launched last, with how "
+            "many others bear it and the oldest of them: identify a token by its address. Kind nothing, "
+            "and no error, where it is nothing that is known; wallets have no names yet."
         ),
         params=LookUpParams,
         answer=Found,

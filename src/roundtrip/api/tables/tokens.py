@@ -23,10 +23,8 @@ TOKENS: tuple[Operation, ...] = (
         description=(
             "Buys the token with 0.1 eth and sells it straight back, inside a simulation of the latest "
             "block, and tells whether it can be sold, at once and later, and what the round trip costs. "
-            "Nothing is sent on the chain. "
-            "Level unknown means it could not be found out: treat it as a no. "
-            "Losses are in hundredths of a percent; answers are shared for 15 seconds. "
-            "Fails with bad_address, rate_limited, upstream, busy or budget_spent."
+            "Nothing is sent on the chain. Level unknown means it could not be found out: treat it as a "
+            "no. Losses are in hundredths of a percent; answers are shared for 15 seconds."
         ),
         params=CheckParams,
         answer=Check,
@@ -42,10 +40,9 @@ TOKENS: tuple[Operation, ...] = (
         title="Prove a check",
         description=(
             "The newest check of a token of the last day, and one made now where there is none, with "
-            "everything that is needed to make it again: its evidence, and the exact JSON-RPC requests that "
-            "the evidence came of, trip by trip. "
-            "roundtrip verify sends them to a node of your own and judges again. "
-            "Fails with bad_address, rate_limited, upstream, busy or budget_spent."
+            "everything that is needed to make it again: its evidence, and the exact JSON-RPC requests "
+            "that the evidence came of, trip by trip. roundtrip verify sends them to a node of your own "
+            "and judges again."
         ),
         params=CheckParams,
         answer=Proof,
@@ -60,14 +57,12 @@ TOKENS: tuple[Operation, ...] = (
         name="token_holders",
         title="Who holds a token",
         description=(
-            "Who holds a token and how they came by it: the ten biggest holders, who sniped or bundled the "
-            "launch, what the deployer did, which winning wallets hold it, read from the token's own "
+            "Who holds a token and how they came by it: the ten biggest holders, who sniped or bundled "
+            "the launch, what the deployer did, which winning wallets hold it, read from the token's own "
             "transfers and the trades on its pools since its first block. A busy token is answered with "
             "status reading at first, with only its launch in it: ask again half a minute later. Status "
             "partial: counts are a floor, and the text says why. Shares are in hundredths of a percent of "
-            "the total supply; answers are shared for 15 seconds. Fails with bad_address, not_a_token, "
-            "rate_limited, upstream, holders_failed, busy, budget_spent, holders_busy, holders_budget or "
-            "holders_no_archive."
+            "the total supply; answers are shared for 15 seconds."
         ),
         params=HoldersParams,
         answer=TokenHolders,
@@ -82,12 +77,10 @@ TOKENS: tuple[Operation, ...] = (
         name="smart_money",
         title="Winners that hold a token",
         description=(
-            "Wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with where each ranks, "
-            "what it bought at and the best trade it ever closed, and how many winners bought it and sold "
-            "it all. Only wallets in profit rank; past profit says nothing of the next trade. Read as "
-            "token_holders is, with its statuses. Fails with bad_address, not_a_token, rate_limited, "
-            "upstream, holders_failed, busy, budget_spent, holders_busy, holders_budget or "
-            "holders_no_archive."
+            "Wallets of the winners boards (24h, 7d, 30d, all) that hold the token, with where each "
+            "ranks, what it bought at and the best trade it ever closed, and how many winners bought it "
+            "and sold it all. Only wallets in profit rank; past profit says nothing of the next trade. "
+            "Read as token_holders is, with its statuses."
         ),
         params=HoldersParams,
         answer=SmartMoney,
@@ -101,11 +94,10 @@ TOKENS: tuple[Operation, ...] = (
         title="Who bought at a token's launch",
         description=(
             "Wallets that bought in the token's first three seconds (the launch block and thirty after), "
-            "grouped by who funded them or by the transaction that filled them, with what each group bought "
-            "and still holds of the supply. Three or more in a group are a bundle; wallets of an exchange, "
-            "a bridge or an account bundler are not grouped. Shares are in hundredths of a percent of the "
-            "total supply. Fails with bad_address, not_a_token, rate_limited, upstream, holders_failed, "
-            "busy, budget_spent, holders_busy, holders_budget or holders_no_archive."
+            "grouped by who funded them or by the transaction that filled them, with what each group "
+            "bought and still holds of the supply. Three or more in a group are a bundle; wallets of an "
+            "exchange, a bridge or an account bundler are not grouped. Shares are in hundredths of a "
+            "percent of the total supply."
         ),
         params=HoldersParams,
         answer=LaunchBundle,

@@ -14,9 +14,9 @@ WALLETS: tuple[Operation, ...] = (
         description=(
             "Where a wallet comes from and what it did: its age and who first sent it eth, the tokens it "
             "launched and how they ended, its trading record over tokens that it sold out of, and what it "
-            "holds of what it bought, with balances read from the chain. Worth is by each token's last trade "
-            "and no proof that it sells: check_token tells that. Tokens it never traded are not listed. "
-            "Answers are shared for 15 seconds. Fails with bad_address, rate_limited or busy."
+            "holds of what it bought, with balances read from the chain. Worth is by each token's last "
+            "trade and no proof that it sells: check_token tells that. Tokens it never traded are not "
+            "listed. Answers are shared for 15 seconds."
         ),
         params=WalletParams,
         answer=WalletHistory,
@@ -29,10 +29,9 @@ WALLETS: tuple[Operation, ...] = (
         title="Linked wallets",
         description=(
             "Wallets that may be the same person's: they share the wallet's funder, one first sent eth to "
-            "the other, or they bought the same tokens within ten blocks of each other, of the last 30 days. "
-            "Each has a score of 1 to 100 and the evidence it comes from. Exchanges and contracts are never "
-            "linked. A score is a hint and no proof; answers are shared for 15 seconds. "
-            "Fails with bad_address, rate_limited, upstream, busy or budget_spent."
+            "the other, or they bought the same tokens within ten blocks of each other, of the last 30 "
+            "days. Each has a score of 1 to 100 and the evidence it comes from. Exchanges and contracts "
+            "are never linked. A score is a hint and no proof; answers are shared for 15 seconds."
         ),
         params=WalletParams,
         answer=LinkedWallets,
