@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
-from roundtrip.domain.errors import CallerFault
-
 from .limits import anonymous, parsed
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -13,10 +11,12 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown."""
+    """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown.
+    ``two_keys``: it showed different ones, and none of them counts."""
 
     name: str
     key: str | None = field(default=None, repr=False)
+    two_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,7 @@ class Callers:
     def identify(
         self, headers: Headers, client: tuple[str, int] | None, path_key: str | None = None
     ) -> Asking:
-        """The caller; ``path_key``: the key at the end of the address it was given. Raises CallerFault
-        (bad_key) where it shows two different ones."""
+        """The caller; ``path_key``: the key at the end of the address it was given."""
         host = client[0] if client else None
         forwarded, keys = b"", set() if path_key is None else {path_key.encode()}
         for name, value in headers:
@@ -39,10 +38,10 @@ class Callers:
                 keys.add(value[7:].strip())
             elif name == b"x-forwarded-for":
                 forwarded = value
-        if len(keys) > 1:
-            raise CallerFault("bad_key", "Two different keys in one request: which one counts?")
         if forwarded and self._trusted(host):
             host = self._first_untrusted(forwarded.decode("latin-1").split(","))
+        if len(keys) > 1:
+            return Asking(anonymous(host), two_keys=True)
         return Asking(anonymous(host), next((key.decode("latin-1") for key in keys), None))
 
     def _trusted(self, host: str | None) -> bool:

@@ -12,6 +12,8 @@ from roundtrip.domain.errors import LimitReached, ServiceFull
 WINDOW_MS = 60_000
 MOST_LOADED = 1_000_000
 _MOST_CALLERS = 100_000
+_OVERFLOW = "address:overflow"
+"""Under which callers without a key are counted together while too many others are."""
 _MOST_ANSWERS = 10_000
 _MOST_NAME = 64
 
@@ -42,11 +44,19 @@ class MinuteLimits:
     def load(self, calls: Iterable[tuple[str, int, int]]) -> None:
         """Remembers calls of before this process began: caller, when, how many; the oldest first."""
         for caller, taken_ms, count in calls:
-            self._of(caller).extend([taken_ms] * count)
+            known = self._of(self._counted_as(caller))
+            is_late = bool(known) and known[-1] > taken_ms
+            known.extend([taken_ms] * count)
+            if is_late:
+                # Others were counted before these could be read.
+                in_order = sorted(known)
+                known.clear()
+                known.extend(in_order)
 
     def take(self, caller: str, limit: int) -> Ticket:
         """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait."""
         now = self.now_ms()
+        caller = self._counted_as(caller)
         calls = self._of(caller)
         # A clock that was put back: what it says lies in the future would count for as long as that is.
         if calls and calls[-1] > now + WINDOW_MS:
@@ -72,9 +82,18 @@ class MinuteLimits:
     def _of(self, caller: str) -> deque[int]:
         calls = self._calls.setdefault(caller, deque())
         self._calls.move_to_end(caller)
-        if len(self._calls) > _MOST_CALLERS:
-            self._calls.popitem(last=False)
         return calls
+
+    def _counted_as(self, caller: str) -> str:
+        """Its own name as long as there is room: nobody's minute is forgotten before it is over. Accounts
+        always have their own."""
+        if caller in self._calls or len(self._calls) < _MOST_CALLERS:
+            return caller
+        oldest, calls = next(iter(self._calls.items()))
+        if not calls or calls[-1] <= self.now_ms() - WINDOW_MS:
+            del self._calls[oldest]
+            return caller
+        return caller if caller.startswith("mite:") else _OVERFLOW
 
 
 def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
