@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -16,6 +16,7 @@ _OVERFLOW = "address:overflow"
 """Under which callers without a key are counted together while too many others are."""
 _MOST_ANSWERS = 10_000
 _MOST_NAME = 64
+_LEAST_OF_ACCOUNT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ class SharedAnswers:
     """One run for everyone who asks the same thing at once, and its answer for all until it is old.
 
     ``most_running`` runs may be under way; one more raises ServiceFull (busy). The last quarter of the places
-    is for callers with a key (``keyed``).
+    is for callers with a key (``keyed``). ``account``: whose run it is; it has an eighth of the
+    places at most, since accounts are free.
     """
 
     clock: Callable[[], float]
@@ -144,6 +146,7 @@ class SharedAnswers:
     _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
     _running: dict[str, asyncio.Task[Shared]] = field(default_factory=dict)
     _alone: int = 0
+    _of_account: Counter[int] = field(default_factory=Counter)
 
     def fresh(self, key: str) -> Shared | None:
         """The kept answer, if it is not too old."""
@@ -156,7 +159,11 @@ class SharedAnswers:
         return kept[1]
 
     async def get(
-        self, key: str, make: Callable[[], Awaitable[Shared]], keyed: bool = False
+        self,
+        key: str,
+        make: Callable[[], Awaitable[Shared]],
+        keyed: bool = False,
+        account: int | None = None,
     ) -> tuple[Shared, bool]:
         """The answer, and whether it was there already (a run that was under way counts as there).
 
@@ -168,22 +175,38 @@ class SharedAnswers:
         task = self._running.get(key)
         if task is not None:
             return await asyncio.shield(task), True
-        self._check_room(keyed)
+        self._check_room(keyed, account)
         task = asyncio.create_task(self._run(key, make))
         self._running[key] = task
+        if account is not None:
+            self._of_account[account] += 1
+            task.add_done_callback(lambda _: self._ended(account))
         return await asyncio.shield(task), False
 
     @contextlib.contextmanager
-    def alone(self, keyed: bool = False) -> Iterator[None]:
+    def alone(self, keyed: bool = False, account: int | None = None) -> Iterator[None]:
         """A run that is nobody else's, among as many as may be under way. Raises ServiceFull (busy)."""
-        self._check_room(keyed)
+        self._check_room(keyed, account)
         self._alone += 1
+        if account is not None:
+            self._of_account[account] += 1
         try:
             yield
         finally:
             self._alone -= 1
+            if account is not None:
+                self._ended(account)
 
-    def _check_room(self, keyed: bool) -> None:
+    def _ended(self, account: int) -> None:
+        self._of_account[account] -= 1
+        if not self._of_account[account]:
+            del self._of_account[account]
+
+    def _check_room(self, keyed: bool, account: int | None) -> None:
+        most_of_one = max(_LEAST_OF_ACCOUNT, self.most_running // 8)
+        if account is not None and self._of_account[account] >= most_of_one:
+            said = f"{most_of_one} simulations of this account are under way; ask again in a moment."
+            raise ServiceFull("busy", said, 1)
         places = self.most_running if keyed else self.most_running - self.most_running // 4
         if len(self._running) + self._alone >= places:
             raise ServiceFull("busy", "Too many simulations are under way; ask again in a moment.", 1)

@@ -431,6 +431,28 @@ async def test_the_last_quarter_of_the_places_is_for_callers_with_a_key(clock: C
         pass
 
 
+async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
+    """Accounts are free: a few of them must not fill the service."""
+    shared, runs = SharedAnswers(clock, most_running=24), Runs()
+    runs.gate.clear()
+    asking = [asyncio.create_task(shared.get(key, runs, True, account=1)) for key in ("a", "b")]
+    await turns()
+    with shared.alone(True, account=1):
+        with pytest.raises(ServiceFull) as caught, shared.alone(True, account=1):
+            pass
+        assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
+        with pytest.raises(ServiceFull):
+            await shared.get("c", runs, True, account=1)
+        asking.append(asyncio.create_task(shared.get("c", runs, True, account=2)))
+        asking.append(asyncio.create_task(shared.get("c", runs, True, account=1)))
+        await turns()
+    runs.gate.set()
+    assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, True]
+    await turns()
+    with shared.alone(True, 1), shared.alone(True, 1), shared.alone(True, 1):
+        pass
+
+
 async def test_a_failed_run_gives_its_place_back(shared: SharedAnswers) -> None:
     runs = Runs(fault=NodeFault("down"))
     for key in ("a", "b", "c", "d"):
