@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import MISSING, fields, replace
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
 from roundtrip.api.limits import SharedAnswers
-from roundtrip.api.protocol import BoundedProtocol, spare_files
+from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
 from roundtrip.chain.background import beside
 from roundtrip.chain.book import READ_AGAIN_BLOCKS, Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
@@ -408,9 +409,11 @@ def worker(ctx: Context) -> Worker[Context]:
     return Worker(ctx, KINDS, secrets.SystemRandom().random)
 
 
-def serving(app: Starlette, most_connections: int = 2_000) -> uvicorn.Server:
+def serving(
+    app: Starlette, most_connections: int = 2_000, proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+) -> uvicorn.Server:
     """The HTTP server around the application; its ``serve`` ends on a signal, and hands the signal on."""
-    bounded = functools.partial(BoundedProtocol, most_connections=spare_files(most_connections))
+    bounded = functools.partial(BoundedProtocol, places=Places(spare_files(most_connections), proxies))
     config = uvicorn.Config(
         app,
         loop="none",

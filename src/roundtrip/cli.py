@@ -140,9 +140,9 @@ async def _serve_demo(
         assembly.beside_serving(local, network, database_url, ctx),
     ):
         welcome()
-        await assembly.serving(assembly.application(settings, ctx), settings.most_connections).serve(
-            sockets=[listening]
-        )
+        await assembly.serving(
+            assembly.application(settings, ctx), settings.most_connections, settings.trusted_proxies
+        ).serve(sockets=[listening])
 
 
 def _welcome(base_url: str, built: world.Built, described: Path) -> None:
@@ -246,9 +246,9 @@ async def _serve(settings: Settings, network: Network, listening: Any, whole: bo
             beside = assembly.beside_serving(settings, network, database_url, ctx)
             await stack.enter_async_context(beside)
         print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
-        await assembly.serving(assembly.application(settings, ctx), settings.most_connections).serve(
-            sockets=[listening]
-        )
+        await assembly.serving(
+            assembly.application(settings, ctx), settings.most_connections, settings.trusted_proxies
+        ).serve(sockets=[listening])
 
 
 app.command()(index_commands.sync)

@@ -15,6 +15,7 @@ from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.limits import MinuteLimits
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import Address
+from roundtrip.store import counting
 from roundtrip.store.counting import Call, HandedBack, Live, forget, recent, write
 from support.counting import Wall, hashed, key_of, put_mite
 
@@ -161,6 +162,22 @@ async def test_old_calls_are_forgotten(own: asyncpg.Connection) -> None:
     await forget(own, NOW_MS - 120_000)
     left = await own.fetch("SELECT taken_ms FROM accounts.call ORDER BY taken_ms")
     assert [row["taken_ms"] for row in left] == [NOW_MS - 120_000, NOW_MS]
+
+
+async def test_calls_count_where_old_ones_cannot_be_forgotten(
+    own: asyncpg.Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(connection: asyncpg.Connection, before_ms: int) -> None:
+        raise asyncpg.QueryCanceledError("it took too long")
+
+    monkeypatch.setattr(counting, "forget", fails)
+    number = await put_mite(own, WALLETS[0], "k")
+    async with asyncpg.create_pool(database_url, min_size=0, max_size=1) as pool:
+        ledger = Ledger(pool)
+        for _ in range(2):
+            assert room(await ledger.write([call("k")], [], NOW_MS)) == [True]
+        await ledger.close()
+    assert await days(own) == {(number, DAY): 2}
 
 
 # --- many processes --------------------------------------------------------------------------------

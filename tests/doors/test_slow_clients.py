@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from ipaddress import ip_network
 
 import aiohttp
 import msgspec
@@ -119,6 +121,57 @@ async def test_a_body_that_does_not_come_is_told_so() -> None:
     assert error_in(came) == (BAD, "bad_input")
 
 
+PAGE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+LAST = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+WAITING = b"GET /waits HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+async def test_requests_that_wait_behind_each_other_are_so_many_at_most() -> None:
+    """Those are answered, in order; the next one is told so, and nothing more is read."""
+    async with served() as address, aiohttp.ClientSession() as session:
+        flood = asyncio.create_task(sent(address, WAITING + PAGE * 500))
+        await turned(address)
+        assert await status_of(session, address, "/go") == 200
+        came = await flood
+    *answers, refusal = came.split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"200"] * (1 + protocol.MOST_QUEUED)
+    assert error_in(b"HTTP/1.1 " + refusal) == (BAD, "bad_input")
+
+
+async def turned(address: tuple[str, int]) -> None:
+    """Comes back when what was sent before has been read: others came, were answered and left since."""
+    for _ in range(3):
+        assert (await sent(address, LAST)).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_few_requests_at_once_are_answered_in_order() -> None:
+    async with served() as address:
+        came = await sent(address, PAGE * protocol.MOST_QUEUED + LAST)
+    assert came.count(b"HTTP/1.1 200") == 1 + protocol.MOST_QUEUED
+
+
+def test_nothing_is_read_while_requests_wait() -> None:
+    """The server resumes reading with every answer."""
+
+    class Reads(asyncio.Transport):
+        reading = True
+
+        def pause_reading(self) -> None:
+            self.reading = False
+
+        def resume_reading(self) -> None:
+            self.reading = True
+
+    transport, queue = Reads(), ["one"]
+    flow = protocol._Flow(transport, queue)
+    flow.pause_reading()
+    flow.resume_reading()
+    assert not transport.reading
+    queue.clear()
+    flow.resume_reading()
+    assert transport.reading
+
+
 async def test_a_body_that_nobody_wants_ends_the_connection_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "BODY_S", 0.05)
     monkeypatch.setattr(protocol, "_BODY_GRACE_S", 0.0)
@@ -193,3 +246,97 @@ async def test_an_idle_connection_makes_room() -> None:
         for _, writer in idle:
             writer.close()
         await asyncio.gather(*ends)
+
+
+@dataclass
+class Guests:
+    """Connections from this machine's many addresses, which leave at the end."""
+
+    address: tuple[str, int]
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    async def come(self, host: str, part: bytes = b"") -> asyncio.StreamReader:
+        """One more, that says ``part``."""
+        reader, writer = await asyncio.open_connection(*self.address, local_addr=(host, 0))
+        self.writers.append(writer)
+        writer.write(part)
+        return reader
+
+
+@contextlib.asynccontextmanager
+async def hosting(most_connections: int) -> AsyncIterator[Guests]:
+    async with served(most_connections) as address, aiohttp.ClientSession() as session:
+        guests = Guests(address)
+        yield guests
+        for writer in guests.writers:
+            writer.close()
+        async with asyncio.timeout(WAIT_S):
+            while await status_of(session, address, "/go") != 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+
+
+async def told_busy(reader: asyncio.StreamReader) -> bool:
+    async with asyncio.timeout(WAIT_S):
+        return error_in(await reader.read()) == (b"HTTP/1.1 503 Service Unavailable", "busy")
+
+
+async def test_a_silent_connection_makes_room_the_oldest_first() -> None:
+    """Where none is idle: whoever says nothing shuts nobody out."""
+    async with hosting(3) as guests:
+        busy = await guests.come("127.0.0.1", WAITING)
+        await turned(guests.address)
+        silent, half = await guests.come("127.0.0.1"), await guests.come("127.0.0.1", b"GET / HTTP/1.1\r\n")
+        for known in (silent, half):
+            newest = await guests.come("127.0.0.1", PAGE)
+            assert (await newest.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+            guests.writers[-1].write(WAITING)
+            assert await told_busy(known)
+        assert not busy.at_eof()
+
+
+async def test_one_address_has_a_part_of_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes room among its own only, and is told busy; others find a place."""
+    monkeypatch.setattr(protocol, "_LEAST_OF_ONE", 1)
+    async with hosting(20) as guests:
+        other = await guests.come("127.0.0.3")
+        silent = await guests.come("127.0.0.2")
+        for _ in range(2):
+            await guests.come("127.0.0.2", WAITING)
+        assert await told_busy(silent)
+        await turned(guests.address)
+        assert await told_busy(await guests.come("127.0.0.2", PAGE))
+        guests.writers[0].write(PAGE)
+        assert (await other.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+
+
+class Client:
+    """A connection that never leaves by itself."""
+
+    def __init__(self, places: protocol.Places, host: str) -> None:
+        self.closed = 0
+        self.came_in = places.enter(self, host)  # type: ignore[arg-type]
+
+    def make_room(self) -> None:
+        self.closed += 1
+
+
+def test_one_that_made_room_does_not_make_it_again() -> None:
+    """It is open until the loop's next turn, and a burst comes within one."""
+    places = protocol.Places(2)
+    first = Client(places, "192.0.2.1")
+    busy = Client(places, "192.0.2.2")
+    places.settle(first, answering=False, idle=True)  # type: ignore[arg-type]
+    places.settle(busy, answering=True, idle=False)  # type: ignore[arg-type]
+    burst = [Client(places, f"198.51.100.{n}") for n in range(5)]
+    assert (first.closed, busy.closed) == (1, 0)
+    assert [one.came_in for one in burst] == [True] * 5
+    assert [one.closed for one in burst] == [1, 1, 1, 1, 0]
+
+
+def test_a_proxy_stands_for_many() -> None:
+    """Of what it brings, only the whole is bounded."""
+    proxies = (ip_network("192.0.2.0/24"),)
+    for given, expected in (((), 20), (proxies, 30)):
+        places = protocol.Places(100, given)
+        clients = [Client(places, "::ffff:192.0.2.1") for _ in range(30)]
+        assert sum(1 for one in clients if not one.closed) == expected

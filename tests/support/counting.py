@@ -41,27 +41,36 @@ def mite(number: int) -> Mite:
 
 @dataclass
 class Counts:
-    """``fault``: what writing meets instead. Outlives the gates that write to it, as a database does."""
+    """``fault``: what writing meets instead, or ``is_done`` afterwards; ``is_silent``: of the last minute
+    nothing is told; ``asked``: calls that it was given. Outlives the gates that write to it, as a database
+    does."""
 
     live: dict[bytes, Mite] = field(default_factory=dict)
     days: Counter[tuple[int, date]] = field(default_factory=Counter)
     minute: Counter[tuple[str, int]] = field(default_factory=Counter)
     fault: Exception | None = None
+    is_done: bool = False
+    is_silent: bool = False
     writes: int = 0
+    asked: int = 0
 
     async def write(
         self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
     ) -> list[Live | None]:
         """One at a time, in order; hand-backs first."""
         self.writes += 1
-        if self.fault is not None:
+        self.asked += len(calls)
+        if self.fault is not None and not self.is_done:
             raise self.fault
         for back in handed_back:
             if back.day is not None and back.mite_id is not None:
                 self.days[back.mite_id, back.day] = max(0, self.days[back.mite_id, back.day] - 1)
             if back.caller is not None:
                 self.minute[back.caller, back.taken_ms] -= 1
-        return [self._counted(call) for call in calls]
+        came = [self._counted(call) for call in calls]
+        if self.fault is not None:
+            raise self.fault
+        return came
 
     def _counted(self, call: Call) -> Live | None:
         owner = None if call.key_hash is None else self.live.get(call.key_hash)
@@ -77,6 +86,8 @@ class Counts:
 
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
         """As it was written."""
+        if self.is_silent:
+            raise OSError
         rows = sorted(self.minute.items(), key=lambda row: row[0][1])
         return [(caller, at, count) for (caller, at), count in rows if at > now_ms - 60_000 and count > 0]
 

@@ -4,19 +4,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.keys import PREFIX
 
 from .limits import anonymous, parsed
+
+_KEY_BEGINS = PREFIX.encode()
 
 Headers = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown."""
+    """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown.
+    ``two_keys``: it showed different ones, and none of them counts."""
 
     name: str
     key: str | None = field(default=None, repr=False)
+    two_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +32,25 @@ class Callers:
     def identify(
         self, headers: Headers, client: tuple[str, int] | None, path_key: str | None = None
     ) -> Asking:
-        """The caller; ``path_key``: the key at the end of the address it was given. Raises CallerFault
-        (bad_key) where it shows two different ones."""
+        """The caller; ``path_key``: the key at the end of the address it was given."""
         host = client[0] if client else None
         forwarded, keys = b"", set() if path_key is None else {path_key.encode()}
         for name, value in headers:
             if name == b"x-api-key":
                 keys.add(value.strip())
-            elif name == b"authorization" and value[:7].lower() == b"bearer ":
-                keys.add(value[7:].strip())
+            elif name == b"authorization":
+                scheme, *rest = value.split(None, 1) or [b""]
+                if scheme.lower() == b"bearer":
+                    keys.add(b"".join(rest).strip())
+                elif scheme.startswith(_KEY_BEGINS):
+                    # Without the word before it: whoever shows a key is not to be taken for nobody.
+                    keys.add(value.strip())
             elif name == b"x-forwarded-for":
                 forwarded = value
-        if len(keys) > 1:
-            raise CallerFault("bad_key", "Two different keys in one request: which one counts?")
         if forwarded and self._trusted(host):
             host = self._first_untrusted(forwarded.decode("latin-1").split(","))
+        if len(keys) > 1:
+            return Asking(anonymous(host), two_keys=True)
         return Asking(anonymous(host), next((key.decode("latin-1") for key in keys), None))
 
     def _trusted(self, host: str | None) -> bool:

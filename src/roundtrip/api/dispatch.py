@@ -127,13 +127,13 @@ class Dispatch:
             msgspec.json.decode(body, type=operation.answer)
             return Shared(body, answered.ttl_ms, answered.counted)
 
-        keyed = admitted.mite is not None
+        keyed, account = admitted.mite is not None, admitted.mite.id if admitted.mite else None
         if operation.counts == "never":
             return await make(), False
         if operation.shared_by is None:
-            with self.shared.alone(keyed):
+            with self.shared.alone(keyed, account):
                 return await make(), False
-        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make, keyed)
+        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make, keyed, account)
 
     async def _in_time(self, answering: Awaitable[Answered[Any]]) -> Answered[Any]:
         """Whoever waits for it waits no longer, and its place is free again."""

@@ -21,6 +21,9 @@ from .limits import MinuteLimits, Ticket
 Counts = Literal["day", "minute", "never"]
 
 _MOST_KNOWN = 50_000
+_TWO_KEYS = "Two different keys in one request: which one counts?"
+_MOST_LOOK_UPS = 60
+"""A minute, of keys that are not live, for one address; each costs a question to the database."""
 _DAY_MS = 86_400_000
 
 
@@ -59,7 +62,7 @@ class Gate:
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Remembers the calls of the last minute; writes down what is left at the end."""
-        self.limits.load(await self.commit.recent())
+        self.limits.load(await self.commit.recent(self.limits.load))
         try:
             yield
         finally:
@@ -70,6 +73,8 @@ class Gate:
         busy."""
         if counts == "never" and not needs_key:
             return Admitted(self.allowances.anonymous)
+        if asking.two_keys:
+            raise self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
             return await self._with_key(asking, asking.key, counts)
         if needs_key:
@@ -85,6 +90,8 @@ class Gate:
     async def look_at(self, asking: Asking) -> None:
         """Only whether the key that is shown is live; one that is not counts. Raises Refused: bad_key,
         busy."""
+        if asking.two_keys:
+            raise self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
             await self._look_up(asking, self._hashed(asking, asking.key))
 
@@ -136,10 +143,19 @@ class Gate:
         return live
 
     async def _look_up(self, asking: Asking, hashed: bytes) -> Mite:
+        """Raises Refused: bad_key, busy, and rate_limited where too many keys of an address were not live: a
+        key that this process does not know yet may be, so it is not called dead unasked."""
+        known = hashed in self._known
+        looked = None if known else self._look_up_taken(asking)
         try:
-            live = await self.commit.count(Call(None, self.limits.now_ms(), hashed))
-        except RoundtripError as error:
-            raise Refused(error, None) from None
+            live = await self.commit.look_up(hashed, known)
+        except BaseException as error:
+            self._not_dead(looked)
+            if isinstance(error, RoundtripError):
+                raise Refused(error, None) from None
+            raise
+        if live is not None:
+            self._not_dead(looked)
         if live is None:
             raise self._dead(asking, hashed)
         self._known[hashed] = live.mite
@@ -148,13 +164,26 @@ class Gate:
             self._known.popitem(last=False)
         return live.mite
 
+    def _look_up_taken(self, asking: Asking) -> Ticket:
+        try:
+            return self.limits.take(f"look-ups of {asking.name}", _MOST_LOOK_UPS)
+        except LimitReached as error:
+            said = "Too many keys from this address are not live; wait a little."
+            wait_s, limit = error.retry_after_s or 1, self.allowances.anonymous.per_minute
+            why = LimitReached("rate_limited", said, wait_s, limit)
+            raise Refused(why, Ticket(asking.name, 0, limit, 0)) from None
+
+    def _not_dead(self, looked: Ticket | None) -> None:
+        if looked is not None:
+            self.limits.hand_back(looked)
+
     def _dead(self, asking: Asking, hashed: bytes | None) -> Refused:
         if hashed is not None:
             self._known.pop(hashed, None)
         return self._bad_key(asking)
 
-    def _bad_key(self, asking: Asking) -> Refused:
-        return Refused(CallerFault("bad_key", "This key is not live."), self._noted(asking))
+    def _bad_key(self, asking: Asking, said: str = "This key is not live.") -> Refused:
+        return Refused(CallerFault("bad_key", said), self._noted(asking))
 
     def _noted(self, asking: Asking) -> Ticket:
         """Counts a call that is refused anyway under its address, as long as there is room."""

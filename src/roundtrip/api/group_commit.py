@@ -28,9 +28,13 @@ _MOST_KEPT = 50_000
 _AGAIN_S = 1.0
 """A database that did not answer is asked again after so long."""
 _STATEMENT_S = 2.0
+_FORGET_S = 0.5
 _FORGET_EVERY_MS = 1_000
 _NEVER_WRITTEN = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 """What the database refuses it will always refuse; it must not keep everybody from being counted."""
+
+
+Loads = Callable[[list[tuple[str, int, int]]], None]
 
 
 class Writes(Protocol):
@@ -60,12 +64,13 @@ class Ledger:
         try:
             async with asyncio.timeout(_STATEMENT_S):
                 connection = await self._held()
-                if forget_before_ms:
-                    await counting.forget(connection, forget_before_ms)
-                return await counting.write(connection, calls, handed_back)
+                came = await counting.write(connection, calls, handed_back)
         except BaseException:
             await self._let_go()
             raise
+        if forget_before_ms:
+            await self._forget(connection, forget_before_ms)
+        return came
 
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
         """Calls of the last minute: caller, when, how many. Raises one of DATABASE_FAULTS."""
@@ -81,6 +86,18 @@ class Ledger:
         """Gives the connection back."""
         self._connection = None
         await self._lent.aclose()
+
+    async def _forget(self, connection: asyncpg.Connection, before_ms: int) -> None:
+        """What cannot be deleted now is later; the calls are counted."""
+        try:
+            async with asyncio.timeout(_FORGET_S):
+                await counting.forget(connection, before_ms)
+        except DATABASE_FAULTS as fault:
+            log.warning("old calls are not forgotten", fault=type(fault).__name__)
+            await self._let_go()
+        except BaseException:
+            await self._let_go()
+            raise
 
     async def _held(self) -> asyncpg.Connection:
         if self._connection is None:
@@ -121,32 +138,48 @@ class GroupCommit:
     _waiting: deque[_Waiting] = field(default_factory=deque)
     _later: deque[Call] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
     _backs: deque[HandedBack] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    _looking: "dict[bytes, asyncio.Future[Live | None]]" = field(default_factory=dict)
+    _owed: Loads | None = None
     _flushing: asyncio.Task[None] | None = None
     _gone_until_s: float | None = None
     _forgot_ms: int = 0
 
-    async def recent(self) -> list[tuple[str, int, int]]:
-        """Calls of the last minute as they were written; none where the database does not answer."""
+    async def recent(self, late: Loads | None = None) -> list[tuple[str, int, int]]:
+        """Calls of the last minute as they were written; none where the database does not answer: ``late``
+        is given them once it does."""
         try:
             return await self.ledger.recent(self.now_ms())
         except DATABASE_FAULTS as fault:
             log.warning("calls of the last minute are not known", fault=type(fault).__name__)
+            self._owed = late
             return []
+
+    async def look_up(self, key_hash: bytes, known: bool) -> Live | None:
+        """Whose a key is, by the next statement: one question for everybody who asks it meanwhile. ``known``:
+        it was live once; else it waits among the callers without a key. Raises ServiceFull (busy)."""
+        came = self._looking.get(key_hash)
+        if came is None:
+            came = self._asked(Call(None, self.now_ms(), key_hash), known)
+            self._looking[key_hash] = came
+        return await asyncio.shield(came)
 
     async def count(self, call: Call) -> Live | None:
         """Counts a call, and comes back when that is written; None: its key is not live, or it showed none.
         Raises ServiceFull (busy): a key cannot be known, or too many wait."""
-        if self._is_gone():
-            if call.key_hash is not None:
-                raise _unknown()
+        if call.key_hash is None and self._is_gone():
             self._later.append(call)
             return None
-        if len(self._waiting) >= (MOST_WAITING if call.key_hash else MOST_WAITING * 3 // 4):
+        return await self._asked(call, call.key_hash is not None)
+
+    def _asked(self, call: Call, first: bool) -> "asyncio.Future[Live | None]":
+        if self._is_gone():
+            raise _unknown()
+        if len(self._waiting) >= (MOST_WAITING if first else MOST_WAITING * 3 // 4):
             raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
         came: asyncio.Future[Live | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(call, came))
         self._begin()
-        return await came
+        return came
 
     def count_later(self, call: Call) -> None:
         """Counts a call without a key, and waits for nothing."""
@@ -183,22 +216,34 @@ class GroupCommit:
     async def _flush_once(self) -> None:
         now = self.now_ms()
         waiting = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
+        for one in waiting:
+            if one.call.caller is None and one.call.key_hash is not None:
+                # Whoever asks from here on may ask about a key that was revoked meanwhile.
+                self._looking.pop(one.call.key_hash, None)
         later = self._still_wanted(now, MOST_AT_ONCE)
         backs = [self._backs.popleft() for _ in range(min(MOST_AT_ONCE, len(self._backs)))]
         # Of a minute that is over nothing has to be uncounted any more; of a day it has.
         of_use = [_still(back, now) for back in backs if back.day is not None or _matters(back.taken_ms, now)]
         forget_before_ms = now - KEPT_MS if abs(now - self._forgot_ms) >= _FORGET_EVERY_MS else 0
+        await self._recall(now)
         try:
             calls = [*(one.call for one in waiting), *later]
             came = await self.ledger.write(calls, of_use, forget_before_ms)
         except Exception as fault:
             self._failed(fault, waiting, later, of_use)
             return
-        self._gone_until_s = None
+        self._gone_until_s = self._owed = None
         self._forgot_ms = now if forget_before_ms else self._forgot_ms
         for one, live in zip(waiting, came, strict=False):
             if not one.came.done():
                 one.came.set_result(live)
+
+    async def _recall(self, now_ms: int) -> None:
+        """What was not known at the start, before anything of this process is among it."""
+        if self._owed is not None:
+            with contextlib.suppress(*DATABASE_FAULTS):
+                self._owed(await self.ledger.recent(now_ms))
+                self._owed = None
 
     def _still_wanted(self, now_ms: int, most: int) -> list[Call]:
         found: list[Call] = []
@@ -216,7 +261,8 @@ class GroupCommit:
         self._gone_until_s = self.clock() + _AGAIN_S
         if not isinstance(fault, _NEVER_WRITTEN):
             self._later.extend([*later, *(one.call for one in waiting if one.call.key_hash is None)])
-            self._backs.extend(backs)
+            if _was_not_done(fault):
+                self._backs.extend(backs)
         self._later.extend(one.call for one in self._waiting if one.call.key_hash is None)
         for one in (*waiting, *self._waiting):
             if one.came.done():
@@ -226,10 +272,19 @@ class GroupCommit:
             else:
                 one.came.set_exception(_unknown())
         self._waiting.clear()
+        self._looking.clear()
 
 
 def _unknown() -> ServiceFull:
     return ServiceFull("busy", "Keys cannot be looked up just now; ask again in a moment.", 1)
+
+
+def _was_not_done(fault: Exception) -> bool:
+    """Whether the statement certainly was not: after a time-out, or on a connection that broke, it may have
+    been, and what is handed back twice would be a gift."""
+    return isinstance(fault, ConnectionRefusedError) or (
+        isinstance(fault, asyncpg.PostgresError) and not isinstance(fault, asyncpg.PostgresConnectionError)
+    )
 
 
 def _matters(taken_ms: int, now_ms: int) -> bool:

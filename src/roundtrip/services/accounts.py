@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import asyncpg
 
 from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.mite import Allowance, Mite
+from roundtrip.domain.mite import Allowance
+from roundtrip.domain.types import Address
 from roundtrip.store.faults import DATABASE_FAULTS
 
 from .context import Context
@@ -24,6 +25,6 @@ async def accounts(ctx: Context) -> AsyncIterator[asyncpg.Connection]:
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def allowance_of(ctx: Context, mite: Mite) -> Allowance:
-    """How often a mite may ask."""
-    return ctx.allowances.holder if await ctx.is_holder(mite.wallet) else ctx.allowances.key
+async def allowance_of(ctx: Context, wallet: Address) -> Allowance:
+    """How often a wallet's mite may ask."""
+    return ctx.allowances.holder if await ctx.is_holder(wallet) else ctx.allowances.key

@@ -40,9 +40,10 @@ async def make_key(ctx: Context, params: KeyParams) -> Answered[KeyMade]:
     hashes = [signatures.hash_of(text) for text in texts]
     if not await _is_signed(ctx, wallet.address, hashes, signature, meter):
         raise _bad_signature()
+    # Before the key is there: what fails or is left behind it would take the key along, unseen.
+    allowance = await allowance_of(ctx, wallet.address)
     async with accounts(ctx) as connection:
         mite = await _keep(ctx, connection, wallet, new)
-    allowance = await allowance_of(ctx, mite)
     return Answered(KeyMade(new.key, True, named(mite), limits(allowance)), meter=meter)
 
 

@@ -56,7 +56,7 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]
         account = await accounts_store.account(connection, mite.id)
         used = await accounts_store.calls_on(connection, mite.id, today)
         live = await accounts_store.live_keys(connection, mite.id)
-    allowance = await allowance_of(ctx, account.mite)
+    allowance = await allowance_of(ctx, account.mite.wallet)
     answer = MyMite(
         text="",
         designation=account.mite.designation,

@@ -178,16 +178,25 @@ def test_an_unknown_caller_has_nothing_to_hand_back(limits: MinuteLimits) -> Non
     assert limits.hand_back(ticket) is ticket
 
 
-def test_of_too_many_callers_the_one_longest_away_is_forgotten(
-    limits: MinuteLimits, monkeypatch: pytest.MonkeyPatch
+def test_of_too_many_callers_nobodys_minute_is_forgotten(
+    limits: MinuteLimits, wall: Wall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Newcomers count together until somebody's minute is over; accounts always have their own."""
     monkeypatch.setattr(limits_module, "_MOST_CALLERS", 3)
     for caller in ("a", "b", "c"):
         limits.take(caller, 5)
-    limits.take("a", 5)
-    limits.take("d", 5)
-    assert [limits.take(caller, 5).remaining for caller in ("a", "c", "d")] == [2, 3, 3]
-    assert limits.take("b", 5).remaining == 4
+    wall.ms += 59_999
+    assert [limits.take(caller, 5).remaining for caller in ("d", "e", "mite:1", "a")] == [4, 3, 4, 3]
+    wall.ms += 1
+    assert [limits.take(caller, 5).remaining for caller in ("f", "mite:1", "a")] == [4, 3, 3]
+
+
+def test_calls_that_are_known_late_count_from_when_they_were(limits: MinuteLimits, wall: Wall) -> None:
+    limits.take("a", 3)
+    limits.load([("a", wall.ms - 30_000, 2)])
+    assert told_to_wait(limits, "a", 3) == 30
+    wall.ms += 30_000
+    assert limits.take("a", 3).remaining == 1
 
 
 # --- who an address counts as ----------------------------------------------------------------------
@@ -419,6 +428,28 @@ async def test_the_last_quarter_of_the_places_is_for_callers_with_a_key(clock: C
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, False, True]
     with shared.alone(), shared.alone(), shared.alone(), shared.alone(keyed=True):
+        pass
+
+
+async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
+    """Accounts are free: a few of them must not fill the service."""
+    shared, runs = SharedAnswers(clock, most_running=24), Runs()
+    runs.gate.clear()
+    asking = [asyncio.create_task(shared.get(key, runs, True, account=1)) for key in ("a", "b")]
+    await turns()
+    with shared.alone(True, account=1):
+        with pytest.raises(ServiceFull) as caught, shared.alone(True, account=1):
+            pass
+        assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
+        with pytest.raises(ServiceFull):
+            await shared.get("c", runs, True, account=1)
+        asking.append(asyncio.create_task(shared.get("c", runs, True, account=2)))
+        asking.append(asyncio.create_task(shared.get("c", runs, True, account=1)))
+        await turns()
+    runs.gate.set()
+    assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, True]
+    await turns()
+    with shared.alone(True, 1), shared.alone(True, 1), shared.alone(True, 1):
         pass
 
 
