@@ -148,6 +148,28 @@ async def misuse(asker: Asker, key: str) -> None:
             await asker.ask("/mcp", None, call)
             await asker.ask(f"/mcp/{key}", None, call)
 
+    await misuse_envelopes(asker, key)
+
+
+async def misuse_envelopes(asker: Asker, key: str) -> None:
+    """Wherever the protocol's library looks first."""
+    by_list: tuple[dict[str, object], ...] = (
+        {"method": 3, "apiKey": key}, {"method": key}, {"jsonrpc": key}, {"params": key}, {"id": [key]},
+        {"params": {"cursor": key}}, {"params": {"_meta": key}}, {"method": f"prompts/{key}"},
+        {"method": "initialize", "params": {"protocolVersion": key, "clientInfo": key}},
+        {"method": "ping", "params": {"_meta": {"progressToken": [key]}}},
+        {"method": "tools/call", "params": {"name": [key], "arguments": key}},
+        {"method": "tools/call", "params": {"name": "my_mite", "arguments": key}},
+    )  # fmt: skip
+    bodies: list[object] = [{"apiKey": key}, [key], key, {"jsonrpc": "2.0", "method": key}]
+    for sent in [*bodies, *({**_LIST, **part} for part in by_list)]:
+        method = str(sent.get("method", "-")) if isinstance(sent, dict) else "-"
+        for version in ("2025-06-18", "2026-07-28", key, f"1999-{key}"):
+            told = {"mcp-protocol-version": version, "mcp-method": method}
+            await asker.ask("/mcp", told, sent)
+            await asker.ask("/mcp", {**told, "mcp-method": key, "mcp-name": key, "mcp-session-id": key}, sent)
+            await asker.ask("/mcp", {**told, "accept": key}, sent)
+
 
 async def metrics_of(asker: Asker) -> str:
     return "\n".join([(await asker.ask(path))[1] for path in ("/metrics", "/v1/health", "/v1/tools.json")])

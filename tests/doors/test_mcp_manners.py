@@ -172,11 +172,10 @@ async def test_annotations_follow_from_the_row(base_url: str, session: aiohttp.C
         ({**LIST, "params": {"cursor": "2"}}, 200, -32602),
         ([LIST], 400, -32600),
         ([], 400, -32600),
-        ({**LIST, "jsonrpc": "1.0"}, 400, -32602),
+        ({**LIST, "jsonrpc": "1.0"}, 400, -32600),
         ({**LIST, "method": "tools/run"}, 200, -32601),
         ({**LIST, "method": "tools/call"}, 200, -32602),
         ({**LIST, "method": "tools/call", "params": {"name": 5}}, 200, -32602),
-        (call("0x12") | {"params": {"name": "check_token", "arguments": []}}, 200, -32602),
     ],
 )
 async def test_what_the_protocol_does_not_take_is_an_error_of_it(

@@ -70,7 +70,8 @@ def _came(failed: bool, text: str, structured: dict[str, Any] | None) -> Came:
     note, *said, body = text.split("\n")
     assert "written by strangers" in note
     assert msgspec.json.decode(body) == structured
-    assert "\n".join(said) == (structured or {}).get("text", "")
+    whole = structured or {}
+    assert "\n".join(said) == (whole.get("text") or whole.get("verdict", {}).get("text", ""))
     return Came(None, structured)
 
 

@@ -28,11 +28,9 @@ from .operation import Operation
 from .paths import clean
 from .protocol import BODY_S
 from .publish import tools_json
-from .wire import LARGE_BYTES, BodyUnread, Document, send_options, send_reply, takes_gzip
+from .wire import LARGE_BYTES, MOST_BRACKETS, BodyUnread, Document, send_options, send_reply, takes_gzip
 
 MOST_BODY_BYTES = 64 * 1024
-MOST_BRACKETS = 1000
-"""No request needs more; what reads JSON by recursion is never let near the end of its stack."""
 
 _NOBODY = Asking("")
 """Of whom nothing is counted."""
@@ -249,10 +247,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
         fault = CallerFault("method_not_allowed", f"{request.method} is not served at this path.")
     else:
         fault = CallerFault("not_found", "There is nothing at this path.")
-    reply = error_reply(fault, dict(error.headers or {}))
+    reply = error_reply(fault, {**(error.headers or {}), "cache-control": "no-store"})
     return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    reply = error_reply(Unexpected())
-    return Response(reply.body, reply.status, media_type="application/json")
+    reply = error_reply(Unexpected(), {"cache-control": "no-store"})
+    return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")

@@ -1,7 +1,7 @@
 """The tool server: the same table over the Model Context Protocol, stateless, plain JSON."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,7 +14,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
@@ -24,15 +23,19 @@ from .about import INSTRUCTIONS, NOTE
 from .callers import Asking, Callers
 from .catalog import tools
 from .dispatch import Dispatch, Reply, error_reply
+from .envelope import Unfit, read_envelope, read_headers, send_unfit
 from .gate import Refused
 from .operation import Operation
 from .paths import PATH_KEY
-from .prepared import Plain, Recording, plain_request, send_kept
+from .prepared import Listing, Plain, Recording, canonical_listing, plain_request, send_kept
 from .publish import answer_schema, params_schema
+from .wire import NO_STORE, send_reply, takes_gzip
 
 _LISTING_TTL_MS = 60_000
 _REPLY = "roundtrip.reply"
 """Where the answer of a call that ran already is found in its request's scope."""
+_UNFIT = "roundtrip.unfit"
+"""Set in the scope of a call whose arguments are no object."""
 
 Context = ServerRequestContext[Any, Request]
 
@@ -47,7 +50,7 @@ class McpDoor:
         self._dispatch = dispatch
         self._callers = callers
         self._table = {operation.name: operation for operation in tools()}
-        self._listings: dict[str, bytes] = {}
+        self._listings: dict[str, Listing] = {}
         self._schemas = {name: params_schema(operation) for name, operation in self._table.items()}
         self._manager = StreamableHTTPSessionManager(
             self._server(),
@@ -75,33 +78,48 @@ class McpDoor:
             raise refused.error from None
 
     async def __call__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Answers one request; a client that sends no Accept takes anything (RFC 9110, 12.5.1)."""
-        # The HTTP parser keeps blanks behind values, which the protocol's newest version refuses.
-        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-        if not any(name == b"accept" for name, _ in headers):
-            headers.append((b"accept", b"*/*"))
+        """Answers one request."""
+        send = _unstored(send)
+        kinds = [value for name, value in scope["headers"] if name == b"content-type"]
+        if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/json"]:
+            text = "The content-type of a request to the tool server is application/json."
+            await send_reply(error_reply(CallerFault("bad_input", text)), send, cors=False)
+            return
+        try:
+            headers = read_headers(scope["headers"])
+            message = read_envelope(headers, body)
+        except Unfit as unfit:
+            await send_unfit(unfit, send)
+            return
         scope = {**scope, "headers": headers}
-        again = _again(body, receive)
-        refusal = _refusal(headers, body)
-        plain = None if refusal else plain_request(headers, body)
-        if refusal:
-            await refusal(scope, receive, send)
-        elif plain is None:
+        arguments = message.params.get("arguments")
+        if message.method == "tools/call" and not isinstance(arguments, dict | None):
+            # The library would refuse it in its own way; every other bad argument is told in the result.
+            scope[_UNFIT] = True
+            params = {name: value for name, value in message.params.items() if name != "arguments"}
+            await self._app(
+                scope, _again(msgspec.json.encode({**message.whole, "params": params}), receive), send
+            )
+            return
+        plain, again = plain_request(headers, message), _again(body, receive)
+        if plain is None:
             await self._app(scope, again, send)
         elif plain.tool is None:
-            await self._list(plain, scope, again, send)
+            await self._list(plain, scope, body, receive, send)
         else:
             await self._call_plainly(plain, scope, again, send)
 
-    async def _list(self, plain: Plain, scope: Scope, again: Receive, send: Send) -> None:
-        kept = self._listings.get(plain.version)
-        if kept is not None:
-            await send_kept(kept, plain.id, send)
-            return
-        recording = Recording(send, plain.id)
-        await self._app(scope, again, recording)
-        if recording.kept is not None:
-            self._listings[plain.version] = recording.kept
+    async def _list(self, plain: Plain, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        listing = self._listings.get(plain.version)
+        if listing is None:
+            canonical, request_id = canonical_listing(plain.version)
+            recording = Recording(_nowhere, request_id)
+            await self._app(scope, _again(canonical, receive), recording)
+            if recording.kept is None:
+                await self._app(scope, _again(body, receive), send)
+                return
+            listing = self._listings[plain.version] = Listing(recording.kept)
+        await listing.send(plain.id, takes_gzip(scope["headers"]), send)
 
     async def _call_plainly(self, plain: Plain, scope: Scope, again: Receive, send: Send) -> None:
         """Runs the call first: what everyone shares may have been written for somebody else before."""
@@ -159,7 +177,7 @@ class McpDoor:
             asking = self._asking(scope)
         except RoundtripError as error:
             return error_reply(error)
-        return await self._dispatch.run(operation, arguments, asking)
+        return await self._dispatch.run(operation, _no_object if _UNFIT in scope else arguments, asking)
 
     async def _call(
         self, operation: Operation, arguments: Mapping[str, object], scope: Scope
@@ -172,7 +190,7 @@ class McpDoor:
             )
         answer = msgspec.json.decode(reply.body)
         # What is said in sentences comes first, for whoever reads aloud.
-        said = [answer["text"]] if isinstance(answer.get("text"), str) else []
+        said = _said(answer)
         return types.CallToolResult(
             content=_text("\n".join([NOTE, *said, reply.body.decode()])), structured_content=answer
         )
@@ -193,20 +211,31 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _refusal(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Response | None:
-    """What the library would answer in its own words, or with what it was sent."""
-    kinds = [value.split(b";")[0].strip().lower() for name, value in headers if name == b"content-type"]
-    if kinds != [b"application/json"]:
-        fault = CallerFault(
-            "bad_input", "The content-type of a request to the tool server is application/json."
-        )
-        reply = error_reply(fault)
-        return Response(reply.body, reply.status, media_type="application/json")
-    if body.lstrip(b" \t\r\n")[:1] == b"[":
-        error = types.ErrorData(code=types.INVALID_REQUEST, message="Send one request at a time, no batch.")
-        refused = types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
-        return Response(refused.model_dump_json(exclude_unset=True), 400, media_type="application/json")
-    return None
+async def _no_object() -> Mapping[str, object]:
+    raise CallerFault("bad_input", "The arguments of a call are an object.")
+
+
+async def _nowhere(message: Message) -> None:
+    """A ``send`` for what is kept first."""
+
+
+def _unstored(send: Send) -> Send:
+    """A ``send`` of answers that nobody may keep."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            told = [one for one in message["headers"] if one[0] != NO_STORE[0]]
+            message = {**message, "headers": [*told, NO_STORE]}
+        await send(message)
+
+    return sending
+
+
+def _said(answer: Mapping[str, Any]) -> list[str]:
+    """What an answer says in sentences: its text, or its verdict's."""
+    verdict = answer.get("verdict")
+    told = answer.get("text") or (verdict.get("text") if isinstance(verdict, dict) else None)
+    return [told] if isinstance(told, str) else []
 
 
 def _text(text: str) -> list[types.ContentBlock]:

@@ -24,8 +24,14 @@ _PREFLIGHT = (
     (b"access-control-allow-headers", b"authorization, x-api-key, content-type"),
     (b"access-control-max-age", b"86400"),
 )
+NO_STORE = (b"cache-control", b"no-store")
+"""Of every answer that is not a document: it holds for its moment, and may be for its caller alone."""
+MOST_BRACKETS = 1000
+"""No request needs more; what reads JSON by recursion is never let near the end of its stack."""
 LARGE_BYTES = 64 * 1024
 """Beyond it an answer is compressed for who reads that; proofs are as large, and become a twentieth."""
+
+_JSON_RANGES = {b"application/json", b"application/*", b"*/*"}
 
 _WORTH_SQUEEZING = 1024
 """Bytes of a document from which it is kept compressed, too."""
@@ -41,7 +47,7 @@ class BodyUnread(CallerFault):
 async def send_reply(reply: Reply, send: Send, cors: bool) -> None:
     """Writes a reply as JSON."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply.body))]
-    headers += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
+    headers += [NO_STORE, *((name.encode(), value.encode()) for name, value in reply.headers.items())]
     if isinstance(reply.error, BodyUnread):
         headers.append((b"connection", b"close"))
     if cors:
@@ -67,6 +73,12 @@ def takes_gzip(asked: Iterable[tuple[bytes, bytes]]) -> bool:
         if coding.strip() == b"gzip":
             return not re.fullmatch(rb"\s*q\s*=\s*0(\.0*)?\s*", weight)
     return False
+
+
+def takes_json(accepted: bytes) -> bool:
+    """Whether an Accept header takes JSON, by name only; an empty one takes anything."""
+    named = {one.split(b";")[0].strip().lower() for one in accepted.split(b",")} - {b""}
+    return not named or not named.isdisjoint(_JSON_RANGES)
 
 
 @dataclass(frozen=True, slots=True)
