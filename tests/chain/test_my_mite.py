@@ -72,7 +72,7 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
     await revoke_of(shop, person.address, 0)
     for day, calls in (("2025-10-08", 5), ("2025-10-09", 20_007)):
         await shop.pool.execute(
-            "INSERT INTO accounts.day SELECT id, $2::text::date, $3 FROM accounts.mite WHERE wallet = $1",
+            "INSERT INTO accounts.day SELECT id, $2::text::date, $3, 1 FROM accounts.mite WHERE wallet = $1",
             bytes.fromhex(person.address[2:]),
             day,
             calls,
