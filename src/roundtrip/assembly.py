@@ -57,7 +57,7 @@ from roundtrip.store.chain import BLOCKS_KEPT
 from roundtrip.store.forget import forget
 from roundtrip.store.migrate import migrate
 from roundtrip.store.origins import Origin
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.postgres import EmbeddedPostgres, PostgresInUse
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS
@@ -163,13 +163,22 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def database(settings: Settings) -> AsyncIterator[str]:
-    """A database's url: the one that was set, else an embedded server's of our own."""
+async def database(settings: Settings, *, joins: bool = False) -> AsyncIterator[str]:
+    """A database's url: the one that was set, else an embedded server's of our own. ``joins``: also one that
+    a service has running, which is left running; else raises PostgresInUse then."""
     if settings.database_url is not None:
         yield settings.database_url
         return
-    async with EmbeddedPostgres((settings.var / "postgres").absolute()) as server:
+    server = EmbeddedPostgres((settings.var / "postgres").absolute())
+    try:
+        await server.start()
+    except PostgresInUse:
+        if not joins:
+            raise
+    try:
         yield server.dsn
+    finally:
+        await server.stop()
 
 
 @contextlib.asynccontextmanager

@@ -91,7 +91,7 @@ def _several(found: list[Key]) -> str:
 
 @contextlib.asynccontextmanager
 async def _connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    async with assembly.database(settings) as database_url:
+    async with assembly.database(settings, joins=True) as database_url:
         await assembly.migrated(database_url)
         connection = await asyncpg.connect(database_url)
         try:

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -14,6 +15,8 @@ from roundtrip.domain import keys
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
 from roundtrip.store import accounts
+from roundtrip.store.migrate import migrate
+from roundtrip.store.postgres import EmbeddedPostgres
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, 34, 56, tzinfo=UTC)
@@ -109,3 +112,22 @@ async def test_what_means_no_key_is_told_and_not_repeated(
     told = await said(monkeypatch, url, "revoke", which)
     assert (told.exit_code, told.output) == (1, "roundtrip: no key is meant by that\n")
     assert await accounts.mite_of(shop, keys.hash_of(key)) is not None
+
+
+async def test_a_key_is_revoked_while_the_service_runs_its_own_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ROUNDTRIP_DATABASE_URL", raising=False)
+    monkeypatch.setenv("ROUNDTRIP_VAR", str(tmp_path))
+    async with EmbeddedPostgres(tmp_path / "postgres", durable=False) as server:
+        connection = await asyncpg.connect(server.dsn)
+        await migrate(connection)
+        key = await key_for(connection, ONE)
+        result = await asyncio.to_thread(CliRunner().invoke, app, ["keys", "revoke", key])
+        assert (result.exit_code, result.output[:8]) == (0, "revoked:")
+        assert await accounts.mite_of(connection, keys.hash_of(key)) is None
+        await connection.close()
+        assert server.running
+    # And where nothing runs, by a server of its own.
+    result = await asyncio.to_thread(CliRunner().invoke, app, ["keys", "list"])
+    assert (result.exit_code, key[:8] in result.output, key in result.output) == (0, True, False)
