@@ -1,6 +1,6 @@
 """Places of a token that nobody knew of when it was read, on the real local chain."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -8,31 +8,19 @@ import pytest
 from roundtrip.chain.book import Book
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
-from roundtrip.chain.width import Width
-from roundtrip.devnet.wire import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
-from roundtrip.services import books, holders_gather, kept_books, late_venues, token_read
+from roundtrip.services import holders_gather, kept_books, late_venues, token_read
 from roundtrip.services.books import Open
 from roundtrip.services.context import Context
 from roundtrip.services.token_read import Bounds
 from roundtrip.services.token_source import Source, places, source
 from support.actors import ETH
-from support.holding import SUPPLY, V3, V4, Held, Stage
-from support.reading import NOT_TODAY, RANGE, Process, Service, later, pooled, service_over, trade
+from support.holding import SUPPLY, V3, V4, Held
+from support.reading import NOT_TODAY, RANGE, Process, Service, later, pooled, trade
 from support.recording import Answer, filter_of
 from support.wallet import Place
 
 UNREAD = "Not all of its pools could be read"
-
-
-@pytest.fixture
-async def service(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Service]:
-    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
-        yield found
 
 
 @dataclass

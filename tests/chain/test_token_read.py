@@ -1,6 +1,5 @@
 """The life of a read on the real local chain: begun, gone on with as a job or by others, begun anew."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import msgspec
@@ -18,25 +17,8 @@ from roundtrip.services.holders import launch_bundle, token_holders
 from roundtrip.services.holders_answer import HoldersParams
 from roundtrip.services.token_read import Bounds
 from support.holding import Stage
-from support.reading import RANGE, Service, launched, service_over, trade
+from support.reading import RANGE, Service, launched, trade
 from support.recording import filter_of
-
-
-@pytest.fixture
-async def service(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Service]:
-    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
-        yield found
-
-
-@pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every token of more than some dozen transfers is."""
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
-
 
 # --- a busy token ----------------------------------------------------------------------------------
 

@@ -3,24 +3,19 @@ for a place."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
 
 from roundtrip.chain.first_block import NoArchive
 from roundtrip.chain.rpc import Asks, Meter, RpcCall
-from roundtrip.chain.width import Width
-from roundtrip.devnet.wire import SyncRpc
-from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import RoundtripError, ServiceFull
+from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.holder_book import HolderBook, load
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.services import books, kept_books, token_read, token_source
 from roundtrip.services.books import MOST_LOADING, MOST_READING, Books, reading_budget
-from roundtrip.services.context import Context
 from roundtrip.services.token_read import Bounds
-from support.holding import Stage
 from support.reading import (
     GONE,
     NOT_TODAY,
@@ -30,26 +25,11 @@ from support.reading import (
     know_first,
     later,
     launched,
-    service_over,
+    refused,
     to_logs,
     trade,
 )
 from support.recording import Answer, Recording, filter_of, says_nothing_else
-
-
-@pytest.fixture
-async def service(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Service]:
-    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
-        yield found
-
-
-async def refused(process: Process, token: str) -> RoundtripError:
-    with pytest.raises(RoundtripError) as raised:
-        await process.asked(token)
-    return raised.value
 
 
 def with_budget(process: Process, calls: int) -> None:

@@ -3,7 +3,6 @@ book, and those who ask at the same time."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,19 +10,14 @@ import pytest
 
 from conftest import closed_database
 from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.width import Width
-from roundtrip.devnet.wire import SyncRpc
-from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
 from roundtrip.domain.holder_book import load
 from roundtrip.domain.types import Address
-from roundtrip.services import books, kept_books, token_read
+from roundtrip.services import kept_books, token_read
 from roundtrip.services.books import MOST_READING, Books, reading_budget
-from roundtrip.services.context import Context
 from roundtrip.services.token_read import Bounds
 from roundtrip.store import holder_reads, jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
-from support.holding import Stage
 from support.holding_asked import Holding
 from support.reading import (
     NOT_TODAY,
@@ -32,7 +26,6 @@ from support.reading import (
     Service,
     know_first,
     launched,
-    service_over,
     to_logs,
     trade,
 )
@@ -42,22 +35,6 @@ from support.wallet import Step
 WAIT_S = 30
 NOBODY = "0x" + "7" * 40
 TOO_WIDE = RpcError(-32000, "block range exceeds 5")
-
-
-@pytest.fixture
-async def service(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Service]:
-    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
-        yield found
-
-
-@pytest.fixture
-def busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every token of more than some dozen transfers is."""
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
 
 
 async def refused(process: Process, token: str) -> RoundtripError:

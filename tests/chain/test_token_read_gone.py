@@ -1,50 +1,28 @@
 """Tokens of which not all is read: they have too much, or the node has let some of it go."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.span_stream import Forked
-from roundtrip.chain.width import Width
-from roundtrip.devnet.wire import SyncRpc
-from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.types import Address
-from roundtrip.services import books, token_read
-from roundtrip.services.context import Context
+from roundtrip.services import token_read
 from roundtrip.services.token_read import Bounds
 from roundtrip.store import jobs
-from support.holding import Stage
 from support.reading import (
     GONE,
     RANGE,
-    Process,
     Service,
     know_first,
     later,
     launched,
-    service_over,
+    refused,
     to_logs,
     trade,
 )
 from support.recording import Answer, filter_of, says_nothing_else
-
-
-@pytest.fixture
-async def service(
-    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Service]:
-    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
-    async with service_over(ctx, Stage(rpc, built), database_url) as found:
-        yield found
-
-
-async def refused(process: Process, token: str) -> RoundtripError:
-    with pytest.raises(RoundtripError) as raised:
-        await process.asked(token)
-    return raised.value
 
 
 async def test_of_a_token_with_too_many_transfers_no_more_are_read(

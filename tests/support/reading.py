@@ -13,6 +13,7 @@ import pytest
 from roundtrip.chain.first_block import FirstBlock
 from roundtrip.chain.rpc import Asks, RpcCall, RpcError
 from roundtrip.chain.spans import read_refs
+from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
@@ -169,3 +170,10 @@ def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
 
     monkeypatch.setattr(token_source, "first_block", first_block)
     return number
+
+
+async def refused(process: Process, token: str) -> RoundtripError:
+    """Why it is not told."""
+    with pytest.raises(RoundtripError) as raised:
+        await process.asked(token)
+    return raised.value

@@ -102,14 +102,9 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        cors = self.readable()
-        try:
-            asking = _NOBODY
-            if self.operation.counts != "never" or self.operation.key:
-                asking = self.callers.identify(scope["headers"], scope.get("client"))
-        except RoundtripError as error:
-            await send_reply(error_reply(error), send, cors)
-            return
+        asking = _NOBODY
+        if self.operation.counts != "never" or self.operation.key:
+            asking = self.callers.identify(scope["headers"], scope.get("client"))
 
         async def raw() -> Mapping[str, object]:
             return await self._raw(scope, receive)
@@ -119,7 +114,7 @@ class Endpoint:
         reply = _cut(await self.dispatch.run(self.operation, raw, asking, query), self.operation)
         if len(reply.body) > LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])
-        await send_reply(reply, send, cors)
+        await send_reply(reply, send, self.readable())
 
     async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
         path: Mapping[str, object] = scope["path_params"]

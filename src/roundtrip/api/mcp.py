@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.errors import CallerFault
 
 from .about import INSTRUCTIONS, NOTE
 from .callers import Asking, Callers
@@ -169,15 +169,11 @@ class McpDoor:
         return server
 
     def _asking(self, scope: Scope) -> Asking:
-        """Who asks. Raises CallerFault (bad_key)."""
         return self._callers.identify(scope["headers"], scope.get("client"), scope.get(PATH_KEY))
 
     async def _reply(self, operation: Operation, arguments: Mapping[str, object], scope: Scope) -> Reply:
-        try:
-            asking = self._asking(scope)
-        except RoundtripError as error:
-            return error_reply(error)
-        return await self._dispatch.run(operation, _no_object if _UNFIT in scope else arguments, asking)
+        given = _no_object if _UNFIT in scope else arguments
+        return await self._dispatch.run(operation, given, self._asking(scope))
 
     async def _call(
         self, operation: Operation, arguments: Mapping[str, object], scope: Scope
