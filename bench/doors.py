@@ -35,12 +35,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from roundtrip.api.about import NOTE
+from roundtrip.api.answers import Shared, SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.http import create_app
-from roundtrip.api.limits import MinuteLimits, Shared, SharedAnswers
+from roundtrip.api.minutes import MinuteLimits
 from roundtrip.assembly import listen, serving
 from roundtrip.domain import keys
 from roundtrip.domain.mite import Allowance, Allowances

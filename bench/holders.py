@@ -45,7 +45,7 @@ from roundtrip.store.postgres import EmbeddedPostgres
 from .check import bare_ms, figures
 from .crowd_token import PROJECT, Crowd, CrowdToken, build, started
 from .plain_logs import Plain, Reader
-from .processes import started as process_started
+from .watched import started as process_started
 
 TRANSFERS = (10_000, 100_000, 1_000_000)
 NEW_TRANSFERS, NEW_BLOCKS = 100, 5

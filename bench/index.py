@@ -45,7 +45,7 @@ from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
 
 from . import busy_chain
-from .processes import Watched, cpu_s, started
+from .watched import Watched, cpu_s, started
 
 PROJECT = busy_chain.PROJECT
 PONDER = PROJECT / "bench/peers/ponder"

@@ -31,7 +31,7 @@ from roundtrip.store.postgres import EmbeddedPostgres
 
 from .busy_chain import PROJECT, SEED, Crowd, ways
 from .index import sync_environment, until
-from .processes import Watched, started
+from .watched import Watched, started
 
 BLOCK_TIME_S, TICK_S = 0.1, 0.1
 MEMORY_EVERY_S = 5.0

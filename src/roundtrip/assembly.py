@@ -22,11 +22,11 @@ import coincurve
 import uvicorn
 from starlette.applications import Starlette
 
+from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
-from roundtrip.api.limits import SharedAnswers
 from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
 from roundtrip.chain.background import beside
 from roundtrip.chain.book import READ_AGAIN_BLOCKS, Book

@@ -12,7 +12,7 @@ import pytest
 from roundtrip.api.callers import Asking
 from roundtrip.api.gate import Admitted, Gate, Refused
 from roundtrip.api.group_commit import GroupCommit, Ledger
-from roundtrip.api.limits import MinuteLimits
+from roundtrip.api.minutes import MinuteLimits
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import Address
 from roundtrip.store import counting

@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 from typing import cast
 
+from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import create_app
-from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.api.minutes import MinuteLimits
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.context import Context
 from support.conformance import SuiteDoor

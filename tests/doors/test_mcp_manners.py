@@ -9,13 +9,14 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
+from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.catalog import tools
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import Admitted, Counts, Gate
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import create_app
-from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.api.minutes import MinuteLimits
 from roundtrip.devnet.world import Built
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.context import Context

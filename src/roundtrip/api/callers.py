@@ -1,14 +1,15 @@
 """Who asks, as far as a request tells."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from roundtrip.domain.keys import PREFIX
 
-from .limits import anonymous, parsed
-
 _KEY_BEGINS = PREFIX.encode()
+_MOST_NAME = 64
+_MOST_HOSTS = 10_000
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -63,3 +64,30 @@ class Callers:
             if not self._trusted(hop.strip()):
                 return hop.strip()
         return hops[0].strip() or None
+
+
+def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
+    """An address as text, with or without a port behind it, a v4-mapped one as the IPv4 it is; None when
+    it is none."""
+    text = host or ""
+    if text.startswith("["):
+        text = text[1:].split("]")[0]
+    elif text.count(":") == 1:
+        text = text.split(":")[0]
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+@functools.lru_cache(maxsize=_MOST_HOSTS)
+def anonymous(host: str | None) -> str:
+    """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
+    address = parsed(host)
+    if address is None:
+        # A proxy's word: of any length, and with NUL, which the database cannot hold.
+        return f"address:{(host or 'unknown')[:_MOST_NAME].replace(chr(0), '')}"
+    if isinstance(address, IPv4Address):
+        return f"address:{address}"
+    return f"address:{int(address) >> 64:x}/64"

@@ -15,9 +15,10 @@ from roundtrip.domain.keys import without_keys
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
 
+from .answers import Shared, SharedAnswers
 from .callers import Asking
 from .gate import Admitted, Gate, Refused
-from .limits import Shared, SharedAnswers, Ticket
+from .minutes import Ticket
 from .operation import Operation
 
 log = structlog.get_logger(__name__)

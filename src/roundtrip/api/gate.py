@@ -16,7 +16,7 @@ from roundtrip.store.counting import Call, HandedBack, Live
 
 from .callers import Asking
 from .group_commit import GroupCommit, Ledger
-from .limits import MinuteLimits, Ticket
+from .minutes import MinuteLimits, Minutes, OwnMinutes, Ticket
 
 Counts = Literal["day", "minute", "never"]
 
@@ -49,20 +49,26 @@ class Admitted:
 
 @dataclass(slots=True)
 class Gate:
-    """Counts calls, and knows keys. Minutes are counted in memory, and written so that they outlive it; days
-    are counted where they are written."""
+    """Counts calls, and knows keys. Minutes are counted in memory, and written so that they outlive it, or by
+    ``across``, for several processes together; days are counted where they are written."""
 
     limits: MinuteLimits
     allowances: Allowances
     commit: GroupCommit
     is_holder: IsHolder = nobody_holds
+    across: Minutes | None = None
+    minutes: Minutes = field(init=False)
     # Whose a key is never changes; whether it is live is asked with every call.
     _known: OrderedDict[bytes, Mite] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        self.minutes = self.across or OwnMinutes(self.limits)
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Remembers the calls of the last minute; writes down what is left at the end."""
-        self.limits.load(await self.commit.recent(self.limits.load))
+        if not self.minutes.is_lasting:
+            self.limits.load(await self.commit.recent(self.limits.load))
         try:
             yield
         finally:
@@ -74,26 +80,27 @@ class Gate:
         if counts == "never" and not needs_key:
             return Admitted(self.allowances.anonymous)
         if asking.two_keys:
-            raise self._bad_key(asking, _TWO_KEYS)
+            raise await self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
             return await self._with_key(asking, asking.key, counts)
         if needs_key:
             why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
-            raise Refused(why, self._noted(asking))
-        ticket = self._take(asking.name, self.allowances.anonymous)
-        try:
-            await self.commit.count(Call(ticket.caller, ticket.taken_ms))
-        except RoundtripError as error:
-            raise Refused(error, self.limits.hand_back(ticket)) from None
+            raise Refused(why, await self._noted(asking))
+        ticket = await self._take(asking.name, self.allowances.anonymous)
+        if not self.minutes.is_lasting:
+            try:
+                await self.commit.count(Call(ticket.caller, ticket.taken_ms))
+            except RoundtripError as error:
+                raise Refused(error, self.minutes.hand_back(ticket)) from None
         return Admitted(self.allowances.anonymous, None, ticket)
 
     async def look_at(self, asking: Asking) -> None:
         """Only whether the key that is shown is live; one that is not counts. Raises Refused: bad_key,
         busy."""
         if asking.two_keys:
-            raise self._bad_key(asking, _TWO_KEYS)
+            raise await self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
-            await self._look_up(asking, self._hashed(asking, asking.key))
+            await self._look_up(asking, await self._hashed(asking, asking.key))
 
     def hand_back(self, admitted: Admitted) -> Admitted:
         """Uncounts a call: its failure was not the caller's doing."""
@@ -101,45 +108,50 @@ class Gate:
         if ticket is None:
             return admitted
         mite_id = None if admitted.mite is None else admitted.mite.id
-        self.commit.hand_back(HandedBack(ticket.caller, ticket.taken_ms, mite_id, admitted.day))
-        return replace(admitted, ticket=self.limits.hand_back(ticket))
+        if admitted.day is not None or not self.minutes.is_lasting:
+            self.commit.hand_back(HandedBack(self._written(ticket), ticket.taken_ms, mite_id, admitted.day))
+        return replace(admitted, ticket=self.minutes.hand_back(ticket))
+
+    def _written(self, ticket: Ticket) -> str | None:
+        """Under which minute a call is written down."""
+        return None if self.minutes.is_lasting else ticket.caller
 
     async def _with_key(self, asking: Asking, shown: str, counts: Counts) -> Admitted:
-        hashed = self._hashed(asking, shown)
+        hashed = await self._hashed(asking, shown)
         mite = self._known.get(hashed) or await self._look_up(asking, hashed)
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
         allowance = self.allowances.holder if await self.is_holder(mite.wallet) else self.allowances.key
         try:
-            ticket = self._take(f"mite:{mite.id}", allowance)
+            ticket = await self._take(f"mite:{mite.id}", allowance)
         except Refused:
             # A key that was revoked is told so, whatever its minute is like.
             await self._look_up(asking, hashed)
             raise
         # Not of a clock of its own: one that was put back gives no call to a day that is over.
         day = datetime.fromtimestamp(ticket.taken_ms // 1000, UTC).date() if counts == "day" else None
-        call = Call(ticket.caller, ticket.taken_ms, hashed, day, allowance.per_day)
+        call = Call(self._written(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
         live = await self._counted(asking, call, ticket)
         if not live.has_room:
-            raise Refused(self._day_is_over(ticket, allowance), self.limits.hand_back(ticket))
+            raise Refused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
         return Admitted(allowance, live.mite, ticket, day)
 
-    def _hashed(self, asking: Asking, shown: str) -> bytes:
+    async def _hashed(self, asking: Asking, shown: str) -> bytes:
         if not keys.is_key(shown):
-            raise self._bad_key(asking)
+            raise await self._bad_key(asking)
         return keys.hash_of(shown)
 
     async def _counted(self, asking: Asking, call: Call, ticket: Ticket) -> Live:
         try:
             live = await self.commit.count(call)
         except BaseException as error:
-            left = self.limits.hand_back(ticket)
+            left = self.minutes.hand_back(ticket)
             if isinstance(error, RoundtripError):
                 raise Refused(error, left) from None
             raise
         if live is None:
-            self.limits.hand_back(ticket)
-            raise self._dead(asking, call.key_hash)
+            self.minutes.hand_back(ticket)
+            raise await self._dead(asking, call.key_hash)
         return live
 
     async def _look_up(self, asking: Asking, hashed: bytes) -> Mite:
@@ -157,7 +169,7 @@ class Gate:
         if live is not None:
             self._not_dead(looked)
         if live is None:
-            raise self._dead(asking, hashed)
+            raise await self._dead(asking, hashed)
         self._known[hashed] = live.mite
         self._known.move_to_end(hashed)
         if len(self._known) > _MOST_KNOWN:
@@ -177,27 +189,28 @@ class Gate:
         if looked is not None:
             self.limits.hand_back(looked)
 
-    def _dead(self, asking: Asking, hashed: bytes | None) -> Refused:
+    async def _dead(self, asking: Asking, hashed: bytes | None) -> Refused:
         if hashed is not None:
             self._known.pop(hashed, None)
-        return self._bad_key(asking)
+        return await self._bad_key(asking)
 
-    def _bad_key(self, asking: Asking, said: str = "This key is not live.") -> Refused:
-        return Refused(CallerFault("bad_key", said), self._noted(asking))
+    async def _bad_key(self, asking: Asking, said: str = "This key is not live.") -> Refused:
+        return Refused(CallerFault("bad_key", said), await self._noted(asking))
 
-    def _noted(self, asking: Asking) -> Ticket:
+    async def _noted(self, asking: Asking) -> Ticket:
         """Counts a call that is refused anyway under its address, as long as there is room."""
         limit = self.allowances.anonymous.per_minute
         try:
-            ticket = self.limits.take(asking.name, limit)
+            ticket = await self.minutes.take(asking.name, limit)
         except LimitReached:
             return Ticket(asking.name, 0, limit, 0)
-        self.commit.count_later(Call(ticket.caller, ticket.taken_ms))
+        if not self.minutes.is_lasting:
+            self.commit.count_later(Call(ticket.caller, ticket.taken_ms))
         return ticket
 
-    def _take(self, caller: str, allowance: Allowance) -> Ticket:
+    async def _take(self, caller: str, allowance: Allowance) -> Ticket:
         try:
-            return self.limits.take(caller, allowance.per_minute)
+            return await self.minutes.take(caller, allowance.per_minute)
         except LimitReached as error:
             raise Refused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
 

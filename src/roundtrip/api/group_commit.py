@@ -16,7 +16,7 @@ from roundtrip.store import counting
 from roundtrip.store.counting import KEPT_MS, Call, HandedBack, Live
 from roundtrip.store.faults import DATABASE_FAULTS
 
-from .limits import MOST_LOADED, WINDOW_MS
+from .minutes import MOST_LOADED, WINDOW_MS
 
 log = structlog.get_logger(__name__)
 

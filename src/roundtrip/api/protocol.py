@@ -9,7 +9,7 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from .limits import anonymous, parsed
+from .callers import anonymous, parsed
 
 MOST_HEAD_BYTES = 512 * 1024
 """Above what one read from a socket can bring, so that a body that comes along never counts."""

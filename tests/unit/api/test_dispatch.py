@@ -11,12 +11,13 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.dispatch import Dispatch, Reply
 from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
-from roundtrip.api.limits import MinuteLimits, SharedAnswers
+from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.operation import Operation
 from roundtrip.domain.errors import (
     STATUS_BY_CODE,

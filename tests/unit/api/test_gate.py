@@ -15,7 +15,7 @@ from roundtrip.api import group_commit
 from roundtrip.api.callers import Asking
 from roundtrip.api.gate import Admitted, Counts, Gate, Refused
 from roundtrip.api.group_commit import GroupCommit
-from roundtrip.api.limits import MinuteLimits
+from roundtrip.api.minutes import MinuteLimits
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import Address
 from support.counting import Counts as Ledger

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.api import limits as limits_module
-from roundtrip.api.limits import MinuteLimits, Shared, SharedAnswers, Ticket, anonymous
+from roundtrip.api import answers as answers_module
+from roundtrip.api import minutes as minutes_module
+from roundtrip.api.answers import Shared, SharedAnswers
+from roundtrip.api.callers import anonymous
+from roundtrip.api.minutes import MinuteLimits, Ticket
 from roundtrip.domain.errors import LimitReached, NodeFault, ServiceFull
 from support.counting import Wall
 
@@ -182,7 +185,7 @@ def test_of_too_many_callers_nobodys_minute_is_forgotten(
     limits: MinuteLimits, wall: Wall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Newcomers count together until somebody's minute is over; accounts always have their own."""
-    monkeypatch.setattr(limits_module, "_MOST_CALLERS", 3)
+    monkeypatch.setattr(minutes_module, "_MOST_CALLERS", 3)
     for caller in ("a", "b", "c"):
         limits.take(caller, 5)
     wall.ms += 59_999
@@ -328,7 +331,7 @@ async def test_an_answer_of_no_time_is_not_kept(shared: SharedAnswers) -> None:
 async def test_an_answer_of_no_time_takes_no_others_place(
     shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits_module, "_MOST_ANSWERS", 1)
+    monkeypatch.setattr(answers_module, "_MOST_ANSWERS", 1)
     await shared.get("kept", Runs())
     await shared.get("k", Runs(ttl_ms=0))
     assert shared.fresh("kept") is not None
@@ -463,7 +466,7 @@ async def test_a_failed_run_gives_its_place_back(shared: SharedAnswers) -> None:
 async def test_of_too_many_answers_the_oldest_goes(
     shared: SharedAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits_module, "_MOST_ANSWERS", 2)
+    monkeypatch.setattr(answers_module, "_MOST_ANSWERS", 2)
     runs = Runs()
     for key in ("a", "b", "c"):
         await shared.get(key, runs)

@@ -1,0 +1,123 @@
+"""Calls counted by the minute, in this process; time comes in."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from roundtrip.domain.errors import LimitReached
+
+WINDOW_MS = 60_000
+MOST_LOADED = 1_000_000
+_MOST_CALLERS = 100_000
+_OVERFLOW = "address:overflow"
+"""Under which callers without a key are counted together while too many others are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One counted call: what is left of the minute, and what to hand back if it shall not count.
+    ``taken_ms``: since 1970."""
+
+    caller: str
+    taken_ms: int
+    limit: int
+    remaining: int
+
+
+@dataclass(slots=True)
+class MinuteLimits:
+    """At most ``limit`` calls in any sixty seconds, for each caller on its own. ``now_ms``: since 1970, since
+    counts outlive the process.
+
+    A counted call can be handed back, which the well-kept limiters cannot do for a moving window: an
+    answer that the node's fault spoiled costs nobody a call.
+    """
+
+    now_ms: Callable[[], int]
+    _calls: OrderedDict[str, deque[int]] = field(default_factory=OrderedDict)
+
+    def load(self, calls: Iterable[tuple[str, int, int]]) -> None:
+        """Remembers calls of before this process began: caller, when, how many; the oldest first."""
+        for caller, taken_ms, count in calls:
+            known = self._of(self._counted_as(caller))
+            is_late = bool(known) and known[-1] > taken_ms
+            known.extend([taken_ms] * count)
+            if is_late:
+                # Others were counted before these could be read.
+                in_order = sorted(known)
+                known.clear()
+                known.extend(in_order)
+
+    def take(self, caller: str, limit: int) -> Ticket:
+        """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait."""
+        now = self.now_ms()
+        caller = self._counted_as(caller)
+        calls = self._of(caller)
+        # A clock that was put back: what it says lies in the future would count for as long as that is.
+        if calls and calls[-1] > now + WINDOW_MS:
+            calls.clear()
+        while calls and calls[0] <= now - WINDOW_MS:
+            calls.popleft()
+        if len(calls) >= limit:
+            free_ms = calls[len(calls) - limit] + WINDOW_MS
+            wait_s = -((now - free_ms) // 1000)
+            said = f"More than {limit} calls in a minute; ask again in {wait_s} s."
+            raise LimitReached("rate_limited", said, wait_s, limit)
+        taken = max(now, calls[-1]) if calls else now
+        calls.append(taken)
+        return Ticket(caller, taken, limit, limit - len(calls))
+
+    def hand_back(self, ticket: Ticket) -> Ticket:
+        """Uncounts a call."""
+        calls = self._calls.get(ticket.caller)
+        if calls is None or ticket.taken_ms not in calls:
+            return ticket
+        calls.remove(ticket.taken_ms)
+        return replace(ticket, remaining=ticket.remaining + 1)
+
+    def _of(self, caller: str) -> deque[int]:
+        calls = self._calls.setdefault(caller, deque())
+        self._calls.move_to_end(caller)
+        return calls
+
+    def _counted_as(self, caller: str) -> str:
+        """Its own name as long as there is room: nobody's minute is forgotten before it is over. Accounts
+        always have their own."""
+        if caller in self._calls or len(self._calls) < _MOST_CALLERS:
+            return caller
+        oldest, calls = next(iter(self._calls.items()))
+        if not calls or calls[-1] <= self.now_ms() - WINDOW_MS:
+            del self._calls[oldest]
+            return caller
+        return caller if caller.startswith("mite:") else _OVERFLOW
+
+
+class Minutes(Protocol):
+    """Who counts calls by the minute. ``is_lasting``: it remembers them beyond this process by itself; else
+    the gate writes them down."""
+
+    @property
+    def is_lasting(self) -> bool: ...
+
+    async def take(self, caller: str, limit: int) -> Ticket:
+        """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait."""
+
+    def hand_back(self, ticket: Ticket) -> Ticket:
+        """Uncounts a call, and waits for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMinutes:
+    """Minutes of this process alone."""
+
+    limits: MinuteLimits
+    is_lasting: bool = False
+
+    async def take(self, caller: str, limit: int) -> Ticket:
+        """As ``MinuteLimits.take``."""
+        return self.limits.take(caller, limit)
+
+    def hand_back(self, ticket: Ticket) -> Ticket:
+        """As ``MinuteLimits.hand_back``."""
+        return self.limits.hand_back(ticket)
