@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.assembly import application, context, contracts_from, listen, serving
+from roundtrip.assembly import context, contracts_from
 from roundtrip.chain.rpc import Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.compile import compile_contract
@@ -38,6 +38,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
+from roundtrip.serving import application, http_server, listen
 from roundtrip.settings import Settings
 from roundtrip.store.postgres import EmbeddedPostgres
 
@@ -186,7 +187,7 @@ async def service(ctx: Context) -> AsyncIterator[str]:
 
     app.router.routes.append(Route("/constant", constant))
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = serving(app)
+        server = http_server(app)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -42,12 +42,12 @@ from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
-from roundtrip.assembly import listen, serving
 from roundtrip.domain import keys
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import Address
 from roundtrip.services.check_answer import Check
 from roundtrip.services.context import Context
+from roundtrip.serving import http_server, listen
 from roundtrip.store import accounts
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
@@ -198,7 +198,7 @@ async def main(requests: int, rounds: int) -> None:
             await with_a_key(connection)
         app = await stack.enter_async_context(application(pool))
         with listen("127.0.0.1", 0, "a port") as listening:
-            serve = serving(app)
+            serve = http_server(app)
             task = asyncio.create_task(serve.serve(sockets=[listening]))
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
             for number in range(rounds + 1):

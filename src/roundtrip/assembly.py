@@ -7,27 +7,16 @@ import json
 import math
 import re
 import secrets
-import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import MISSING, fields, replace
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import asyncpg
 import coincurve
-import uvicorn
-from starlette.applications import Starlette
 
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Callers
-from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import gate_over
-from roundtrip.api.http import create_app
-from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
 from roundtrip.chain.background import beside
 from roundtrip.chain.book import READ_AGAIN_BLOCKS, Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
@@ -40,7 +29,6 @@ from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address, parse_address
 from roundtrip.jobs.kinds import KINDS
@@ -50,7 +38,6 @@ from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
-from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
 from roundtrip.store.chain import BLOCKS_KEPT
@@ -76,7 +63,6 @@ _MOST_SPAN_BYTES = 64 * 2**20
 _DEEPEST_FORK = BLOCKS_KEPT
 """Of a real chain; a local one may have been begun anew."""
 _VERIFY_TIMEOUT_S = 30.0
-_RECURSION_LIMIT = 1000
 _COLLECTED = (200_000, 20, 50)
 _chance = secrets.SystemRandom().random
 
@@ -84,20 +70,10 @@ _chance = secrets.SystemRandom().random
 assert coincurve.PublicKey is not None
 
 
-def bound_recursion() -> None:
-    """Puts the interpreter's limit back: a library of signatures raises it to 100,000, and then a body of
-    nested brackets would end the process instead of raising."""
-    sys.setrecursionlimit(_RECURSION_LIMIT)
-
-
 def spare_the_collector() -> None:
     """For what makes tuples by the million and hardly a cycle: by default the collector walks all of them
     again and again. The sync's processor time for 130,000 logs went from 3.6 s to 1.9 s."""
     gc.set_threshold(*_COLLECTED)
-
-
-class PortTaken(Exception):
-    """Somebody else listens where this service was to listen."""
 
 
 def contracts_from(named: Mapping[str, str]) -> Contracts:
@@ -143,23 +119,6 @@ def node_urls(settings: Settings, network: Network) -> tuple[NodeUrl, ...]:
         return (NodeUrl(settings.rpc_url),)
     urls = (network.rpc_url, *network.more_rpc_urls)
     return tuple(NodeUrl(url, network.calls_per_second) for url in urls)
-
-
-def listen(host: str, port: int, setting: str) -> socket.socket:
-    """A listening socket. Raises PortTaken, naming the setting that moves the port."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(2048)
-    except OSError as error:
-        listening.close()
-        raise PortTaken(
-            f"Port {port} on {host} is taken or cannot be used ({error.strerror}). "
-            f"Set {setting} to another one."
-        ) from error
-    return listening
 
 
 @contextlib.asynccontextmanager
@@ -370,35 +329,6 @@ async def following(
             )
 
 
-def application(settings: Settings, ctx: Context) -> Starlette:
-    """The service's ASGI application over an open context."""
-    bound_recursion()
-    ctx = replace(
-        ctx,
-        public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
-        allowances=_allowances(settings),
-        is_holder=_is_holder(settings, ctx),
-    )
-    gate = gate_over(ctx)
-    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once)
-    return create_app(Dispatch(ctx, gate, shared), Callers(settings.trusted_proxies), gate.open)
-
-
-def _is_holder(settings: Settings, ctx: Context) -> IsHolder:
-    if settings.own_token is None:
-        return nobody_holds
-    own, limit = parse_address(settings.own_token), ctx.policy.read_gas_limit
-    return OwnToken(own, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
-
-
-def _allowances(settings: Settings) -> Allowances:
-    return Allowances(
-        anonymous=Allowance(settings.anon_per_minute),
-        key=Allowance(settings.key_per_minute, settings.key_per_day),
-        holder=Allowance(settings.holder_per_minute, settings.holder_per_day),
-    )
-
-
 @contextlib.asynccontextmanager
 async def beside_serving(
     settings: Settings, network: Network, database_url: str, ctx: Context
@@ -416,25 +346,3 @@ async def beside_serving(
 def worker(ctx: Context) -> Worker[Context]:
     """What does the work that is to be done later, over an open context."""
     return Worker(ctx, KINDS, secrets.SystemRandom().random)
-
-
-def serving(
-    app: Starlette, most_connections: int = 2_000, proxies: tuple[IPv4Network | IPv6Network, ...] = ()
-) -> uvicorn.Server:
-    """The HTTP server around the application; its ``serve`` ends on a signal, and hands the signal on."""
-    bounded = functools.partial(BoundedProtocol, places=Places(spare_files(most_connections), proxies))
-    config = uvicorn.Config(
-        app,
-        loop="none",
-        http=bounded,  # type: ignore[arg-type]
-        access_log=False,
-        # Strangers write its warnings: one for every request that cannot be read.
-        log_level="error",
-        ws="none",
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=10,
-        timeout_keep_alive=30,
-    )
-    return uvicorn.Server(config)

@@ -19,11 +19,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly, index_commands, key_commands, verify
+from roundtrip import assembly, index_commands, key_commands, serving, verify
 from roundtrip.api import publish as publishing
 from roundtrip.api.llms import llms_txt
 from roundtrip.api.openapi import openapi_json
-from roundtrip.assembly import PortTaken
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
@@ -32,6 +31,7 @@ from roundtrip.devnet.stories import STORIES
 from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
+from roundtrip.serving import PortTaken
 from roundtrip.settings import Settings
 from roundtrip.store.forget import StillFollowed
 from roundtrip.store.postgres import EmbeddedPostgresError
@@ -39,7 +39,7 @@ from roundtrip.sync.fork import OtherChain
 from roundtrip.sync.run import AlreadyFollowed
 from roundtrip.terminal import console, log_to_stderr, run
 
-assembly.bound_recursion()
+serving.bound_recursion()
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -113,7 +113,7 @@ def demo(actors: Actors = False) -> None:
     """A local chain, a database and the service, with sample tokens to try it on."""
     settings = Settings()
     log_to_stderr()
-    with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
+    with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
         places = _places(settings)
         _free(settings.rpc_port)
         built = _built(places)
@@ -140,8 +140,8 @@ async def _serve_demo(
         assembly.beside_serving(local, network, database_url, ctx),
     ):
         welcome()
-        await assembly.serving(
-            assembly.application(settings, ctx), settings.most_connections, settings.trusted_proxies
+        await serving.http_server(
+            serving.application(settings, ctx), settings.most_connections, settings.trusted_proxies
         ).serve(sockets=[listening])
 
 
@@ -201,7 +201,7 @@ def _trading(node: RunningNode, built: world.Built, actors: bool) -> contextlib.
 def _free(port: int) -> None:
     """Raises PortTaken when somebody listens on the local node's port."""
     if port:
-        assembly.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
+        serving.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
 
 
 @app.command()
@@ -232,7 +232,7 @@ def serve(
     log_to_stderr()
     network = assembly.network_of(settings)
     assembly.spare_the_collector()
-    with assembly.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
+    with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
         run(_serve(settings, network, listening, whole))
 
 
@@ -246,8 +246,8 @@ async def _serve(settings: Settings, network: Network, listening: Any, whole: bo
             beside = assembly.beside_serving(settings, network, database_url, ctx)
             await stack.enter_async_context(beside)
         print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
-        await assembly.serving(
-            assembly.application(settings, ctx), settings.most_connections, settings.trusted_proxies
+        await serving.http_server(
+            serving.application(settings, ctx), settings.most_connections, settings.trusted_proxies
         ).serve(sockets=[listening])
 
 

@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     rpc_urls: tuple[NodeSetting, ...] = ()
     ws_url: str | None = Field(None, pattern="^wss?://")
     database_url: str | None = None
+    redis_url: str | None = Field(None, pattern="^(rediss?|unix)://")
     var: Path = Path("var")
     public_url: str | None = Field(None, pattern="^https?://[^/?#\\s]+$")
     anon_per_minute: int = Field(10, ge=1)
@@ -45,6 +46,8 @@ class Settings(BaseSettings):
     holder_per_day: int = Field(200_000, ge=1, le=10**9)
     holder_min: int = Field(100_000, ge=1)
     own_token: str | None = Field(None, pattern="^0x[0-9a-fA-F]{40}$")
+    pay_to: str | None = Field(None, pattern="^0x[0-9a-fA-F]{40}$")
+    calls_per_usdg: int = Field(1000, ge=1, le=10**6)
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     node_calls_per_day: int = Field(0, ge=0)
     holders_calls_per_day: int = Field(0, ge=0)

@@ -29,9 +29,9 @@ WALLETS = [Address(f"0x{number:040x}") for number in range(0xC0FFEE, 0xC0FFEE + 
 async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection in no transaction, over accounts of its own."""
     found = await asyncpg.connect(database_url)
-    await found.execute("TRUNCATE accounts.mite, accounts.key, accounts.day, accounts.call")
+    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
     yield found
-    await found.execute("TRUNCATE accounts.mite, accounts.key, accounts.day, accounts.call")
+    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
     await found.close()
 
 

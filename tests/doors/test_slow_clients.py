@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from roundtrip.api import http, protocol, wire
 from roundtrip.api.dispatch import error_reply
-from roundtrip.assembly import listen, serving
 from roundtrip.domain.errors import CallerFault
+from roundtrip.serving import http_server, listen
 
 WAIT_S = 20
 LARGE = b"x" * 20_000_000
@@ -52,7 +52,7 @@ async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
     routes = [Route("/", page), Route("/large", large), Route("/waits", waits), Route("/go", goes)]
     app = Starlette(routes=[*routes, Route("/reads", Reads(), methods=["POST"])])
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = serving(app, most_connections)
+        server = http_server(app, most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         async with asyncio.timeout(WAIT_S):
             # uvicorn tells of its start by a flag only.

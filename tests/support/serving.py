@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 
-from roundtrip.assembly import application, listen, serving
 from roundtrip.services.context import Context
+from roundtrip.serving import application, http_server, listen
 from roundtrip.settings import Settings
 from roundtrip.store.faults import DATABASE_FAULTS
 
@@ -27,7 +27,7 @@ async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterat
 async def served(app: Starlette, most_connections: int = 100) -> AsyncIterator[str]:
     """The same of any application. Waits, bounded, for start and end."""
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = serving(app, most_connections)
+        server = http_server(app, most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             async with asyncio.timeout(10):

@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "api",
         "settings",
     },
+    "serving": {"domain", "services", "api", "settings"},
     "cli": {
         "sync",
         "progress",
@@ -53,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "networks",
         "settings",
         "assembly",
+        "serving",
         "index_commands",
         "key_commands",
         "terminal",

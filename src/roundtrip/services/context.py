@@ -10,6 +10,7 @@ from roundtrip.chain.doctor import Finding
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import KnowsRates, Rates
 from roundtrip.chain.rpc import Asks, Meter
+from roundtrip.domain.credits import Payments
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
@@ -39,7 +40,9 @@ class Context:
     """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee. ``lacks``: what of the node
     and the network did not work when it was last looked at. ``books``: who holds what, as far as this process
     has read it. ``public_url``: where people reach this service; whose name they sign for. ``allowances``:
-    how often callers may ask. ``is_holder``: who has the holders' limits."""
+    how often callers may ask. ``is_holder``: who has the holders' limits; each of them holds ``holder_min``
+    whole tokens of the service's own, once it has one. ``payments``: how calls past the day's limit are paid
+    for; None: they are not."""
 
     chain_id: int
     contracts: Contracts
@@ -55,6 +58,9 @@ class Context:
     public_url: str = "http://127.0.0.1:8463"
     allowances: Allowances = _ALLOWANCES
     is_holder: IsHolder = nobody_holds
+    holder_min: int = 100_000
+    has_own_token: bool = False
+    payments: Payments | None = None
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

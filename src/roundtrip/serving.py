@@ -1,0 +1,113 @@
+"""The HTTP service over an open context: its application, its socket, its server."""
+
+import functools
+import socket
+import sys
+import time
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
+
+import uvicorn
+from starlette.applications import Starlette
+
+from roundtrip.api.answers import SharedAnswers
+from roundtrip.api.callers import Callers
+from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.gate import gate_over
+from roundtrip.api.http import create_app
+from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
+from roundtrip.domain.credits import Payments
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.types import parse_address
+from roundtrip.services.context import Context
+from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
+from roundtrip.settings import Settings
+
+_RECURSION_LIMIT = 1000
+
+
+def bound_recursion() -> None:
+    """Puts the interpreter's limit back: a library of signatures raises it to 100,000, and then a body of
+    nested brackets would end the process instead of raising."""
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+
+
+class PortTaken(Exception):
+    """Somebody else listens where this service was to listen."""
+
+
+def listen(host: str, port: int, setting: str) -> socket.socket:
+    """A listening socket. Raises PortTaken, naming the setting that moves the port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise PortTaken(
+            f"Port {port} on {host} is taken or cannot be used ({error.strerror}). "
+            f"Set {setting} to another one."
+        ) from error
+    return listening
+
+
+def application(settings: Settings, ctx: Context) -> Starlette:
+    """The service's ASGI application over an open context."""
+    bound_recursion()
+    ctx = replace(
+        ctx,
+        public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
+        allowances=_allowances(settings),
+        is_holder=_is_holder(settings, ctx),
+        holder_min=settings.holder_min,
+        has_own_token=settings.own_token is not None,
+        payments=_payments(settings),
+    )
+    gate = gate_over(ctx)
+    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once)
+    return create_app(Dispatch(ctx, gate, shared), Callers(settings.trusted_proxies), gate.open)
+
+
+def _is_holder(settings: Settings, ctx: Context) -> IsHolder:
+    if settings.own_token is None:
+        return nobody_holds
+    own, limit = parse_address(settings.own_token), ctx.policy.read_gas_limit
+    return OwnToken(own, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
+
+
+def _payments(settings: Settings) -> Payments | None:
+    if settings.pay_to is None:
+        return None
+    return Payments(parse_address(settings.pay_to), settings.calls_per_usdg)
+
+
+def _allowances(settings: Settings) -> Allowances:
+    return Allowances(
+        anonymous=Allowance(settings.anon_per_minute),
+        key=Allowance(settings.key_per_minute, settings.key_per_day),
+        holder=Allowance(settings.holder_per_minute, settings.holder_per_day),
+    )
+
+
+def http_server(
+    app: Starlette, most_connections: int = 2_000, proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+) -> uvicorn.Server:
+    """The HTTP server around the application; its ``serve`` ends on a signal, and hands the signal on."""
+    bounded = functools.partial(BoundedProtocol, places=Places(spare_files(most_connections), proxies))
+    config = uvicorn.Config(
+        app,
+        loop="none",
+        http=bounded,  # type: ignore[arg-type]
+        access_log=False,
+        # Strangers write its warnings: one for every request that cannot be read.
+        log_level="error",
+        ws="none",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=10,
+        timeout_keep_alive=30,
+    )
+    return uvicorn.Server(config)
