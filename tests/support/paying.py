@@ -1,0 +1,96 @@
+"""Wallets that pay usdg on the real local chain, and what counting their payments comes to."""
+
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.dispatch import read_params
+from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.credits import Payments
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
+from roundtrip.services.context import Context
+from roundtrip.store import accounts
+from support.wallet import calldata
+
+USDG = 10**6
+BEHIND = 64
+"""So many blocks behind the newest is the local chain's final one."""
+NOBODY = Mite(0, "mite-2345", Address("0x" + "ab" * 20))
+
+
+def some_address() -> Address:
+    """Of nobody, and new for every test: accounts of several share one database."""
+    return Address("0x" + secrets.token_hex(20))
+
+
+def with_payments(ctx: Context, pay_to: Address | None = None, calls_per_usdg: int = 1000) -> Context:
+    """The same, taking payments."""
+    return replace(ctx, payments=Payments(pay_to or some_address(), calls_per_usdg))
+
+
+async def mite_of(ctx: Context, wallet: Address) -> Mite:
+    """The wallet's account, made where it had none."""
+    name, now = f"mite-{secrets.token_hex(6)}", datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with ctx.pool.acquire() as connection, connection.transaction():
+        return (await accounts.locked(connection, wallet, [name], now)).mite
+
+
+async def answer_of(ctx: Context, name: str, mite: Mite, /, **given: Any) -> dict[str, Any]:
+    """The answer of an operation that needs a key. Raises as it does."""
+    operation = next(one for one in OPERATIONS if one.name == name)
+    answered = await operation.handler(ctx, read_params(operation, given), mite)
+    body = msgspec.json.encode(answered.answer)
+    msgspec.json.decode(body, type=operation.answer)
+    found: dict[str, Any] = msgspec.json.decode(body)
+    return found
+
+
+async def refusal(ctx: Context, mite: Mite, tx: str) -> tuple[str, str]:
+    """Code and message of a payment that is not counted."""
+    try:
+        counted = await answer_of(ctx, "redeem_payment", mite, tx=tx)
+    except RoundtripError as error:
+        return error.code, error.message
+    raise AssertionError(f"it was counted: {counted}")
+
+
+@dataclass
+class Payer:
+    """Sends in wallets' names on the local chain, which needs no key for that."""
+
+    rpc: SyncRpc
+    built: Built
+
+    @property
+    def usdg(self) -> str:
+        """The token to pay in."""
+        return self.built.contracts["usdg"]
+
+    def wallet(self, address: Address, usdg_raw: int = 1_000 * USDG) -> Deployer:
+        """Somebody with eth and usdg."""
+        self.rpc.call("anvil_setBalance", address, hex(10**19))
+        self.rpc.call("anvil_impersonateAccount", address)
+        bank = Deployer(self.rpc, self.built.accounts[0])
+        if usdg_raw:
+            bank.receipt(bank.send(self.usdg, calldata("transfer(address,uint256)", address, usdg_raw)))
+        return Deployer(self.rpc, address, 500_000)
+
+    def pay(self, payer: Deployer, to: str, amount_raw: int, token: str | None = None) -> str:
+        """The hash of a plain transfer, which is in a block."""
+        return payer.send(token or self.usdg, calldata("transfer(address,uint256)", to, amount_raw))
+
+    def mine(self, blocks: int) -> None:
+        """So many empty blocks more."""
+        self.rpc.call("anvil_mine", hex(blocks))
+
+    def finalize(self) -> None:
+        """What is in a block now is final."""
+        self.mine(BEHIND)
