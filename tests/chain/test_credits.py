@@ -407,6 +407,8 @@ async def test_what_a_node_on_another_fork_fills_in_is_not_believed(shop: Shop) 
     tx = shop.pay()
     receipt = shop.payer.rpc.call("eth_getTransactionReceipt", tx)
     shop.payer.finalize()
+    # The final block is another one than the payment's.
+    shop.payer.mine(3)
     forked = Forked(node_of(shop.ctx).url)
     async with pair(node_of(shop.ctx).url) as (_, second), forked.running():
         forked.number = receipt["blockNumber"]
