@@ -36,7 +36,7 @@ async def base_url(ctx: Context) -> AsyncIterator[str]:
 
 async def run(base_url: str, folder: Path, texts: list[str]) -> list[str]:
     """What each block printed, in one shell, where the page's addresses and paths mean the test's own."""
-    (folder / "var").mkdir()
+    (folder / "var").mkdir(exist_ok=True)
     script = "".join(f"echo '{BEGINS}'\n{text}\necho\n" for text in texts)
     script = script.replace("http://127.0.0.1:8463", base_url)
     script = script.replace(".venv/bin/", f"{Path(sys.executable).parent}/")

@@ -59,6 +59,7 @@ async def test_a_new_account(shop: Context) -> None:
         "limits": {"perMinute": 60, "perDay": 20_000},
         "usedToday": 0,
         "remainingToday": 20_000,
+        "credits": 0,
         "madeAt": MADE,
         "liveKeys": 1,
         "keys": [{"start": made["key"][:8], "label": "first", "madeAt": MADE}],

@@ -16,7 +16,8 @@ UNKNOWN = (
 KEYS = (
     "Most of it needs no key. A key lifts the limits, and some tools need one: POST /v1/keys/nonce gives a "
     "text, sign it with your wallet, POST /v1/keys answers with the key. Send it as Authorization: Bearer or "
-    "x-api-key; a client that can only be given an address is given /mcp/ and the key behind it."
+    "x-api-key; a client that can only be given an address is given /mcp/ and the key behind it. GET "
+    "/v1/credits tells whether calls past a key's limit of the day can be paid for, and how."
 )
 INSTRUCTIONS = "\n\n".join((WHAT, STRANGERS, UNKNOWN, KEYS))
 """What the tool server tells a client that says hello."""
