@@ -20,6 +20,7 @@ from support.cases import BAD, GOOD, Arguments
 from support.cases.base import HERE, NOBODY, WALLET
 from support.doors import DOORS, Door
 from support.followed import followed
+from support.keys import Clock, Person, key_for, random_context
 from support.serving import service
 
 
@@ -98,7 +99,8 @@ async def test_arguments_of_another_shape_are_refused(
     assert came.code in ("bad_address", "bad_input")
 
 
-async def test_arguments_that_are_no_object_or_too_deep_are_refused(base_url: str) -> None:
+async def test_arguments_that_are_no_object_or_too_deep_are_refused(ctx: Context, base_url: str) -> None:
+    key = (await key_for(random_context(ctx, Clock()), Person()))["key"]
     deep = b'{"from":"%s","calls":%s}' % (HERE.encode(), b"[" * 5000)
     for body, code in (
         (b"", "bad_json"), (b"{", "bad_json"), (b"\xff\xfe", "bad_json"), (deep, "bad_json"),
@@ -110,7 +112,9 @@ async def test_arguments_that_are_no_object_or_too_deep_are_refused(base_url: st
                 continue
             async with (
                 aiohttp.ClientSession() as session,
-                session.post(base_url + row.path, data=body) as response,
+                session.post(
+                    base_url + row.path, data=body, headers={"x-api-key": key} if row.key else {}
+                ) as response,
             ):
                 assert (response.status, (await response.json())["error"]["code"]) == (400, code), body[:20]
 
