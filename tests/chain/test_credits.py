@@ -386,6 +386,8 @@ async def test_without_a_node_it_is_the_nodes_fault_and_nothing_is_used_up(shop:
     assert (await refusal(dead, shop.mite, tx))[0] == "upstream"
     assert (await answer_of(dead, "credits", shop.mite))["balance"] == 0
     assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    # What was counted is known without the chain.
+    assert (await refusal(dead, shop.mite, tx))[0] == "already_used"
 
 
 class Forked(QuirkyNode):
