@@ -16,7 +16,7 @@ from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)
-WAIT_S = 30
+WAIT_S = 20
 ONE, OTHER, THIRD = (Address("0x" + digit * 40) for digit in "123")
 
 
@@ -136,18 +136,22 @@ async def test_where_payments_go(database_url: str) -> None:
 
 async def test_of_two_addresses_opened_at_once_one_is_open(database_url: str) -> None:
     async with own_database(database_url, "opened_at_once") as url:
-        first, second = await asyncpg.connect(url), await asyncpg.connect(url)
+        first, second, third = [await asyncpg.connect(url) for _ in range(3)]
         opening = first.transaction()
         await opening.start()
         await credits.opened(first, ONE, 100)
-        async with second.transaction():
+        async with second.transaction(), asyncio.timeout(WAIT_S):
             waits = asyncio.create_task(credits.opened(second, OTHER, 100))
+            while not await third.fetchval(
+                "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted"
+                " AND relation = 'accounts.pay_to'::regclass)"
+            ):
+                pass
             await opening.commit()
-            async with asyncio.timeout(WAIT_S):
-                await waits
-        assert [one.to_block for one in await credits.paid_to(first)] == [100, None]
-        await first.close()
-        await second.close()
+            await waits
+        assert [one.to_block for one in await credits.paid_to(third)] == [100, None]
+        for one in (first, second, third):
+            await one.close()
 
 
 def test_a_payment_counts_after_the_block_of_opening_and_up_to_that_of_closing() -> None:
