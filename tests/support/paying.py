@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import asyncpg
 import msgspec
 
 from roundtrip.api.catalog import OPERATIONS
@@ -18,6 +19,7 @@ from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from roundtrip.store import accounts
+from support.keys import Clock, Person, key_for, random_context
 from support.wallet import calldata
 
 USDG = 10**6
@@ -94,3 +96,46 @@ class Payer:
     def finalize(self) -> None:
         """What is in a block now is final."""
         self.mine(BEHIND)
+
+
+@dataclass
+class Shop:
+    """A service that takes payments, an account of it, and the account's wallet."""
+
+    ctx: Context
+    payer: Payer
+    mite: Mite
+    wallet: Deployer
+
+    @property
+    def pay_to(self) -> Address:
+        assert self.ctx.payments is not None
+        return self.ctx.payments.pay_to
+
+    def pay(self, amount_raw: int = 5 * USDG) -> str:
+        return self.payer.pay(self.wallet, self.pay_to, amount_raw)
+
+    async def refused(self, tx: str, mite: Mite | None = None) -> tuple[str, str]:
+        before = await self.counted()
+        found = await refusal(self.ctx, mite or self.mite, tx)
+        assert await self.counted() == before, "nothing is used up"
+        return found
+
+    async def counted(self) -> list[asyncpg.Record]:
+        rows: list[asyncpg.Record] = await self.ctx.pool.fetch(
+            "SELECT tx_hash, mite_id, amount_raw, credited FROM accounts.payment ORDER BY tx_hash, mite_id"
+        )
+        return rows
+
+    async def balance(self) -> int:
+        return int((await answer_of(self.ctx, "credits", self.mite))["balance"])
+
+
+async def a_shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
+    """Open already, over this context; its account has a key, and its wallet a thousand usdg."""
+    taking = with_payments(random_context(ctx, Clock()))
+    person, payer = Person(), Payer(rpc, built)
+    await key_for(taking, person)
+    mite = await mite_of(taking, person.address)
+    await answer_of(taking, "credits", mite)
+    return Shop(taking, payer, mite, payer.wallet(person.address))

@@ -1,0 +1,85 @@
+"""When payments go where: what was paid before an address was open, while, and after."""
+
+import pytest
+
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.types import Address
+from roundtrip.services.context import Context
+from roundtrip.services.credits import open_payments
+from roundtrip.store import credits
+from support.nodes import over
+from support.paying import USDG, Shop, a_shop, answer_of, refusal, some_address, with_payments
+
+
+@pytest.fixture
+async def shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
+    return await a_shop(ctx, rpc, built)
+
+
+async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -> None:
+    later = some_address()
+    early = [shop.payer.pay(shop.wallet, later, 5 * USDG) for _ in range(2)]
+    await shop.ctx.heads.refresh()
+    opened_at = shop.ctx.heads.current().block.number
+    moved = with_payments(shop.ctx, later)
+    # Asking what there is opens it.
+    await answer_of(moved, "credits", shop.mite)
+    tx = shop.payer.pay(shop.wallet, later, 5 * USDG)
+    closed = shop.pay()
+    shop.payer.finalize()
+    for one in early:
+        code, said = await refusal(moved, shop.mite, one)
+        assert (code, f"count after block {opened_at}" in said) == ("no_payment", True), said
+    assert (await answer_of(moved, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    code, said = await refusal(moved, shop.mite, closed)
+    assert (code, f"up to block {opened_at}" in said) == ("no_payment", True), said
+
+
+async def test_what_was_paid_while_an_address_was_open_is_counted_later(shop: Shop) -> None:
+    tx = shop.pay()
+    await shop.ctx.heads.refresh()
+    moved = with_payments(shop.ctx)
+    assert (await refusal(moved, shop.mite, tx))[0] == "no_such_tx"
+    shop.payer.finalize()
+    assert (await answer_of(moved, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+
+
+async def test_a_posted_payment_opens_too(shop: Shop) -> None:
+    await shop.ctx.heads.refresh()
+    taking = with_payments(shop.ctx)
+    assert taking.payments is not None
+    assert (await refusal(taking, shop.mite, "0x" + "12" * 32))[0] == "no_such_tx"
+    places = await credits_of(taking)
+    assert places[taking.payments.pay_to] == (shop.ctx.heads.current().block.number, None)
+
+
+async def credits_of(ctx: Context) -> dict[Address, tuple[int, int | None]]:
+    async with ctx.pool.acquire() as connection:
+        return {one.address: (one.from_block, one.to_block) for one in await credits.paid_to(connection)}
+
+
+async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: Shop) -> None:
+    taking = over(with_payments(shop.ctx), "http://127.0.0.1:1")
+    for name, given in (("credits", {}), ("redeem_payment", {"tx": "0x" + "12" * 32})):
+        with pytest.raises(RoundtripError) as caught:
+            await answer_of(taking, name, shop.mite, **given)
+        assert caught.value.code == "upstream"
+    assert taking.payments is not None
+    assert taking.payments.pay_to not in await credits_of(taking)
+
+
+async def test_what_is_opened_again_is_open_without_a_gap(shop: Shop) -> None:
+    assert shop.ctx.payments is not None
+    first = (await credits_of(shop.ctx))[shop.pay_to]
+    await shop.ctx.heads.refresh()
+    other = with_payments(shop.ctx)
+    assert other.payments is not None
+    await open_payments(other, other.payments)
+    tx = shop.pay()
+    # The service is set back to the first address, and opens it by being asked.
+    await answer_of(shop.ctx, "credits", shop.mite)
+    assert (await credits_of(shop.ctx))[shop.pay_to] == first
+    shop.payer.finalize()
+    assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
