@@ -9,6 +9,7 @@ from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.credits import open_payments
 from roundtrip.store import credits
+from roundtrip.store.credits import GRACE_BLOCKS
 from support.nodes import over
 from support.paying import USDG, Shop, a_shop, answer_of, refusal, some_address, with_payments
 
@@ -27,12 +28,17 @@ async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -
     # Asking what there is opens it.
     await answer_of(moved, "credits", shop.mite)
     tx = shop.payer.pay(shop.wallet, later, 5 * USDG)
-    closed = shop.pay()
+    replaced, closed = shop.pay(), shop.pay()
     shop.payer.finalize()
     for one in early:
         code, said = await refusal(moved, shop.mite, one)
         assert (code, f"count after block {opened_at}" in said) == ("no_payment", True), said
     assert (await answer_of(moved, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    assert (await answer_of(moved, "redeem_payment", shop.mite, tx=replaced))["credited"] == 5_000
+    # As if an hour of blocks had been made since.
+    await moved.pool.execute(
+        "UPDATE accounts.pay_to SET to_block = to_block - $1 WHERE to_block = $2", GRACE_BLOCKS, opened_at
+    )
     code, said = await refusal(moved, shop.mite, closed)
     assert (code, f"up to block {opened_at}" in said) == ("no_payment", True), said
 

@@ -103,5 +103,5 @@ def why_none(paying: Paying, ctx: Context, wallet: Address, places: Sequence[Pai
 
 
 def _when(place: PaidTo) -> str:
-    until = "" if place.to_block is None else f" and up to block {place.to_block}"
+    until = "" if place.to_block is None else f" and up to block {place.last_block()}"
     return f"Payments to {place.address} count after block {place.from_block}{until}."

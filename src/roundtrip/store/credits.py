@@ -11,10 +11,15 @@ from roundtrip.domain.types import Address, TxHash
 
 from .words import as_address, as_bytes
 
+GRACE_BLOCKS = 36_000
+"""So long an address that was replaced still counts, an hour of a real chain: who was told to pay there just
+before does not pay for nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class PaidTo:
-    """Where payments went or go: those of blocks after ``from_block`` and up to ``to_block``; None: still."""
+    """Where payments went or go, from the block after ``from_block`` on. ``to_block``: the newest one when
+    another address took its place; None: none did."""
 
     address: Address
     from_block: int
@@ -22,7 +27,12 @@ class PaidTo:
 
     def was_open_at(self, block_number: int) -> bool:
         """Whether a payment of this block counts."""
-        return self.from_block < block_number and (self.to_block is None or block_number <= self.to_block)
+        last = self.last_block()
+        return self.from_block < block_number and (last is None or block_number <= last)
+
+    def last_block(self) -> int | None:
+        """The last one whose payments count; None: there is none yet."""
+        return None if self.to_block is None else self.to_block + GRACE_BLOCKS
 
 
 async def opened(connection: asyncpg.Connection, pay_to: Address, head_number: int) -> None:

@@ -1,7 +1,8 @@
 -- Calls past the day's limit that were paid for. Conserved at every moment, for each mite: what its payments credited =
 -- credits + its holds + spent.
 
--- Where payments went or go. A payment counts from the block after from_block up to to_block; null: still.
+-- Where payments went or go, from the block after from_block on. to_block: the newest when another took its place, which
+-- ends it a while later; null: none did.
 CREATE TABLE accounts.pay_to (
     address    bytea  PRIMARY KEY CHECK (octet_length(address) = 20),
     from_block bigint NOT NULL,
