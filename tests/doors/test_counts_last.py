@@ -16,7 +16,7 @@ import pytest
 from roundtrip.domain.types import Address
 from roundtrip.store.postgres import EmbeddedPostgres
 from support.counting import key_of, put_mite
-from support.indexing import database
+from support.databases import database
 
 WAIT_S = 30
 WALLET = Address("0x" + "c0" * 20)
@@ -75,7 +75,7 @@ async def served(environment: Mapping[str, str], end: signal.Signals) -> AsyncIt
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
 async def test_minutes_and_days_go_on_where_they_stood(database_url: str, end: signal.Signals) -> None:
-    async with database(database_url, f"counts_{end.name.lower()}_{os.getpid()}") as url:
+    async with database(database_url, f"counts_{end.name.lower()}") as url:
         environment = {"ROUNDTRIP_DATABASE_URL": url}
         async with served(environment, end) as first:
             connection = await asyncpg.connect(url)
