@@ -25,9 +25,9 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.policy import POLICY
 from roundtrip.services.context import Context
 from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from support.databases import connected, database, server
 from support.holding_asked import Holding, copied, holding_over
-from support.indexing import at, database, follow
+from support.indexing import at, follow
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -74,11 +74,10 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 async def database_url(open_folder: Path) -> AsyncIterator[str]:
-    async with EmbeddedPostgres(open_folder / "postgres", durable=False) as server:
-        connection = await asyncpg.connect(server.dsn)
-        await migrate(connection)
-        await connection.close()
-        yield server.dsn
+    async with server(open_folder / "postgres") as url:
+        async with connected(url) as connection:
+            await migrate(connection)
+        yield url
 
 
 @pytest.fixture
@@ -170,10 +169,9 @@ async def indexed_url(
     done."""
     with world.started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as asked:
         newest = int(asked.call("eth_blockNumber"), 16)
-        async with database(database_url, f"indexed_{os.getpid()}") as url:
-            connection = await asyncpg.connect(url)
-            await migrate(connection)
-            await connection.close()
+        async with database(database_url, "indexed") as url:
+            async with connected(url) as connection:
+                await migrate(connection)
             await follow(node.url, built, url, 0, at(newest))
             yield url
 

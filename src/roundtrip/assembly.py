@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import asyncpg
 import coincurve
 
 from roundtrip.chain.background import beside
@@ -40,6 +39,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
+from roundtrip.store import connections
 from roundtrip.store.chain import BLOCKS_KEPT
 from roundtrip.store.forget import forget
 from roundtrip.store.migrate import migrate
@@ -152,8 +152,8 @@ async def context(
     await migrated(database_url)
     async with contextlib.AsyncExitStack() as stack:
         pool = await stack.enter_async_context(
-            asyncpg.create_pool(
-                database_url, min_size=1, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
+            connections.create_pool(
+                database_url, min_size=0, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
             )
         )
         session = await stack.enter_async_context(
@@ -255,7 +255,7 @@ async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) ->
 
 async def migrated(database_url: str) -> list[int]:
     """Brings the database up to date; the numbers of the migrations that were missing."""
-    connection = await asyncpg.connect(database_url)
+    connection = await connections.connect(database_url)
     try:
         return await migrate(connection)
     finally:
@@ -265,7 +265,7 @@ async def migrated(database_url: str) -> list[int]:
 async def rebuilt(database_url: str, network: Network) -> int:
     """Makes positions again from their trades; how many."""
     await migrated(database_url)
-    connection = await asyncpg.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
+    connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
     try:
         return sum([made async for made in rebuild(connection, network.contracts)])
     finally:
@@ -275,7 +275,7 @@ async def rebuilt(database_url: str, network: Network) -> int:
 async def forgotten(database_url: str) -> None:
     """Takes away what the sync wrote. Raises StillFollowed, and asyncpg.LockNotAvailableError."""
     await migrated(database_url)
-    connection = await asyncpg.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
+    connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
     try:
         await forget(connection)
     finally:
@@ -287,7 +287,7 @@ async def found_origin(
 ) -> Origin | Never | None:
     """Where a wallet comes from, as far as the database or the nodes tell. Raises NodeFault, ServiceFull."""
     await migrated(database_url)
-    connection = await asyncpg.connect(database_url, command_timeout=_STATEMENT_S)
+    connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)
     try:
         async with aiohttp.ClientSession() as session:
             node = _node(settings, node_urls(settings, network), session)
@@ -325,7 +325,7 @@ async def following(
                     eth_usd_pool=network.eth_usd_pool,
                     tell=tell,
                 ),
-                functools.partial(asyncpg.connect, database_url, command_timeout=_SYNC_STATEMENT_S),
+                functools.partial(connections.connect, database_url, command_timeout=_SYNC_STATEMENT_S),
             )
 
 

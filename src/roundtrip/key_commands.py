@@ -15,7 +15,7 @@ from roundtrip import assembly
 from roundtrip.domain import keys
 from roundtrip.domain.types import Address, parse_address
 from roundtrip.settings import Settings
-from roundtrip.store import accounts
+from roundtrip.store import accounts, connections
 from roundtrip.store.accounts import Key
 from roundtrip.terminal import console, run
 
@@ -93,7 +93,7 @@ def _several(found: list[Key]) -> str:
 async def _connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
     async with assembly.database(settings, joins=True) as database_url:
         await assembly.migrated(database_url)
-        connection = await asyncpg.connect(database_url)
+        connection = await connections.connect(database_url)
         try:
             yield connection
         finally:

@@ -17,8 +17,8 @@ from roundtrip.services.context import Context
 from roundtrip.services.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
 from roundtrip.services.index_answer import Nothing
 from roundtrip.store.migrate import migrate
+from support.databases import connected, database
 from support.ground import LAUNCHER, Ground, view
-from support.indexing import connected, database
 from support.wallet import calldata
 
 ZERO = "0x" + "0" * 40

@@ -18,7 +18,8 @@ from roundtrip.services.context import Context
 from roundtrip.services.indexed import inform
 from roundtrip.store.migrate import migrate
 from roundtrip.venues import VENUES
-from support.indexing import NarrowNode, at, connected, database, follow
+from support.databases import connected, database
+from support.indexing import NarrowNode, at, follow
 from support.nodes import node_of, said
 
 LOOK_BACK_BLOCKS = 5

@@ -25,7 +25,8 @@ from roundtrip.services.index_answer import Nothing
 from roundtrip.services.moving_now import Moving, MovingNow, moving_now
 from roundtrip.store import evidence, jobs
 from roundtrip.store.migrate import migrate
-from support.indexing import at, connected, database, follow
+from support.databases import connected, database
+from support.indexing import at, follow
 from support.nodes import node_of
 from support.trader import Market, Trader
 from support.wallet import Wallet

@@ -12,7 +12,8 @@ from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain
 from roundtrip.sync.run import Progress
 from roundtrip.venues import amm_v3
-from support.indexing import NarrowNode, at, connected, cursor, database, follow
+from support.databases import connected, database
+from support.indexing import NarrowNode, at, cursor, follow
 
 FIRST = 700
 """About half of the chain's past lies before it."""

@@ -16,8 +16,8 @@ from roundtrip.services.index_answer import Nothing, when
 from roundtrip.services.signals import Signal, Signals, signals
 from roundtrip.store import tokens
 from roundtrip.store.migrate import migrate
+from support.databases import connected, database
 from support.ground import Ground, view
-from support.indexing import connected, database
 from support.trader import Market, Trader
 from support.wallet import Wallet, calldata
 

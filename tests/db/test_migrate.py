@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from roundtrip.store.migrate import migrate, migrations
+from support.tables import own_database
 
 ADD = (9001, "ALTER TABLE facts.evidence ADD COLUMN tried int")
 WAIT_S = 20.0
@@ -15,16 +16,8 @@ WAIT_S = 20.0
 @pytest.fixture
 async def own_url(database_url: str) -> AsyncIterator[str]:
     """A database of its own, up to date."""
-    admin = await asyncpg.connect(database_url)
-    await admin.execute("CREATE DATABASE migrated")
-    url = database_url.replace("postgresql:///roundtrip?", "postgresql:///migrated?")
-    assert url != database_url
-    connection = await asyncpg.connect(url)
-    await migrate(connection)
-    await connection.close()
-    yield url
-    await admin.execute("DROP DATABASE migrated WITH (FORCE)")
-    await admin.close()
+    async with own_database(database_url, "migrated") as url:
+        yield url
 
 
 def test_numbers_rise_without_a_gap() -> None:

@@ -319,7 +319,7 @@ async def test_a_lost_connection_is_made_again(ground: Ground) -> None:
         for turn in range(31, 34):
             assert await ground.index.fetchval(
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
-                " WHERE application_name = 'the sync'"
+                " WHERE application_name = 'the sync' AND datname = current_database()"
             )
             ground.node.grow(1)
             ground.feed.say(turn)

@@ -16,7 +16,7 @@ import pytest
 from roundtrip.domain.types import Address
 from roundtrip.store.postgres import EmbeddedPostgres
 from support.counting import key_of, put_mite
-from support.indexing import database
+from support.databases import database
 
 WAIT_S = 30
 WALLET = Address("0x" + "c0" * 20)
@@ -47,6 +47,14 @@ class Served:
             body = await response.json()
             return body["error"]["code"], response.headers.get("x-ratelimit-remaining")
 
+    async def ask_until_known(self, key: str) -> tuple[str, str | None]:
+        """The same, once it is not busy: a database that takes longer than two seconds counts as away."""
+        async with asyncio.timeout(WAIT_S):
+            # Only asking tells.
+            while (came := await self.ask(key))[0] == "busy":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        return came
+
 
 @contextlib.asynccontextmanager
 async def served(environment: Mapping[str, str], end: signal.Signals) -> AsyncIterator[Served]:
@@ -75,7 +83,7 @@ async def served(environment: Mapping[str, str], end: signal.Signals) -> AsyncIt
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
 async def test_minutes_and_days_go_on_where_they_stood(database_url: str, end: signal.Signals) -> None:
-    async with database(database_url, f"counts_{end.name.lower()}_{os.getpid()}") as url:
+    async with database(database_url, f"counts_{end.name.lower()}") as url:
         environment = {"ROUNDTRIP_DATABASE_URL": url}
         async with served(environment, end) as first:
             connection = await asyncpg.connect(url)
@@ -109,18 +117,14 @@ async def test_while_the_database_is_away_keys_are_busy_and_others_are_counted(o
             connection = await asyncpg.connect(server.dsn)
             await put_mite(connection, WALLET, "k")
             await connection.close()
-            assert await service.ask("k") == ("bad_address", "5")
+            assert await service.ask_until_known("k") == ("bad_address", "5")
             assert await service.ask() == ("bad_address", "2")
             await server.stop()
             assert (await service.ask("k"))[0] == "busy"
             assert [await service.ask() for _ in range(2)] == [("bad_address", "1"), ("bad_address", "0")]
             assert (await service.ask())[0] == "rate_limited"
             await server.start()
-            async with asyncio.timeout(WAIT_S):
-                # Only asking tells.
-                while (came := await service.ask("k"))[0] == "busy":  # noqa: ASYNC110
-                    await asyncio.sleep(0.05)
-            assert came == ("bad_address", "4")
+            assert await service.ask_until_known("k") == ("bad_address", "4")
             assert (await service.ask())[0] == "rate_limited"
     finally:
         await server.stop()

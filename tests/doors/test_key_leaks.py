@@ -74,6 +74,7 @@ async def everything_in(url: str) -> str:
     """Every row of every table of every schema of ours, as text, and what the server last ran."""
     connection = await asyncpg.connect(url)
     try:
+        await connection.execute("SET bytea_output = hex")
         names = await connection.fetch(
             "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
             " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"

@@ -19,7 +19,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.vitals import BEHIND_S
 from roundtrip.services.context import Context
 from roundtrip.services.health import Health, HealthParams, health
-from support.indexing import database
+from support.databases import database
 
 WAIT_S = 60.0
 

@@ -1,7 +1,6 @@
 """Asks who holds a token, over an index of the local chain that has caught up."""
 
 import contextlib
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,9 +14,10 @@ from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders
 from roundtrip.services.holders_answer import HoldersParams
+from support.databases import connected, database
 from support.holding import Held, Stage
 from support.holding_expected import differences
-from support.indexing import at, connected, cursor, follow
+from support.indexing import at, cursor, follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,8 @@ class Holding:
 @contextlib.asynccontextmanager
 async def copied(server_url: str, url: str) -> AsyncIterator[str]:
     """A copy of a database that nobody is connected to; its url."""
-    name = f"holding_{os.getpid()}"
-    template = url.split("?")[0].rsplit("/", 1)[1]
-    async with connected(server_url) as connection:
-        await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        # Nothing is durable here: files are copied in half the time that their pages are logged in.
-        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-        try:
-            yield server_url.replace("/roundtrip?", f"/{name}?", 1)
-        finally:
-            await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    async with database(server_url, "holding", like=url) as found:
+        yield found
 
 
 @contextlib.asynccontextmanager

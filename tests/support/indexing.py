@@ -1,10 +1,8 @@
 """The sync on the real local chain, into databases of their own on the tests' server."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
-import asyncpg
 from aiohttp import web
 
 from roundtrip.assembly import CHAIN_ID, contracts_from, following
@@ -13,30 +11,10 @@ from roundtrip.networks import Network
 from roundtrip.settings import Settings
 from roundtrip.store import chain
 from roundtrip.sync.run import Progress
+from support.databases import connected
 from support.nodes import QuirkyNode
 
 _LIMIT_S = 60.0
-
-
-@contextlib.asynccontextmanager
-async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of its own."""
-    connection = await asyncpg.connect(url)
-    try:
-        yield connection
-    finally:
-        await connection.close()
-
-
-@contextlib.asynccontextmanager
-async def database(server_url: str, name: str) -> AsyncIterator[str]:
-    """A database of its own on the server."""
-    async with connected(server_url) as connection:
-        await connection.execute(f"CREATE DATABASE {name}")
-        try:
-            yield server_url.replace("/roundtrip?", f"/{name}?", 1)
-        finally:
-            await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def follow(

@@ -26,8 +26,8 @@ from roundtrip.services.token_read import Bounds
 from roundtrip.store import holder_reads
 from roundtrip.store.holder_reads import Head
 from support.actors import ETH
+from support.databases import connected
 from support.holding import SUPPLY, Held, Stage
-from support.indexing import connected
 from support.recording import Answer, Recording, filter_of
 from support.wallet import Place
 

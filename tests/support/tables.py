@@ -11,22 +11,17 @@ from roundtrip.store import chain
 from roundtrip.store.migrate import migrate
 from roundtrip.sync.apply import Writer
 from sim.digest import digest
+from support.databases import connected, database
 from unit.venues.logs import NETWORK
 
 
 @asynccontextmanager
 async def own_database(server_url: str, name: str) -> AsyncIterator[str]:
     """A migrated database of its own on the tests' server; its url."""
-    server = await asyncpg.connect(server_url)
-    await server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-    await server.execute(f"CREATE DATABASE {name}")
-    url = server_url.replace("/roundtrip?", f"/{name}?", 1)
-    connection = await asyncpg.connect(url)
-    await migrate(connection)
-    await connection.close()
-    yield url
-    await server.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await server.close()
+    async with database(server_url, name) as url:
+        async with connected(url) as connection:
+            await migrate(connection)
+        yield url
 
 
 async def emptied(connection: asyncpg.Connection) -> None:

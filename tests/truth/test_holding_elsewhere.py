@@ -4,10 +4,10 @@ from typing import Any
 
 from support import holding_expected as expected
 from support.actors import ETH
+from support.databases import connected
 from support.holding import SUPPLY
 from support.holding_asked import Holding
 from support.holding_expected import whole
-from support.indexing import connected
 from support.made_index import MadeIndex
 from truth.test_holding_launches import tagged
 

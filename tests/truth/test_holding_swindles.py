@@ -10,9 +10,9 @@ from roundtrip.domain.types import Address
 from roundtrip.services import kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data
+from support.databases import connected
 from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, Stage
 from support.holding_asked import Holding
-from support.indexing import connected
 from support.made_index import MadeIndex
 from support.wallet import Step
 from truth.test_holding_elsewhere import rank

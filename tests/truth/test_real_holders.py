@@ -22,7 +22,8 @@ from roundtrip.domain.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.third_trip import gather_deep
 from roundtrip.store.migrate import migrate
-from support.indexing import at, connected, database, follow
+from support.databases import connected, database
+from support.indexing import at, follow
 from support.wallet import Wallet
 from truth.test_zoo import V4, Animal
 

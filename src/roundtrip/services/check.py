@@ -1,7 +1,6 @@
 """Can this token be bought and sold, and what does a round trip cost. Two trips to the node,
 cold; one more where it is asked what could change it."""
 
-import asyncpg
 import structlog
 
 from roundtrip.chain.recording import Recording
@@ -17,6 +16,7 @@ from roundtrip.domain.proof import Begun
 from roundtrip.domain.sentences import snipe_left_s
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.store import evidence as evidence_store
+from roundtrip.store.faults import DATABASE_FAULTS
 
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
@@ -94,6 +94,6 @@ async def _keep(
         async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():
             row_id = await evidence_store.keep(connection, evidence.token, kept)
             await evidence_store.keep_proof(connection, row_id, *proof, kept.checked_at)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))
         raise ServiceFull("busy", "The evidence of this check cannot be kept just now.", 5) from error

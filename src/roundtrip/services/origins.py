@@ -14,12 +14,13 @@ from roundtrip.store.origins import OlderOrigin, Origin
 from .context import Context
 
 JOB = "origin"
+DATABASE_S = 5.0
 
 
 async def origin_of(ctx: Context, wallet: Address) -> Origin | None:
     """What is known for sure; None: not known, or not yet. Where an archive may tell, the search is wished
     for, once: not again while it waits, nor in the week after it was given up."""
-    async with ctx.pool.acquire() as connection:
+    async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
         known = await origins.origin(connection, wallet)
         if known is None and await _may_be_older(connection, wallet):
             async with connection.transaction():

@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 
-import asyncpg
 import structlog
 
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.types import Address
 from roundtrip.store import evidence as evidence_store
+from roundtrip.store.faults import DATABASE_FAULTS
 
 from .check import check
 from .check_answer import CheckParams, at
@@ -37,7 +37,7 @@ async def _latest(ctx: Context, token: Address) -> Proof | None:
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
             kept = await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except DATABASE_FAULTS as error:
         log.warning("proof could not be read", error=repr(error))
         raise ServiceFull("busy", "The proof of this check cannot be read just now.", 5) from error
     with contextlib.suppress(ValueError):

@@ -13,7 +13,7 @@ from roundtrip.store.origins import Origin
 
 from .context import Answered, Context
 from .index_answer import reading
-from .origins import JOB, origin_of
+from .origins import DATABASE_S, JOB, origin_of
 from .wallet_history_answer import WalletHistory
 from .wallet_history_present import Came, Known, present
 from .wallet_params import WalletParams
@@ -39,7 +39,7 @@ async def _came(ctx: Context, wallet: Address) -> Came:
         found = await origin_of(ctx, wallet)
         if found is not None:
             return Came(found, "known")
-        async with ctx.pool.acquire() as connection:
+        async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
             searched = await jobs.is_to_come(connection, JOB, wallet)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index cannot be read just now.", 5) from error

@@ -39,6 +39,7 @@ DATABASE_FAULTS = (
     asyncpg.TransactionRollbackError,
     asyncpg.LockNotAvailableError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     ConnectionError,
     TimeoutError,
     OSError,

@@ -1,0 +1,35 @@
+"""How the database is connected to: our statements mean the same on everybody's server."""
+
+from typing import Any
+
+import asyncpg
+
+SESSION = {
+    "default_transaction_isolation": "read committed",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "jit": "off",
+    "search_path": "public",
+}
+"""A server, a database or a role may be set otherwise. Whoever waits here for a row goes on with what it has
+become, which no other level of isolation allows; every wait has a limit of ours; and compiling takes longer
+than any statement of ours. How durable a commit is stays as the server has it."""
+
+CONNECTING_S = 5.0
+"""A server that is stopped takes a connection and says nothing."""
+
+
+async def connect(url: str, command_timeout: float | None = None) -> asyncpg.Connection:
+    """A connection of its own. ``command_timeout``: seconds for one statement; None: as long as it takes.
+    Raises one of DATABASE_FAULTS."""
+    return await asyncpg.connect(
+        url, command_timeout=command_timeout, timeout=CONNECTING_S, server_settings=SESSION
+    )
+
+
+def create_pool(url: str, **options: Any) -> asyncpg.Pool:
+    """A pool that is not open yet; ``options`` as asyncpg has them."""
+    return asyncpg.create_pool(url, timeout=CONNECTING_S, server_settings=SESSION, **options)

@@ -1,0 +1,74 @@
+"""Databases of their own on the tests' server, whichever that is: the embedded one, or one that was named."""
+
+import contextlib
+import os
+import re
+import secrets
+import urllib.parse
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+
+from roundtrip.store.connections import SESSION
+from roundtrip.store.postgres import EmbeddedPostgres
+
+SERVER_VARIABLE = "TEST_DATABASE_URL"
+_URL = re.compile(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?")
+# Several workers, and several people, may be on one server.
+_RUN = f"rt_{secrets.token_hex(3)}"
+
+
+def named(url: str, name: str) -> str:
+    """The address of another database on the same server."""
+    found, times = _URL.subn(rf"\g<1>/{name}", url)
+    assert times == 1, "the address of a PostgreSQL server begins with postgresql://"
+    return found
+
+
+def name_in(url: str) -> str:
+    """Which database an address that ``named`` made is of."""
+    return url.split("?")[0].rsplit("/", 1)[1]
+
+
+@contextlib.asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of its own."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def database(server_url: str, name: str, like: str = "") -> AsyncIterator[str]:
+    """An empty database of this run alone, dropped at the end; its url. ``like``: the url of one to copy,
+    that nobody is connected to."""
+    own = f"{_RUN}_{os.getpid()}_{name}"
+    # Nothing is durable here: files are copied in half the time that their pages are logged in.
+    copy = f" TEMPLATE {name_in(like)} STRATEGY FILE_COPY" if like else ""
+    async with connected(server_url) as connection:
+        await connection.execute(f"CREATE DATABASE {own}{copy}")
+        try:
+            yield named(server_url, own)
+        finally:
+            try:
+                await connection.execute(f"DROP DATABASE {own} WITH (FORCE)")
+            except asyncpg.InsufficientPrivilegeError:
+                # The server's own vacuum is in it, and gives way only to who does not force it.
+                await connection.execute(f"DROP DATABASE {own}")
+
+
+@contextlib.asynccontextmanager
+async def server(folder: Path) -> AsyncIterator[str]:
+    """A database on the server that the environment names; else on an embedded one in ``folder``."""
+    url = os.environ.get(SERVER_VARIABLE)
+    if url:
+        # Tests connect to it as the service does, however the server is set.
+        set_as_ours = urllib.parse.urlencode(SESSION, quote_via=urllib.parse.quote)
+        async with database(f"{url}{'&' if '?' in url else '?'}{set_as_ours}", "tests") as found:
+            yield found
+    else:
+        async with EmbeddedPostgres(folder, durable=False) as embedded:
+            yield embedded.dsn
