@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +42,7 @@ class ProcessEnded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What ``count`` processes do: ``python -m roundtrip`` with these ``arguments``. ``says``: how the line
+    """What ``count`` processes do: the program with these ``arguments``. ``says``: how the line
     begins by which one says that it is ready. ``descriptors``: open files that it inherits."""
 
     name: str
@@ -109,14 +109,21 @@ class _Place:
 
 class Supervisor:
     """``environment``: of every process. ``say``: what becomes of the lines that they write, but for those by
-    which they say that they are ready."""
+    which they say that they are ready. ``program``: what runs, with a role's arguments behind it."""
 
     def __init__(
-        self, roles: Sequence[Role], environment: Mapping[str, str], say: Callable[[str], None] = print
+        self,
+        roles: Sequence[Role],
+        environment: Mapping[str, str],
+        say: Callable[[str], None] = print,
+        program: Sequence[str] = (sys.executable, "-m", "roundtrip"),
+        wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._roles = tuple(roles)
         self._environment = dict(environment)
         self._say = say
+        self._program = tuple(program)
+        self._wait = wait
         self._places: list[_Place] = []
         self._living: set[Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -186,13 +193,14 @@ class Supervisor:
             async with place.changing:
                 if place.child is not child:
                     continue
-                failures = failures + 1 if _now_s() - child.began_s < _LIVED_S else 0
+                failures = failures if _now_s() - child.began_s < _LIVED_S else 0
                 wait_s = min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures, 10))
+                failures += 1
                 log.warning(
                     "a process ended, and is started again",
                     role=child.role.name, pid=child.pid, code=child.process.returncode, wait_s=wait_s,
                 )  # fmt: skip
-                await asyncio.sleep(wait_s)
+                await self._wait(wait_s)
                 try:
                     place.child = await self._start(child.role)
                 except OSError as fault:
@@ -234,8 +242,8 @@ class Supervisor:
 
     async def _start(self, role: Role) -> Child:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "roundtrip", *role.arguments),
+            *self._program,
+            *role.arguments,
             env=self._environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
