@@ -146,9 +146,7 @@ async def test_who_does_not_become_ready_replaces_nobody(tmp_path: Path) -> None
             async with asyncio.timeout(WAIT_S):
                 while not logs:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
-        assert [entry["event"] for entry in logs] == [
-            "a new process did not become ready, the old ones stay"
-        ]
+        assert [entry["event"] for entry in logs] == ["a new process did not become ready, the old ones stay"]
         assert at_work.pids() == before
         assert len(at_work.told()) == 2
         # What was wrong is put right, and it is tried again.
