@@ -137,6 +137,23 @@ async def test_each_is_replaced_in_turn_when_the_next_is_ready(tmp_path: Path) -
         assert at_work.waited == []
 
 
+async def test_the_old_one_is_gone_before_the_next_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "END_S", 0.2)
+    async with ground(tmp_path, Role("serve", ("stubborn",), "ready", 2)) as at_work:
+        first, second = [child.pid for child in await at_work.started()]
+        with capture_logs() as logs:
+            os.kill(os.getpid(), signal.SIGHUP)
+            async with asyncio.timeout(WAIT_S):
+                while not logs:  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
+        assert (logs[0]["event"], logs[0]["old"]) == ("a process was replaced", first)
+        assert not _is_there(first)
+        assert f"SIGTERM {second}" not in at_work.told()
+        await at_work.over()
+
+
 async def test_who_does_not_become_ready_replaces_nobody(tmp_path: Path) -> None:
     async with ground(tmp_path, PLAIN) as at_work:
         before = [child.pid for child in await at_work.started()]
