@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors truth sweep evidence rejudge clean
+.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -37,6 +37,10 @@ bench: $(VENV)/.installed node_modules/.installed
 # A cached check at every door, beside a constant route and a constant tool.
 bench-doors: $(VENV)/.installed
 	@$(BIN)/python -m bench.doors
+
+# One process that serves and two, checks of a thousand requests at once, rolling restarts: some three minutes.
+bench-processes: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python -m bench.processes $(FLAGS)
 
 # The sync's speed beside Ponder's, which is installed for it: some minutes. FLAGS=--limited: Ponder as it comes, too.
 bench-index: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed

@@ -5,8 +5,10 @@ import functools
 import gc
 import json
 import math
+import os
 import re
 import secrets
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import MISSING, fields, replace
@@ -45,6 +47,7 @@ from roundtrip.store.forget import forget
 from roundtrip.store.migrate import migrate
 from roundtrip.store.origins import Origin
 from roundtrip.store.postgres import EmbeddedPostgres, PostgresInUse
+from roundtrip.sync.lead import LET_GO, leader, name_of_sync
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS
@@ -311,22 +314,36 @@ async def following(
         node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES)
         topics = sorted({topic for file in LISTINGS for _, topic in file.listings(network.contracts)})
         feed = Feed(node, settings.ws_url, session, settings.poll_ms, topics=topics, chance=_chance)
-        async with feed.open():
-            yield Sync(
-                Following(
-                    node=node,
-                    feed=feed,
-                    chain_id=network.chain_id,
-                    contracts=network.contracts,
-                    first=(settings.sync_from or 0) if is_local else settings.sync_from,
-                    look_back_blocks=network.look_back_blocks or 0,
-                    deepest_fork=None if is_local or any_fork else _DEEPEST_FORK,
-                    is_local=is_local,
-                    eth_usd_pool=network.eth_usd_pool,
-                    tell=tell,
-                ),
-                functools.partial(connections.connect, database_url, command_timeout=_SYNC_STATEMENT_S),
-            )
+        yield Sync(
+            Following(
+                node=node,
+                feed=feed,
+                chain_id=network.chain_id,
+                contracts=network.contracts,
+                first=(settings.sync_from or 0) if is_local else settings.sync_from,
+                look_back_blocks=network.look_back_blocks or 0,
+                deepest_fork=None if is_local or any_fork else _DEEPEST_FORK,
+                is_local=is_local,
+                eth_usd_pool=network.eth_usd_pool,
+                tell=tell,
+                listening=feed.open,
+            ),
+            functools.partial(
+                connections.connect,
+                database_url,
+                command_timeout=_SYNC_STATEMENT_S,
+                more=LET_GO | {"application_name": name_of_sync(os.getpid(), socket.gethostname())},
+            ),
+        )
+
+
+async def leading(database_url: str) -> str | None:
+    """The sync that leads, as it names itself; None: there is none."""
+    connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)
+    try:
+        return await leader(connection)
+    finally:
+        await connection.close()
 
 
 @contextlib.asynccontextmanager
@@ -337,7 +354,7 @@ async def beside_serving(
     spare_the_collector()
     async with (
         following(settings, network, database_url, lambda _: None) as sync,
-        beside(sync.run(stands_by=True), "sync"),
+        beside(sync.run(stays=True), "sync"),
         beside(worker(ctx).run(), "jobs"),
     ):
         yield

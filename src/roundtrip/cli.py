@@ -2,16 +2,15 @@
 
 import asyncio
 import contextlib
-import json
 import re
 import signal
-import threading
+import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
+import structlog
 import typer
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
@@ -19,41 +18,37 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly, index_commands, key_commands, serving, verify
+from roundtrip import assembly, demo_commands, index_commands, key_commands, processes, serving, verify
 from roundtrip.api import publish as publishing
 from roundtrip.api.llms import llms_txt
 from roundtrip.api.openapi import openapi_json
 from roundtrip.chain.doctor import NEEDED
-from roundtrip.devnet import live, world
 from roundtrip.devnet.artifacts import ArtifactError
-from roundtrip.devnet.node import NodeOptions, NodeStartError, RunningNode
-from roundtrip.devnet.stories import STORIES
+from roundtrip.devnet.node import NodeStartError
 from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
+from roundtrip.processes import ProcessEnded
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
 from roundtrip.serving import PortTaken
 from roundtrip.settings import Settings
+from roundtrip.store.embedded_valkey import ValkeyStartError
 from roundtrip.store.forget import StillFollowed
 from roundtrip.store.postgres import EmbeddedPostgresError
 from roundtrip.sync.fork import OtherChain
-from roundtrip.sync.run import AlreadyFollowed
-from roundtrip.terminal import console, log_to_stderr, run
+from roundtrip.terminal import console, environment, log_to_stderr, run
 
 serving.bound_recursion()
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-
-DEMO_BLOCK_TIME_S = 1.0
-_MEMORY_WARNING_BYTES = 4 * 2**30
-_MEMORY_LOOK_S = 30
 
 _INTERRUPTED = 130
 _EXPECTED = (
     PortTaken,
     ArtifactError,
     NodeStartError,
+    ValkeyStartError,
+    ProcessEnded,
     EmbeddedPostgresError,
-    AlreadyFollowed,
     OtherChain,
     StillFollowed,
     OSError,
@@ -95,130 +90,8 @@ def _as_interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _places(settings: Settings) -> world.Places:
-    return world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
-
-
-def _built(places: world.Places) -> world.Built:
-    """The local chain's cached state, built with progress on first use."""
-    with console.status("preparing the local chain") as status:
-        return world.build(places, lambda step: status.update(step) if console.is_terminal else print(step))
-
-
-Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on trading.")]
-
-
-@app.command()
-def demo(actors: Actors = False) -> None:
-    """A local chain, a database and the service, with sample tokens to try it on."""
-    settings = Settings()
-    log_to_stderr()
-    with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
-        places = _places(settings)
-        _free(settings.rpc_port)
-        built = _built(places)
-        options = NodeOptions(settings.rpc_port, DEMO_BLOCK_TIME_S, built.state)
-        with world.started(places, built, options) as node, _watched(node), _trading(node, built, actors):
-            described = world.write_description(places, built, node.url)
-            base_url = "http://{}:{}".format(*listening.getsockname()[:2])
-            run(
-                _serve_demo(
-                    settings, built, node.url, listening, lambda: _welcome(base_url, built, described)
-                )
-            )
-
-
-async def _serve_demo(
-    settings: Settings, built: world.Built, rpc_url: str, listening: Any, welcome: Callable[[], None]
-) -> None:
-    contracts = assembly.contracts_from(built.contracts)
-    network = Network(assembly.CHAIN_ID, contracts, rpc_url, None)
-    local = settings.model_copy(update={"rpc_url": rpc_url, "rpc_urls": ()})
-    async with (
-        assembly.database(settings) as database_url,
-        assembly.context(settings, rpc_url, contracts, database_url) as ctx,
-        assembly.beside_serving(local, network, database_url, ctx),
-    ):
-        welcome()
-        await serving.http_server(
-            serving.application(settings, ctx), settings.most_connections, settings.trusted_proxies
-        ).serve(sockets=[listening])
-
-
-def _welcome(base_url: str, built: world.Built, described: Path) -> None:
-    samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
-    lines = [f"roundtrip is at {base_url}", "", "Five tokens to try it on:"]
-    lines += [f"  {address}  {story.key}: {story.line}" for story, address in samples]
-    plain = samples[0][1]
-    call = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "check_token", "arguments": {"address": plain}},
-    }
-    lines += [
-        "",
-        f"  curl -s {base_url}/v1/check/{plain}",
-        f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
-        "",
-        f"The local chain is described in {described}, with {len(built.tokens) - len(samples)} more tokens:",
-        f"  {', '.join(_MORE_SAMPLES)} and others.",
-        "Ctrl-C ends it all.",
-    ]
-    print("\n".join(lines), flush=True)
-
-
-_MORE_SAMPLES = ("curve", "swept", "graduated", "hook_takes_tenth", "v4_fee_on_sell", "hook_bait")
-"""Of what else there is to try: phases of a launch, a hook, a tax, a bait."""
-
-
-class _watched:  # noqa: N801
-    """Says so once when the local node has grown past what it should need."""
-
-    def __init__(self, node: RunningNode) -> None:
-        self._node = node
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(_MEMORY_LOOK_S):
-            if self._node.memory_bytes() > _MEMORY_WARNING_BYTES:
-                print("The local chain holds over 4 GB of memory; start it again soon.", flush=True)
-                return
-
-
-def _trading(node: RunningNode, built: world.Built, actors: bool) -> contextlib.AbstractContextManager[None]:
-    return live.trading(node.url, built) if actors else contextlib.nullcontext()
-
-
-def _free(port: int) -> None:
-    """Raises PortTaken when somebody listens on the local node's port."""
-    if port:
-        serving.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
-
-
-@app.command()
-def devnet(
-    block_time_s: Annotated[float, typer.Option(help="Seconds between blocks.")] = DEMO_BLOCK_TIME_S,
-    actors: Actors = False,
-) -> None:
-    """Only the local chain; var/devnet.json describes it."""
-    settings = Settings()
-    places = _places(settings)
-    _free(settings.rpc_port)
-    built = _built(places)
-    with world.started(places, built, NodeOptions(settings.rpc_port, block_time_s, built.state)) as node:
-        path = world.write_description(places, built, node.url)
-        print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
-        with _watched(node), _trading(node, built, actors):
-            signal.pause()
+app.command()(demo_commands.demo)
+app.command()(demo_commands.devnet)
 
 
 @app.command()
@@ -226,17 +99,43 @@ def serve(
     whole: Annotated[
         bool, typer.Option("--all", help="Follow the chain and do the jobs in this process, too.")
     ] = False,
+    several: Annotated[
+        int, typer.Option("--processes", help="So many processes on one port; SIGHUP replaces them.", min=1)
+    ] = 1,
+    descriptor: Annotated[int | None, typer.Option("--listening", hidden=True)] = None,
 ) -> None:
     """The service, on the network that is set."""
     settings = Settings()
     log_to_stderr()
     network = assembly.network_of(settings)
     assembly.spare_the_collector()
-    with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
-        run(_serve(settings, network, listening, whole))
+    given = settings.host, settings.port, "ROUNDTRIP_PORT"
+    with serving.listen(*given) if descriptor is None else serving.inherited(descriptor) as listening:
+        if several > 1:
+            run(_serve_in(several, settings, listening, whole))
+        else:
+            run(_serve(settings, network, listening, whole))
 
 
-async def _serve(settings: Settings, network: Network, listening: Any, whole: bool) -> None:
+async def _serve_in(several: int, settings: Settings, listening: socket.socket, whole: bool) -> None:
+    if settings.redis_url is None:
+        structlog.get_logger().warning(
+            "without ROUNDTRIP_REDIS_URL each process has limits, shared answers and checks of its own"
+        )
+    async with assembly.database(settings) as database_url:
+        await assembly.migrated(database_url)
+        role = processes.serving(listening, several, *(["--all"] if whole else []))
+        ours = environment(
+            ROUNDTRIP_DATABASE_URL=database_url, ROUNDTRIP_PORT=str(listening.getsockname()[1])
+        )
+        await processes.Supervisor([role], ours).run(lambda _: print(_said_at(listening), flush=True))
+
+
+def _said_at(listening: socket.socket) -> str:
+    return processes.SERVES + "http://{}:{}".format(*listening.getsockname()[:2])
+
+
+async def _serve(settings: Settings, network: Network, listening: socket.socket, whole: bool) -> None:
     given = (settings, assembly.node_urls(settings, network), network.contracts)
     async with contextlib.AsyncExitStack() as stack:
         database_url = await stack.enter_async_context(assembly.database(settings))
@@ -245,9 +144,11 @@ async def _serve(settings: Settings, network: Network, listening: Any, whole: bo
         if whole:
             beside = assembly.beside_serving(settings, network, database_url, ctx)
             await stack.enter_async_context(beside)
-        print("roundtrip is at http://{}:{}".format(*listening.getsockname()[:2]), flush=True)
         await serving.http_server(
-            serving.application(settings, ctx), settings.most_connections, settings.trusted_proxies
+            serving.application(settings, ctx),
+            settings.most_connections,
+            settings.trusted_proxies,
+            lambda: print(_said_at(listening), flush=True),
         ).serve(sockets=[listening])
 
 
@@ -273,7 +174,7 @@ async def _work(settings: Settings, network: Network) -> None:
         assembly.database(settings) as database_url,
         assembly.context(*given, database_url, network.look_back_blocks) as ctx,
     ):
-        print(f"roundtrip works on chain {ctx.chain_id}. Ctrl-C ends it.", flush=True)
+        print(f"{processes.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
         await assembly.worker(ctx).run()
 
 

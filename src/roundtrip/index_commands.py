@@ -6,7 +6,7 @@ from typing import Annotated
 import asyncpg
 import typer
 
-from roundtrip import assembly
+from roundtrip import assembly, processes
 from roundtrip.chain.origins import Never
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.types import Address, parse_address
@@ -27,12 +27,27 @@ def sync(
     any_fork: Annotated[
         bool, typer.Option("--any-fork", help="Believe a fork of any depth: facts above it are taken away.")
     ] = False,
+    who: Annotated[
+        bool, typer.Option("--who", help="Only say which one leads, of all on this database; exit 1: none.")
+    ] = False,
 ) -> None:
-    """Follows the chain into the database: launches, pools, trades, wallets."""
+    """Follows the chain into the database: launches, pools, trades, wallets. Of several one leads, and the
+    others stand by."""
     settings = Settings() if first is None else Settings(sync_from=first)
+    if who:
+        run(_who(settings))
+        return
     log_to_stderr()
     assembly.spare_the_collector()
     run(_sync(settings, assembly.network_of(settings), any_fork))
+
+
+async def _who(settings: Settings) -> None:
+    async with assembly.database(settings, joins=True) as database_url:
+        found = await assembly.leading(database_url)
+    print("none leads" if found is None else f"{found} leads")
+    if found is None:
+        raise SystemExit(_NO)
 
 
 async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
@@ -41,6 +56,7 @@ async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
             assembly.database(settings) as database_url,
             assembly.following(settings, network, database_url, tell, any_fork) as sync,
         ):
+            print(f"{processes.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)
             await sync.run()
 
 

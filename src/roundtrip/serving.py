@@ -5,7 +5,7 @@ import functools
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.draining import ANSWERS_S, DrainingServer
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
 from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
@@ -53,6 +54,15 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
             f"Port {port} on {host} is taken or cannot be used ({error.strerror}). "
             f"Set {setting} to another one."
         ) from error
+    return listening
+
+
+def inherited(descriptor: int) -> socket.socket:
+    """The listening socket that whoever started this process left open as this file descriptor. Raises
+    OSError."""
+    listening = socket.socket(fileno=descriptor)
+    if not listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise OSError(f"file descriptor {descriptor} is no listening socket")
     return listening
 
 
@@ -101,10 +111,15 @@ def _allowances(settings: Settings) -> Allowances:
 
 
 def http_server(
-    app: Starlette, most_connections: int = 2_000, proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    app: Starlette,
+    most_connections: int = 2_000,
+    proxies: tuple[IPv4Network | IPv6Network, ...] = (),
+    ready: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
-    """The HTTP server around the application; its ``serve`` ends on a signal, and hands the signal on."""
-    bounded = functools.partial(BoundedProtocol, places=Places(spare_files(most_connections), proxies))
+    """The HTTP server around the application; ``ready`` is called when it serves. Its ``serve`` ends on a
+    signal, and hands the signal on."""
+    places = Places(spare_files(most_connections), proxies)
+    bounded = functools.partial(BoundedProtocol, places=places)
     config = uvicorn.Config(
         app,
         loop="none",
@@ -116,7 +131,7 @@ def http_server(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=int(ANSWERS_S),
         timeout_keep_alive=30,
     )
-    return uvicorn.Server(config)
+    return DrainingServer(config, places, ready)

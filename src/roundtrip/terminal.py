@@ -47,6 +47,12 @@ async def _until_told(main_coroutine: Coroutine[Any, Any, None]) -> None:
     await main_coroutine
 
 
+def environment(**ours: str | None) -> dict[str, str]:
+    """Ours with these on top, for a process that we start; None: without it."""
+    theirs = {name: value for name, value in os.environ.items() if name not in ours}
+    return theirs | {name: value for name, value in ours.items() if value is not None}
+
+
 def log_to_stderr() -> None:
     """One line of JSON an event, to standard error; readable lines where a person watches."""
     watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None

@@ -41,8 +41,8 @@ class Demo:
         self.lines: list[str] = []
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[subprocess.Popen[str]]:
-        command = [sys.executable, "-m", "roundtrip", "demo"]
+    def running(self, *more: str) -> Iterator[subprocess.Popen[str]]:
+        command = [sys.executable, "-m", "roundtrip", "demo", *more]
         with subprocess.Popen(
             command,
             env=self.environment,
@@ -202,3 +202,73 @@ def test_a_setting_that_makes_no_sense_is_one_clear_error(demo: Demo) -> None:
     assert process.returncode == 1
     assert "port" in output
     assert "Traceback" not in output
+
+
+# --- in several processes ---------------------------------------------------------------------------
+
+
+def roles(lines: list[str]) -> dict[str, list[int]]:
+    """Whose process ids the welcome tells."""
+    found = (re.fullmatch(r"  (serve|sync|work): ([0-9 ]+)", line) for line in lines)
+    return {told[1]: [int(pid) for pid in told[2].split()] for told in found if told}
+
+
+def who_leads(demo: Demo) -> int:
+    """The process id that ``sync --who`` tells; bounded."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        done = subprocess.run(
+            [sys.executable, "-m", "roundtrip", "sync", "--who"],
+            env=demo.environment,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+        )
+        if told := re.fullmatch(r"roundtrip sync, process (\d+) on .* leads\n", done.stdout):
+            assert done.returncode == 0
+            return int(told[1])
+        assert (done.stdout, done.returncode) == ("none leads\n", 1)
+        assert time.monotonic() < deadline
+
+
+def programs(pids: set[int]) -> set[str]:
+    """What runs there."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found.add(Path(f"/proc/{pid}/comm").read_text().strip())
+    return found
+
+
+def test_in_three_processes_one_port_is_served_and_another_sync_takes_over(demo: Demo) -> None:
+    with demo.running("--processes", "3") as process:
+        demo.await_welcome(process)
+        told = roles(demo.lines)
+        assert {name: len(pids) for name, pids in told.items()} == {"serve": 3, "sync": 2, "work": 1}
+        started_by_it = family(process.pid)
+        assert {pid for pids in told.values() for pid in pids} <= started_by_it
+        assert {"anvil", "postgres", "valkey-server"} <= programs(started_by_it)
+        demo.await_health()
+        (plain,) = re.findall(r"(0x[0-9a-f]{40})  plain: ", "\n".join(demo.lines))
+        assert demo.get(f"/v1/check/{plain}")["verdict"]["code"] == "ok"
+        before = who_leads(demo)
+        assert before in told["sync"]
+        os.kill(before, signal.SIGKILL)
+        assert await_gone({before}) == set()
+        assert who_leads(demo) != before
+        demo.await_health()
+        started_by_it |= family(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+        assert await_gone(started_by_it) == set()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_of_several_processes_is_left(demo: Demo, how: signal.Signals) -> None:
+    with demo.running("--processes", "2") as process:
+        demo.await_welcome(process)
+        started_by_it = family(process.pid)
+        assert {"anvil", "postgres", "valkey-server"} <= programs(started_by_it)
+        process.send_signal(how)
+        assert process.wait(WAIT_S) == (0 if how == signal.SIGTERM else -how)
+        assert await_gone(started_by_it) == set()

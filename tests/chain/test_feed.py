@@ -76,6 +76,20 @@ async def test_every_mined_block_is_heard_of(anvil: RunningNode, over: str) -> N
             assert feed.malformed == 0
 
 
+async def test_it_is_closed_and_opened_again(anvil: RunningNode) -> None:
+    """As by a sync that leads, stands by and leads again."""
+    async with aiohttp.ClientSession() as session:
+        feed = Feed(Node(anvil.url, session), anvil.url.replace("http", "ws"), session, 20, patience=CALM)
+        for _ in range(2):
+            assert not feed.is_listening()
+            async with feed.open():
+                number = (await taken(feed, -1)).number
+                while not feed.is_listening():
+                    mined = await asyncio.to_thread(mine, anvil.url)
+                    while number < mined:
+                        number = (await taken(feed, number)).number
+
+
 @pytest.mark.parametrize("over", ["websocket", "polling"])
 async def test_a_rolled_back_chain_is_told_of(anvil: RunningNode, over: str) -> None:
     """The websocket says nothing of it: the guarding poll does."""

@@ -144,7 +144,7 @@ async def test_starts_answers_and_stops(tmp_path: Path, make: Make) -> None:
             "listen_addresses": "",
             "fsync": "on",
             "shared_buffers": "64MB",
-            "max_connections": "50",
+            "max_connections": "100",
             "jit": "off",
             "TimeZone": "UTC",
             "server_encoding": "UTF8",

@@ -1,115 +1,18 @@
 """What the sync decides: over a real database, a chain made up from a seed, and hints given by hand."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import cast
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
-import asyncpg
 import pytest
 
-from roundtrip.chain.feed import Feed, Hint
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.store import chain
 from roundtrip.store.forget import StillFollowed, forget
 from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain
-from roundtrip.sync.run import AlreadyFollowed, Following, Sync
 from support.scripted_chain import Answers, ScriptedChain
-from support.tables import emptied, own_database, tables
-from unit.venues.logs import NETWORK
-
-WAIT_S = 20
-
-
-class Hints:
-    """A feed that says what it is told to."""
-
-    def __init__(self) -> None:
-        self._newest = -1
-        self._removed: Hint | None = None
-        self._news = asyncio.Event()
-
-    def newest(self) -> int:
-        return self._newest
-
-    async def next(self, after: int) -> Hint:
-        while self._removed is None and self._newest <= after:
-            self._news.clear()
-            await self._news.wait()
-        hint, self._removed = self._removed or Hint(self._newest, 0.0), None
-        return hint
-
-    def say(self, number: int, removed: bool = False) -> None:
-        self._newest = number
-        self._removed = Hint(number, 0.0, removed=True) if removed else self._removed
-        self._news.set()
-
-
-@dataclass
-class Ground:
-    """A chain, its feed, a database, and what was heard of its cursor and its waits."""
-
-    url: str
-    node: ScriptedChain
-    index: asyncpg.Connection
-    feed: Hints = field(default_factory=Hints)
-    heard: asyncio.Queue[int] = field(default_factory=asyncio.Queue)
-    waited: asyncio.Queue[float] = field(default_factory=asyncio.Queue)
-    meanwhile: Callable[[], None] = lambda: None
-
-    def sync(self, first: int | None = 0, deepest_fork: int | None = None) -> Sync:
-        async def wait(seconds: float) -> None:
-            self.waited.put_nowait(seconds)
-            self.meanwhile()
-            await asyncio.sleep(0)
-
-        local = deepest_fork is None
-        feed = cast(Feed, self.feed)
-        following = Following(self.node, feed, 4663, NETWORK, first, 5, deepest_fork, local, wait=wait)
-        return Sync(following, self.connect)
-
-    async def connect(self) -> asyncpg.Connection:
-        return await asyncpg.connect(self.url, server_settings={"application_name": "the sync"})
-
-    @contextlib.asynccontextmanager
-    async def following(self, first: int | None = 0, deepest_fork: int | None = None) -> AsyncIterator[None]:
-        """While the sync runs, from a chain and a feed as they are."""
-        task = asyncio.create_task(self.sync(first, deepest_fork).run())
-        try:
-            async with asyncio.timeout(WAIT_S):
-                yield
-            assert not task.done()
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-    async def until(self, number: int) -> list[int]:
-        """Waits for the cursor to be told of at this block; every one before it."""
-        passed = []
-        while (told := await self.heard.get()) != number:
-            passed.append(told)
-        return passed
-
-    async def is_at_the_end(self) -> bool:
-        """Whether the index stands at the newest block of the chain, and knows all its blocks."""
-        at = await chain.cursor(self.index)
-        kept = await chain.blocks_kept(self.index)
-        assert at is not None
-        known = [(block.number, block.hash) for block in kept]
-        first = at.start_number
-        return at.block.hash == self.node.hash_of(self.node.last) and known == [
-            (number, self.node.hash_of(number)) for number in range(first, self.node.last + 1)
-        ]
-
-    async def is_held(self) -> bool:
-        """Whether a sync's connection is still there."""
-        found: bool = await self.index.fetchval(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity"
-            " WHERE application_name = 'the sync' AND datname = current_database())"
-        )
-        return found
+from support.syncs import WAIT_S, Ground, ground_in
+from support.tables import own_database, tables
 
 
 @pytest.fixture(scope="session")
@@ -120,13 +23,8 @@ async def url(database_url: str) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def ground(url: str) -> AsyncIterator[Ground]:
-    index = await asyncpg.connect(url)
-    await emptied(index)
-    found = Ground(url, ScriptedChain(seed=4, blocks=31), index)
-    await index.add_listener("facts", lambda *told: found.heard.put_nowait(int(str(told[-1]))))
-    found.feed.say(30)
-    yield found
-    await index.close()
+    async with ground_in(url) as found:
+        yield found
 
 
 async def test_it_follows_to_the_end_and_on(ground: Ground) -> None:
@@ -301,16 +199,6 @@ async def test_a_fork_that_is_too_deep_is_not_believed(ground: Ground) -> None:
         ground.feed.say(31)
         assert await ground.until(31) == []
         assert await ground.is_at_the_end()
-
-
-async def test_there_is_one_sync_at_a_time(ground: Ground) -> None:
-    async with ground.following():
-        await ground.until(30)
-        with pytest.raises(AlreadyFollowed):
-            await asyncio.wait_for(ground.sync().run(), WAIT_S)
-        ground.node.grow(1)
-        ground.feed.say(31)
-        await ground.until(31)
 
 
 async def test_a_lost_connection_is_made_again(ground: Ground) -> None:

@@ -85,6 +85,8 @@ class Places:
         self._of_one: dict[str, dict[BoundedProtocol, None]] = {}
         self._idle: dict[BoundedProtocol, None] = {}
         self._awaited: dict[BoundedProtocol, None] = {}
+        self.closing = False
+        """Whether every answer from now on is its connection's last."""
 
     def enter(self, one: "BoundedProtocol", host: str | None) -> bool:
         """Whether there is a place for it, or could be made."""
@@ -208,6 +210,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.on_message_complete()
             raise _Overrun
         super().on_headers_complete()
+        if self._places.closing:
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         """The next head begins."""
@@ -221,6 +225,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._settle()
         if self.transport.is_closing():
             self._watch_going()
+
+    def close_after(self) -> None:
+        """The last request that came so far is told that the connection closes behind its answer. One whose
+        head of an answer went is not: its client may have sent the next by now, which is told so."""
+        last: RequestResponseCycle | None = self.cycle
+        if last is not None and not last.response_started:
+            last.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Closes what is idle, else with the answer. A request that began to come is waited for."""
+        if not self._begun or self._is_answering():
+            super().shutdown()
 
     def pause_writing(self) -> None:
         """The client takes less than it is given."""

@@ -232,12 +232,16 @@ class Feed:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Feed"]:
-        """Listens and polls in the background while the block of ``async with`` runs."""
+        """Listens and polls in the background while the block of ``async with`` runs; again and again."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(beside(self._poll(), "feed polls"))
             if self._ws_url is not None:
                 await stack.enter_async_context(beside(self._listen(self._ws_url), "feed listens"))
-            yield self
+            try:
+                yield self
+            finally:
+                # It may be opened again, and then hears nothing yet.
+                self._ear = self._quiet = None
 
     # --- polling --------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """How the database is connected to: our statements mean the same on everybody's server."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import asyncpg
@@ -18,15 +20,18 @@ SESSION = {
 become, which no other level of isolation allows; every wait has a limit of ours; and compiling takes longer
 than any statement of ours. How durable a commit is stays as the server has it."""
 
+_NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 CONNECTING_S = 5.0
 """A server that is stopped takes a connection and says nothing."""
 
 
-async def connect(url: str, command_timeout: float | None = None) -> asyncpg.Connection:
+async def connect(
+    url: str, command_timeout: float | None = None, more: Mapping[str, str] = _NOTHING_MORE
+) -> asyncpg.Connection:
     """A connection of its own. ``command_timeout``: seconds for one statement; None: as long as it takes.
-    Raises one of DATABASE_FAULTS."""
+    ``more``: settings of PostgreSQL. Raises one of DATABASE_FAULTS."""
     return await asyncpg.connect(
-        url, command_timeout=command_timeout, timeout=CONNECTING_S, server_settings=SESSION
+        url, command_timeout=command_timeout, timeout=CONNECTING_S, server_settings={**SESSION, **more}
     )
 
 

@@ -39,7 +39,7 @@ _POLL_SECONDS = 0.01
 _INITDB_SECONDS, _START_SECONDS, _STOP_SECONDS, _QUERY_SECONDS = 60.0, 20.0, 10.0, 5.0
 _LIBC = ctypes.CDLL(None)
 _INITDB = ["--locale=C", "--encoding=UTF8", "--auth-local=trust", "--auth-host=reject", "--no-instructions"]
-_SIZES = ["shared_buffers=64MB", "max_connections=50", "jit=off", "log_checkpoints=off"]
+_SIZES = ["shared_buffers=64MB", "max_connections=100", "jit=off", "log_checkpoints=off"]
 _SETTINGS = ["listen_addresses=", "port=5432", "timezone=UTC", "log_timezone=UTC", *_SIZES]
 _NOT_DURABLE = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
@@ -238,7 +238,7 @@ class EmbeddedPostgres:
                 extra_groups=[] if self._root else None,
                 pass_fds=self._locks[1:],
                 start_new_session=True,  # a Ctrl-C must not end the server before its clients are closed
-                preexec_fn=functools.partial(_end_with_parent, os.getpid()),
+                preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGINT),
             )
 
     async def _until_it_answers(self, process: subprocess.Popen[bytes]) -> None:
@@ -290,9 +290,10 @@ async def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
         await asyncio.sleep(_POLL_SECONDS)
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int, how: signal.Signals) -> None:
+    """For a child before it runs: on Linux this signal comes to it when ``parent``, a process id, is gone."""
     # Runs in the child after the change of user, which would reset this setting.
     if sys.platform == "linux":
-        _LIBC.prctl(1, signal.SIGINT, 0, 0, 0)  # 1 is PR_SET_PDEATHSIG
+        _LIBC.prctl(1, how, 0, 0, 0)  # 1 is PR_SET_PDEATHSIG
     if os.getppid() != parent:  # it died before the setting was made
         os._exit(1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -24,8 +25,7 @@ from .apply import BEFORE_ALL, CursorMoved, Writer
 from .fork import ForkTooDeep, NodeBehind, OtherChain, first_hash_of, parting
 from .older import older_width, read_older
 
-_LOCK_WAIT_S = 5.0
-_LOCK_TRY_S = 0.1
+_LOCK_TRY_S = 0.25
 _FIRST_WAIT_S, _MOST_WAIT_S = 0.2, 5.0
 _FAR_BEHIND_BLOCKS = 1_000
 _SHRUNK_S = 1.0
@@ -47,13 +47,6 @@ DATABASE_FAULTS = (
 """The database is away, or busy: it is tried again."""
 
 
-class AlreadyFollowed(Exception):
-    """Another sync writes into this database."""
-
-    def __init__(self) -> None:
-        super().__init__("another sync writes into this database: there can be only one")
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where the sync stands. ``rows``: facts added since the start; ``head``: the newest block heard of.
@@ -69,7 +62,8 @@ class Progress:
 class Following:
     """What is followed, and how. ``first``: where an empty database begins; None: ``look_back_blocks`` behind
     the newest block. ``deepest_fork``: a fork of more blocks is not believed; None: any is. ``is_local``: the
-    chain may have been begun anew, or become shorter."""
+    chain may have been begun anew, or become shorter. ``listening``: opens the feed, for as long as the sync
+    leads."""
 
     node: Asks
     feed: Feed
@@ -82,6 +76,7 @@ class Following:
     eth_usd_pool: Address | None = None
     tell: Callable[[Progress], None] = lambda _: None
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
+    listening: Callable[[], contextlib.AbstractAsyncContextManager[object]] = contextlib.nullcontext
 
 
 class Sync:
@@ -95,21 +90,22 @@ class Sync:
         self._older_width = older_width()
         self._rows = 0
         self._failures = 0
+        self._leads: bool | None = None
+        """What was told last; None: nothing yet."""
         self._is_ours = self._looked = False
         """Whether the node was seen to be of this chain; and to have what was followed of it, since there was
         reason to doubt that."""
 
-    async def run(self, stands_by: bool = False) -> None:
-        """Until it is cancelled. Raises AlreadyFollowed when another sync is at work, OtherChain when the
-        database is another chain's; one that ``stands_by`` waits for that to end."""
+    async def run(self, stays: bool = False) -> None:
+        """Until it is cancelled; it stands by as long as another one leads. Raises OtherChain when the
+        database is another chain's; one that ``stays`` waits for that to end."""
         while True:
             try:
                 await self._session()
-            except (AlreadyFollowed, OtherChain) as fault:
-                if not stands_by:
+            except OtherChain as fault:
+                if not stays:
                     raise
-                if isinstance(fault, OtherChain):
-                    log.warning("the chain is not followed", error=str(fault))
+                log.warning("the chain is not followed", error=str(fault))
             except DATABASE_FAULTS as fault:
                 log.warning("the database is away", error=type(fault).__name__)
             except Exception:
@@ -123,40 +119,55 @@ class Sync:
     async def _session(self) -> None:
         connection = await self._connect()
         try:
-            await self._lock(connection)
-            # What a crash loses of it is read from the chain again, since the cursor is lost with it.
-            await connection.execute("SET synchronous_commit = off")
-            self._looked = self._is_ours = False
-            while True:
-                try:
-                    if not self._is_ours:
-                        await self._check_whose(connection)
-                        self._is_ours = True
-                    if not self._looked:
-                        await self._look_for_a_fork(connection)
-                        self._looked = True
-                    await self._step(connection)
-                    self._failures = 0
-                except CursorMoved:
-                    self._writer.forget()
-                except Forked:
-                    await self._again(self._looked)
-                    self._looked = False
-                except (RoundtripError, ForkTooDeep) as fault:
-                    tell = log.debug if isinstance(fault, NodeBehind) else log.warning
-                    tell("the node could not be followed", error=str(fault))
-                    await self._pause()
+            await self._lead(connection)
+            async with self._following.listening():
+                await self._follow(connection)
         finally:
             with contextlib.suppress(*DATABASE_FAULTS):
                 await connection.close(timeout=2.0)
 
-    async def _lock(self, connection: asyncpg.Connection) -> None:
-        """Whoever was killed just now may not be gone yet: a little patience."""
-        for _ in range(int(_LOCK_WAIT_S / _LOCK_TRY_S)):
-            if await connection.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK):
-                return
+    async def _follow(self, connection: asyncpg.Connection) -> None:
+        # What a crash loses of it is read from the chain again, since the cursor is lost with it.
+        await connection.execute("SET synchronous_commit = off")
+        self._looked = self._is_ours = False
+        while True:
+            try:
+                if not self._is_ours:
+                    await self._check_whose(connection)
+                    self._is_ours = True
+                if not self._looked:
+                    await self._look_for_a_fork(connection)
+                    self._looked = True
+                await self._step(connection)
+                self._failures = 0
+            except CursorMoved:
+                self._writer.forget()
+            except Forked:
+                await self._again(self._looked)
+                self._looked = False
+            except (RoundtripError, ForkTooDeep) as fault:
+                tell = log.debug if isinstance(fault, NodeBehind) else log.warning
+                tell("the node could not be followed", error=str(fault))
+                await self._pause()
+
+    async def _lead(self, connection: asyncpg.Connection) -> None:
+        """Takes the lock, which lasts as long as this connection does: all that is written goes over it, so
+        that nobody writes who does not lead. Until then the node is asked only whose it is, and once."""
+        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK):
+            if self._leads is not False:
+                await self._must_fit(connection)
+                self._leads = False
+                log.info("another sync leads, this one stands by", pid=os.getpid())
+            self._failures = 0
             await self._following.wait(_LOCK_TRY_S)
-        raise AlreadyFollowed
+        if not self._leads:
+            self._leads = True
+            log.info("this sync leads", pid=os.getpid())
+
+    async def _must_fit(self, connection: asyncpg.Connection) -> None:
+        """Raises OtherChain as whoever leads does; what the node cannot tell now is asked again then."""
+        with contextlib.suppress(RoundtripError):
+            await self._is_to_adopt(connection)
 
     async def _pause(self) -> None:
         self._failures += 1
@@ -198,12 +209,18 @@ class Sync:
 
     async def _check_whose(self, connection: asyncpg.Connection) -> None:
         """Raises OtherChain where the database is another chain's, but for a local one that was made anew."""
+        first_hash = await self._is_to_adopt(connection)
+        if first_hash is not None:
+            await chain.adopt(connection, first_hash)
+
+    async def _is_to_adopt(self, connection: asyncpg.Connection) -> str | None:
+        """The first block's hash of a local chain that was made anew; None: the database is this chain's."""
         first_hash, at = await self._first_hash(), await chain.cursor(connection)
         if at is None or at.first_hash == first_hash:
-            return
+            return None
         if not at.is_local or not self._following.is_local:
             raise OtherChain
-        await chain.adopt(connection, first_hash)
+        return first_hash
 
     async def _parent_of(self, first: int) -> BlockRef:
         if first == 0:

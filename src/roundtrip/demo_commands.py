@@ -1,0 +1,208 @@
+"""The local chain, alone and with everything around it."""
+
+import contextlib
+import functools
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roundtrip import assembly, processes, serving
+from roundtrip.devnet import live, world
+from roundtrip.devnet.node import NodeOptions, RunningNode
+from roundtrip.devnet.stories import STORIES
+from roundtrip.networks import Network
+from roundtrip.settings import Settings
+from roundtrip.store import embedded_valkey
+from roundtrip.terminal import console, environment, log_to_stderr, run
+
+DEMO_BLOCK_TIME_S = 1.0
+_MEMORY_WARNING_BYTES = 4 * 2**30
+_MEMORY_LOOK_S = 30
+_Welcome = Callable[..., None]
+
+
+def _places(settings: Settings) -> world.Places:
+    return world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
+
+
+def _built(places: world.Places) -> world.Built:
+    """The local chain's cached state, built with progress on first use."""
+    with console.status("preparing the local chain") as status:
+        return world.build(places, lambda step: status.update(step) if console.is_terminal else print(step))
+
+
+Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on trading.")]
+Several = Annotated[
+    int,
+    typer.Option(
+        "--processes", min=1,
+        help="So many processes that serve, two that follow the chain, one that works, one Valkey server.",
+    ),
+]  # fmt: skip
+
+
+def demo(actors: Actors = False, several: Several = 1) -> None:
+    """A local chain, a database and the service, with sample tokens to try it on."""
+    settings = Settings()
+    log_to_stderr()
+    with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
+        places = _places(settings)
+        _free(settings.rpc_port)
+        built = _built(places)
+        options = NodeOptions(settings.rpc_port, DEMO_BLOCK_TIME_S, built.state)
+        with world.started(places, built, options) as node, _watched(node), _trading(node, built, actors):
+            described = world.write_description(places, built, node.url)
+            base_url = "http://{}:{}".format(*listening.getsockname()[:2])
+            welcome = functools.partial(_welcome, base_url, built, described)
+            serve = _serve_demo if several == 1 else functools.partial(_serve_demo_in, several)
+            run(serve(settings, built, node.url, listening, welcome))
+
+
+async def _serve_demo(
+    settings: Settings, built: world.Built, rpc_url: str, listening: socket.socket, welcome: _Welcome
+) -> None:
+    contracts = assembly.contracts_from(built.contracts)
+    network = Network(assembly.CHAIN_ID, contracts, rpc_url, None)
+    local = settings.model_copy(update={"rpc_url": rpc_url, "rpc_urls": ()})
+    async with (
+        assembly.database(settings) as database_url,
+        assembly.context(settings, rpc_url, contracts, database_url) as ctx,
+        assembly.beside_serving(local, network, database_url, ctx),
+    ):
+        welcome()
+        await serving.http_server(
+            serving.application(settings, ctx), settings.most_connections, settings.trusted_proxies
+        ).serve(sockets=[listening])
+
+
+async def _serve_demo_in(
+    several: int,
+    settings: Settings,
+    built: world.Built,
+    rpc_url: str,
+    listening: socket.socket,
+    welcome: _Welcome,
+) -> None:
+    roles = [
+        processes.serving(listening, several),
+        processes.Role("sync", ("sync",), processes.FOLLOWS, 2),
+        processes.Role("work", ("work",), processes.WORKS),
+    ]
+    async with assembly.database(settings) as database_url:
+        await assembly.migrated(database_url)
+        with _shared(settings) as redis_url:
+            ours = environment(
+                ROUNDTRIP_DATABASE_URL=database_url,
+                ROUNDTRIP_REDIS_URL=redis_url,
+                ROUNDTRIP_NETWORK="devnet",
+                ROUNDTRIP_RPC_URL=rpc_url,
+                ROUNDTRIP_RPC_URLS=None,
+                ROUNDTRIP_PORT=str(listening.getsockname()[1]),
+            )
+            await processes.Supervisor(roles, ours).run(lambda running: welcome(_roles_of(running)))
+
+
+def _shared(settings: Settings) -> contextlib.AbstractContextManager[str]:
+    if settings.redis_url is not None:
+        return contextlib.nullcontext(settings.redis_url)
+    return embedded_valkey.running(settings.var / "valkey")
+
+
+def _roles_of(running: processes.Supervisor) -> list[str]:
+    """Who does what, and what to try on them."""
+    children = running.children()
+    pids: dict[str, list[str]] = {}
+    for child in children:
+        pids.setdefault(child.role.name, []).append(str(child.pid))
+    served = pids["serve"][0]
+    return [
+        f"{len(children)} processes under process {os.getpid()}:",
+        *(f"  {name}: {' '.join(those)}" for name, those in pids.items()),
+        f"  kill -9 {served}        another one takes its place, and nobody else notices",
+        f"  kill -HUP {os.getpid()}      each is replaced in turn, and no request is lost",
+        "  roundtrip sync --who   which sync leads; kill -9 that one, and the other leads",
+        "",
+    ]
+
+
+def _welcome(base_url: str, built: world.Built, described: Path, running: Sequence[str] = ()) -> None:
+    samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
+    lines = [f"roundtrip is at {base_url}", "", "Five tokens to try it on:"]
+    lines += [f"  {address}  {story.key}: {story.line}" for story, address in samples]
+    plain = samples[0][1]
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "check_token", "arguments": {"address": plain}},
+    }
+    lines += [
+        "",
+        f"  curl -s {base_url}/v1/check/{plain}",
+        f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
+        "",
+        f"The local chain is described in {described}, with {len(built.tokens) - len(samples)} more tokens:",
+        f"  {', '.join(_MORE_SAMPLES)} and others.",
+        *running,
+        "Ctrl-C ends it all.",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+_MORE_SAMPLES = ("curve", "swept", "graduated", "hook_takes_tenth", "v4_fee_on_sell", "hook_bait")
+"""Of what else there is to try: phases of a launch, a hook, a tax, a bait."""
+
+
+class _watched:  # noqa: N801
+    """Says so once when the local node has grown past what it should need."""
+
+    def __init__(self, node: RunningNode) -> None:
+        self._node = node
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_MEMORY_LOOK_S):
+            if self._node.memory_bytes() > _MEMORY_WARNING_BYTES:
+                print("The local chain holds over 4 GB of memory; start it again soon.", flush=True)
+                return
+
+
+def _trading(node: RunningNode, built: world.Built, actors: bool) -> contextlib.AbstractContextManager[None]:
+    return live.trading(node.url, built) if actors else contextlib.nullcontext()
+
+
+def _free(port: int) -> None:
+    """Raises PortTaken when somebody listens on the local node's port."""
+    if port:
+        serving.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
+
+
+def devnet(
+    block_time_s: Annotated[float, typer.Option(help="Seconds between blocks.")] = DEMO_BLOCK_TIME_S,
+    actors: Actors = False,
+) -> None:
+    """Only the local chain; var/devnet.json describes it."""
+    settings = Settings()
+    places = _places(settings)
+    _free(settings.rpc_port)
+    built = _built(places)
+    with world.started(places, built, NodeOptions(settings.rpc_port, block_time_s, built.state)) as node:
+        path = world.write_description(places, built, node.url)
+        print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
+        with _watched(node), _trading(node, built, actors):
+            signal.pause()
