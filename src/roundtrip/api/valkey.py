@@ -25,7 +25,7 @@ _MOST_AT_ONCE = 200
 """Commands in one group."""
 _MOST_WAITING = 5_000
 _TURNS = 20
-"""Of the loop, that a group is given beyond its bound; those of a loop that does nothing else take no time."""
+"""Of the loop, given to a group beyond its bound; an idle loop takes no time for them."""
 
 Word = bytes | str | int
 
