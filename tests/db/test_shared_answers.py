@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import redis
 
-from roundtrip.api.answers import Shared, SharedAnswers
+from roundtrip.api.answers import NoPlace, Shared, SharedAnswers
 from roundtrip.api.shared_answers import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
 from roundtrip.api.valkey import Valkey
 from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
@@ -316,6 +316,20 @@ async def test_where_there_is_no_place_the_other_process_runs(house: House) -> N
         assert (await full.get("k", runs))[1] is True
 
 
+async def test_that_one_process_is_full_is_told_to_nobody_elsewhere(house: House) -> None:
+    full, other = house.process(), house.process()
+    none, runs = Runs(fault=NoPlace()), Runs()
+    none.gate.clear()
+    asking = asyncio.create_task(full.get("k", none))
+    await none.began.wait()
+    waiting = asyncio.create_task(other.get("k", runs))
+    await until_waiting(other)
+    none.gate.set()
+    assert (await waiting)[1] is False
+    with pytest.raises(NoPlace):
+        await asking
+
+
 async def test_who_waits_for_another_process_takes_no_place_and_is_one_of_so_many(house: House) -> None:
     one, other, runs = house.process(), house.process(most_running=2), Runs()
     runs.gate.clear()
@@ -348,7 +362,8 @@ async def test_nobody_waits_for_ever(valkey_url: str) -> None:
     await house.close()
 
 
-async def test_a_run_that_is_broken_off_is_anothers_at_once(house: House) -> None:
+async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> None:
+    house = House(valkey_url, Spans(lease_ms=LONG_MS))
     one, other, runs = house.process(), house.process(), Runs()
     runs.gate.clear()
     asking = asyncio.create_task(one.get("k", runs))
@@ -357,9 +372,11 @@ async def test_a_run_that_is_broken_off_is_anothers_at_once(house: House) -> Non
     await until_waiting(other)
     one._flights["k"].task.cancel()
     runs.gate.set()
-    assert (await waiting)[1] is False
+    async with asyncio.timeout(PATIENT_S):
+        assert (await waiting)[1] is False
     with pytest.raises(asyncio.CancelledError):
         await asking
+    await house.close()
 
 
 @pytest.mark.parametrize("when", ["before", "during", "waiting"])

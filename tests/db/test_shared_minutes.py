@@ -156,6 +156,17 @@ async def test_two_calls_of_one_millisecond_are_two(house: House) -> None:
     assert isinstance(await taken(other, "a", 2), tuple)
 
 
+async def test_whose_limit_was_lowered_waits_until_enough_are_over_for_all(house: House) -> None:
+    one, other = house.process(), house.process()
+    for _ in range(4):
+        await one.take("a", 4)
+        house.wall.ms += 1_000
+    # The third of four has to be over, and it was taken two seconds ago.
+    came = await taken(other, "a", 2)
+    assert isinstance(came, tuple)
+    assert came[0] == 58
+
+
 async def test_who_is_refused_elsewhere_has_no_place_here(house: House) -> None:
     full, other = house.process(), house.process()
     await full.take("a", 1)
