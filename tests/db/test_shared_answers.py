@@ -1,74 +1,16 @@
 """One run, and one answer, for whoever asks any of several processes."""
 
 import asyncio
-import itertools
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 
 import msgspec
 import pytest
-import redis
 
-from roundtrip.api.answers import NoPlace, Shared, SharedAnswers
+from roundtrip.api.answers import NoPlace, Shared
 from roundtrip.api.shared_answers import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
-from roundtrip.api.valkey import Valkey
 from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
-from support.valkeys import FAULTS, Store, pretending
-
-PATIENT_S = 10.0
-LONG_MS = 60_000
-
-
-@dataclass
-class Runs:
-    """What answers a question: ``gate``: when; ``fault``: how it fails."""
-
-    ttl_ms: int = LONG_MS
-    counted: bool = True
-    body: bytes = b"body"
-    fault: BaseException | None = None
-    count: int = 0
-    gate: asyncio.Event = field(default_factory=asyncio.Event)
-    began: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
-        self.gate.set()
-
-    async def __call__(self) -> Shared:
-        self.count += 1
-        self.began.set()
-        number = self.count
-        await self.gate.wait()
-        if self.fault is not None:
-            raise self.fault
-        return Shared(self.body + b" %d" % number, self.ttl_ms, self.counted)
-
-
-@dataclass
-class House:
-    """Processes of one service."""
-
-    url: str
-    spans: Spans = field(default_factory=Spans)
-    bound_s: float = PATIENT_S
-    stores: list[Valkey] = field(default_factory=list)
-
-    def process(self, version: str = "1", most_running: int = 128) -> SharedAnswers:
-        valkey = Valkey(self.url, bound_s=self.bound_s)
-        number, draws = len(self.stores), itertools.count()
-        self.stores.append(valkey)
-        across = SharedInValkey(
-            valkey, version, lambda: f"{number}.{next(draws)}", time.monotonic, self.spans
-        )
-        return SharedAnswers(time.monotonic, most_running, across)
-
-    async def close(self) -> None:
-        for one in self.stores:
-            await one.close()
-
-    def client(self) -> "redis.Redis":
-        return redis.Redis.from_url(self.url)
+from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 
 
 @pytest.fixture
@@ -76,16 +18,6 @@ async def house(valkey_url: str) -> AsyncIterator[House]:
     found = House(valkey_url)
     yield found
     await found.close()
-
-
-async def until_waiting(answers: SharedAnswers, key: str = "k") -> None:
-    """Until somebody else's run is waited for: its lease has been seen."""
-    async with asyncio.timeout(PATIENT_S):
-        assert isinstance(answers.across, SharedInValkey)
-        while key not in answers._flights:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        await answers.across.valkey.ask("PING")
-        await answers.across.valkey.ask("PING")
 
 
 async def test_two_hundred_who_ask_two_processes_at_once_cause_one_run(house: House) -> None:
@@ -379,67 +311,16 @@ async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> 
     await house.close()
 
 
-@pytest.mark.parametrize("when", ["before", "during", "waiting"])
-@pytest.mark.parametrize("how", ["dead", "hanging"])
-async def test_without_the_store_each_process_runs_for_itself(own_valkey: Store, when: str, how: str) -> None:
-    house = House(own_valkey.url, bound_s=0.05)
-    one, other, runs = house.process(), house.process(), Runs()
-    runs.gate.clear()
-    asking: list[asyncio.Task[tuple[Shared, bool]]] = []
-    if when != "before":
-        asking += [asyncio.create_task(one.get("k", runs)) for _ in range(5)]
-        await runs.began.wait()
-    if when == "waiting":
-        asking += [asyncio.create_task(other.get("k", runs)) for _ in range(5)]
-        await until_waiting(other)
-    async with asyncio.timeout(PATIENT_S):
-        if how == "dead":
-            own_valkey.kill()
-            await _asked_through(one, other, asking, runs)
-        else:
-            with own_valkey.hanging():
-                await _asked_through(one, other, asking, runs)
-    await house.close()
-
-
-async def _asked_through(
-    one: SharedAnswers,
-    other: SharedAnswers,
-    asking: list[asyncio.Task[tuple[Shared, bool]]],
-    runs: Runs,
-) -> None:
-    asking += [asyncio.create_task(process.get("k", runs)) for _ in range(5) for process in (one, other)]
-    while runs.count < 2:  # noqa: ASYNC110
-        await asyncio.sleep(0.001)
-    runs.gate.set()
-    came = await asyncio.gather(*asking)
-    assert len({shared.body for shared, _ in came}) == runs.count == 2
-    assert [hit for _, hit in came].count(False) == 2
-    assert one.fresh("k") is not None
-
-
-@pytest.mark.parametrize("what", FAULTS)
-async def test_whatever_the_store_answers_there_is_an_answer(what: str) -> None:
-    async with pretending(FAULTS[what]) as pretender:
-        house, runs = House(pretender.url, bound_s=0.1), Runs()
-        one = house.process()
-        for key in "ab":
-            assert (await one.get(key, runs))[1] is False
-            assert (await one.get(key, runs))[1] is True
-        assert runs.count == 2
-        await house.close()
-
-
-async def test_a_store_that_is_back_is_used_again(own_valkey: Store) -> None:
-    house = House(own_valkey.url)
-    one, other, runs = house.process(), house.process(), Runs()
-    runs.gate.clear()
-    asking = asyncio.create_task(one.get("k", runs))
-    await runs.began.wait()
-    own_valkey.kill()
-    own_valkey.start()
-    # Its lease went with the store's memory; what came of it is handed round all the same.
-    runs.gate.set()
-    await asking
-    assert (await other.get("k", runs))[1] is True
-    await house.close()
+async def test_who_waits_with_others_has_the_place_of_the_best_of_them(house: House) -> None:
+    one, runs = house.process(most_running=4), Runs()
+    across = one.across
+    assert isinstance(across, SharedInValkey)
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        asking = [asyncio.create_task(one.get("k", runs))]
+        await until_waiting(one)
+        asking.append(asyncio.create_task(one.get("k", runs, keyed=True)))
+        await asyncio.sleep(0)
+        with one.alone(), one.alone(), one.alone():
+            client.delete(across._key("lease", "k"))
+            assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]
