@@ -12,6 +12,7 @@ from typing import cast
 import aiohttp
 import asyncpg
 import pytest
+import redis
 
 from roundtrip.assembly import CHAIN_ID, contracts_from
 from roundtrip.chain.book import Book
@@ -28,6 +29,7 @@ from roundtrip.store.migrate import migrate
 from support.databases import connected, database, server
 from support.holding_asked import Holding, copied, holding_over
 from support.indexing import at, follow
+from support.valkeys import Store, store
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -70,6 +72,27 @@ def open_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o711)
         yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def valkey_store() -> Iterator[Store]:
+    with tempfile.TemporaryDirectory() as name, store(Path(name)) as found:
+        yield found
+
+
+@pytest.fixture
+def valkey_url(valkey_store: Store) -> str:
+    """A real server, which nobody else uses meanwhile; empty."""
+    with redis.Redis.from_url(valkey_store.url) as client:
+        client.flushall()
+    return valkey_store.url
+
+
+@pytest.fixture
+def own_valkey() -> Iterator[Store]:
+    """One to stop and start."""
+    with tempfile.TemporaryDirectory() as name, store(Path(name)) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from roundtrip import assembly, demo_commands, index_commands, key_commands, pro
 from roundtrip.api import publish as publishing
 from roundtrip.api.llms import llms_txt
 from roundtrip.api.openapi import openapi_json
+from roundtrip.api.valkey import BadUrl
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet.artifacts import ArtifactError
 from roundtrip.devnet.node import NodeStartError
@@ -43,6 +44,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 _INTERRUPTED = 130
 _EXPECTED = (
+    BadUrl,
     PortTaken,
     ArtifactError,
     NodeStartError,

@@ -2,23 +2,33 @@
 
 import contextlib
 import functools
+import hashlib
 import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
+from uuid import uuid4
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 
+import roundtrip
 from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.draining import ANSWERS_S, DrainingServer
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
+from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.openapi import openapi_json
 from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
+from roundtrip.api.publish import tools_json
+from roundtrip.api.shared_answers import SharedInValkey
+from roundtrip.api.shared_minutes import SharedMinutes
+from roundtrip.api.valkey import Valkey
 from roundtrip.domain.credits import Payments
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
@@ -78,15 +88,36 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         has_own_token=settings.own_token is not None,
         payments=_payments(settings),
     )
-    gate = gate_over(ctx)
-    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once)
+    callers = Callers(settings.trusted_proxies)
+    store, minutes, across = None, None, None
+    if settings.redis_url is not None:
+        store = Valkey(settings.redis_url)
+        minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store)
+        across = SharedInValkey(store, _shape(ctx), lambda: uuid4().hex, time.monotonic)
+    gate = gate_over(ctx, minutes)
+    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across)
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        async with gate.open(), opening(ctx):
-            yield
+        try:
+            async with gate.open(), opening(ctx):
+                yield
+        finally:
+            # Other processes wait for what runs here.
+            await shared.settle()
+            if minutes is not None:
+                await minutes.settle()
+            if store is not None:
+                await store.close()
 
-    return create_app(Dispatch(ctx, gate, shared), Callers(settings.trusted_proxies), running)
+    return create_app(Dispatch(ctx, gate, shared), callers, running)
+
+
+def _shape(ctx: Context) -> str:
+    """What answers that are put where other processes find them depend on: while one release takes the place
+    of another, both run."""
+    published = hashlib.sha256(msgspec.json.encode([openapi_json(), tools_json()])).hexdigest()[:16]
+    return f"{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{published}"
 
 
 def _is_holder(settings: Settings, ctx: Context) -> IsHolder:

@@ -5,11 +5,14 @@ import contextlib
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from roundtrip.domain.errors import ServiceFull
 
 _MOST_ANSWERS = 10_000
 _LEAST_OF_ACCOUNT = 2
+_MOST_WAITING = 8
+"""Times as many as may run here may wait here, where other processes run, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +26,50 @@ class Shared:
     forms: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 
+class NoPlace(ServiceFull):
+    """As many runs as may be are under way in this process; that says nothing of the next one."""
+
+    def __init__(self, message: str = "Too many simulations are under way; ask again in a moment.") -> None:
+        super().__init__("busy", message, 1)
+
+
+Makes = Callable[[], Awaitable[Shared]]
+
+
+class Across(Protocol):
+    """What other processes have made, or are making."""
+
+    async def get(self, key: str, make: Makes) -> tuple[Shared, int, bool]:
+        """The answer, for how many milliseconds it may be shared from now on, and whether another process
+        made it; else ``make`` did. Raises what ``make`` raises, also in another process, and ServiceFull
+        (busy)."""
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A question that is being answered, and for whom."""
+
+    keyed: bool
+    account: int | None
+    task: asyncio.Task[tuple[Shared, bool]] = field(init=False)
+
+
 @dataclass(slots=True)
 class SharedAnswers:
     """One run for everyone who asks the same thing at once, and its answer for all until it is old.
 
     ``most_running`` runs may be under way; one more raises ServiceFull (busy). The last quarter of the places
     is for callers with a key (``keyed``). ``account``: whose run it is; it has an eighth of the
-    places at most, since accounts are free.
+    places at most, since accounts are free. ``across``: for several processes together; who waits for the run
+    of another takes no place.
     """
 
     clock: Callable[[], float]
     most_running: int = 128
+    across: Across | None = None
     _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
-    _running: dict[str, asyncio.Task[Shared]] = field(default_factory=dict)
-    _alone: int = 0
+    _flights: dict[str, _Flight] = field(default_factory=dict)
+    _running: int = 0
     _of_account: Counter[int] = field(default_factory=Counter)
 
     def fresh(self, key: str) -> Shared | None:
@@ -50,11 +83,7 @@ class SharedAnswers:
         return kept[1]
 
     async def get(
-        self,
-        key: str,
-        make: Callable[[], Awaitable[Shared]],
-        keyed: bool = False,
-        account: int | None = None,
+        self, key: str, make: Makes, keyed: bool = False, account: int | None = None
     ) -> tuple[Shared, bool]:
         """The answer, and whether it was there already (a run that was under way counts as there).
 
@@ -63,28 +92,35 @@ class SharedAnswers:
         kept = self.fresh(key)
         if kept is not None:
             return kept, True
-        task = self._running.get(key)
-        if task is not None:
-            return await asyncio.shield(task), True
-        self._check_room(keyed, account)
-        task = asyncio.create_task(self._run(key, make))
-        self._running[key] = task
-        if account is not None:
-            self._of_account[account] += 1
-            task.add_done_callback(lambda _: self._ended(account))
-        return await asyncio.shield(task), False
+        flight = self._flights.get(key)
+        if flight is not None:
+            # Should it come to run here after all, it has the place of the best of those who wait.
+            flight.keyed = flight.keyed or keyed
+            return (await asyncio.shield(flight.task))[0], True
+        flight = _Flight(keyed, account)
+        if self.across is None:
+            place = self.alone(keyed, account)
+            place.__enter__()
+            flying = self._run(key, make, place)
+        else:
+            if len(self._flights) >= self._most(keyed) * _MOST_WAITING:
+                raise NoPlace
+            flying = self._run_across(key, make, self.across, flight)
+        flight.task = asyncio.create_task(flying)
+        self._flights[key] = flight
+        return await asyncio.shield(flight.task)
 
     @contextlib.contextmanager
     def alone(self, keyed: bool = False, account: int | None = None) -> Iterator[None]:
-        """A run that is nobody else's, among as many as may be under way. Raises ServiceFull (busy)."""
+        """A run among as many as may be under way. Raises ServiceFull (busy)."""
         self._check_room(keyed, account)
-        self._alone += 1
+        self._running += 1
         if account is not None:
             self._of_account[account] += 1
         try:
             yield
         finally:
-            self._alone -= 1
+            self._running -= 1
             if account is not None:
                 self._ended(account)
 
@@ -96,24 +132,46 @@ class SharedAnswers:
     def _check_room(self, keyed: bool, account: int | None) -> None:
         most_of_one = max(_LEAST_OF_ACCOUNT, self.most_running // 8)
         if account is not None and self._of_account[account] >= most_of_one:
-            said = f"{most_of_one} simulations of this account are under way; ask again in a moment."
-            raise ServiceFull("busy", said, 1)
-        places = self.most_running if keyed else self.most_running - self.most_running // 4
-        if len(self._running) + self._alone >= places:
-            raise ServiceFull("busy", "Too many simulations are under way; ask again in a moment.", 1)
+            raise NoPlace(f"{most_of_one} simulations of this account are under way; ask again in a moment.")
+        if self._running >= self._most(keyed):
+            raise NoPlace
 
-    async def _run(self, key: str, make: Callable[[], Awaitable[Shared]]) -> Shared:
+    def _most(self, keyed: bool) -> int:
+        return self.most_running if keyed else self.most_running - self.most_running // 4
+
+    async def _run(
+        self, key: str, make: Makes, place: contextlib.AbstractContextManager[None]
+    ) -> tuple[Shared, bool]:
         try:
             shared = await make()
-            if shared.ttl_ms > 0:
-                self._kept[key] = (self.clock() + shared.ttl_ms / 1000, shared)
-                self._kept.move_to_end(key)
-                if len(self._kept) > _MOST_ANSWERS:
-                    self._kept.popitem(last=False)
-            return shared
+            self._keep(key, shared, shared.ttl_ms)
+            return shared, False
         finally:
-            del self._running[key]
+            place.__exit__(None, None, None)
+            del self._flights[key]
+
+    async def _run_across(
+        self, key: str, make: Makes, across: Across, flight: _Flight
+    ) -> tuple[Shared, bool]:
+        async def placed() -> Shared:
+            with self.alone(flight.keyed, flight.account):
+                return await make()
+
+        try:
+            shared, left_ms, hit = await across.get(key, placed)
+            self._keep(key, shared, left_ms)
+            return shared, hit
+        finally:
+            del self._flights[key]
+
+    def _keep(self, key: str, shared: Shared, left_ms: int) -> None:
+        if left_ms <= 0:
+            return
+        self._kept[key] = (self.clock() + left_ms / 1000, shared)
+        self._kept.move_to_end(key)
+        if len(self._kept) > _MOST_ANSWERS:
+            self._kept.popitem(last=False)
 
     async def settle(self) -> None:
         """Waits for what is under way; its results are no longer wanted."""
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await asyncio.gather(*(one.task for one in self._flights.values()), return_exceptions=True)

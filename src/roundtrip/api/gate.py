@@ -220,11 +220,11 @@ class Gate:
         return LimitReached("daily_limit", said, wait_s, allowance.per_minute)
 
 
-def gate_over(ctx: Context) -> Gate:
-    """The gate of a service."""
+def gate_over(ctx: Context, across: Minutes | None = None) -> Gate:
+    """The gate of a service. ``across``: who counts minutes for several processes together."""
 
     def now_ms() -> int:
         return int(ctx.now_s() * 1000)
 
     commit = GroupCommit(Ledger(ctx.pool), now_ms)
-    return Gate(MinuteLimits(now_ms), ctx.allowances, commit, ctx.is_holder)
+    return Gate(MinuteLimits(now_ms), ctx.allowances, commit, ctx.is_holder, across)

@@ -25,6 +25,13 @@ class Ticket:
     remaining: int
 
 
+def over(limit: int, wait_ms: int) -> LimitReached:
+    """The refusal of who has to wait so long for the next call."""
+    wait_s = -(-wait_ms // 1000)
+    said = f"More than {limit} calls in a minute; ask again in {wait_s} s."
+    return LimitReached("rate_limited", said, wait_s, limit)
+
+
 @dataclass(slots=True)
 class MinuteLimits:
     """At most ``limit`` calls in any sixty seconds, for each caller on its own. ``now_ms``: since 1970, since
@@ -60,10 +67,7 @@ class MinuteLimits:
         while calls and calls[0] <= now - WINDOW_MS:
             calls.popleft()
         if len(calls) >= limit:
-            free_ms = calls[len(calls) - limit] + WINDOW_MS
-            wait_s = -((now - free_ms) // 1000)
-            said = f"More than {limit} calls in a minute; ask again in {wait_s} s."
-            raise LimitReached("rate_limited", said, wait_s, limit)
+            raise over(limit, calls[len(calls) - limit] + WINDOW_MS - now)
         taken = max(now, calls[-1]) if calls else now
         calls.append(taken)
         return Ticket(caller, taken, limit, limit - len(calls))

@@ -1,0 +1,326 @@
+"""One run, and one answer, for whoever asks any of several processes."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+
+from roundtrip.api.answers import NoPlace, Shared
+from roundtrip.api.shared_answers import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
+from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
+from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
+
+
+@pytest.fixture
+async def house(valkey_url: str) -> AsyncIterator[House]:
+    found = House(valkey_url)
+    yield found
+    await found.close()
+
+
+async def test_two_hundred_who_ask_two_processes_at_once_cause_one_run(house: House) -> None:
+    runs = Runs()
+    processes = [house.process(), house.process()]
+    asking = [asyncio.create_task(one.get("k", runs)) for _ in range(100) for one in processes]
+    came = await asyncio.gather(*asking)
+    assert {shared for shared, _ in came} == {Shared(b"body 1", LONG_MS, True)}
+    assert [hit for _, hit in came].count(False) == 1
+    assert runs.count == 1
+
+
+async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(house: House) -> None:
+    one, other, runs = house.process(), house.process(), Runs()
+    await one.get("k", runs)
+    with house.client() as client:
+        (key,) = client.keys("roundtrip:answer:*")
+        client.pexpire(key, 20_000)
+        assert await other.get("k", runs) == (Shared(b"body 1", LONG_MS, True), True)
+        assert 19 < other._kept["k"][0] - time.monotonic() <= 20
+        client.flushall()
+    # Kept here: nobody is asked.
+    assert other.fresh("k") is not None
+    assert (await other.get("k", runs))[1] is True
+    assert runs.count == 1
+
+
+async def test_who_waited_shares_it_as_long_as_who_ran(house: House) -> None:
+    one, other, runs = house.process(), house.process(), Runs()
+    runs.gate.clear()
+    asking = [asyncio.create_task(one.get("k", runs))]
+    await runs.began.wait()
+    asking.append(asyncio.create_task(other.get("k", runs)))
+    await until_waiting(other)
+    runs.gate.set()
+    assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]
+    assert abs(one._kept["k"][0] - other._kept["k"][0]) < PATIENT_S
+    assert runs.count == 1
+
+
+@pytest.mark.parametrize("counted", [True, False])
+async def test_an_answer_of_no_time_is_for_those_who_waited_and_nobody_later(
+    house: House, counted: bool
+) -> None:
+    one, other, runs = house.process(), house.process(), Runs(ttl_ms=0, counted=counted)
+    for round_ in (1, 2):
+        runs.gate.clear()
+        runs.began.clear()
+        asking = [asyncio.create_task(one.get("k", runs))]
+        await runs.began.wait()
+        asking.append(asyncio.create_task(other.get("k", runs)))
+        await until_waiting(other)
+        runs.gate.set()
+        # The second time the outcome of the first is still there, and fools nobody.
+        expected = Shared(b"body %d" % round_, 0, counted)
+        assert await asyncio.gather(*asking) == [(expected, False), (expected, True)]
+    assert runs.count == 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        NodeFault("it took too long"),
+        ServiceFull("budget_spent", "The day's budget is spent.", 3_600),
+        CallerFault("not_a_token", "There is no token at this address."),
+    ],
+    ids=lambda fault: fault.code,
+)
+async def test_a_failure_reaches_all_who_wait_as_what_it_is(house: House, fault: RoundtripError) -> None:
+    one, other, runs = house.process(), house.process(), Runs(fault=fault)
+    runs.gate.clear()
+    asking = [asyncio.create_task(one.get("k", runs))]
+    await runs.began.wait()
+    asking += [asyncio.create_task(other.get("k", runs)) for _ in range(3)]
+    await until_waiting(other)
+    runs.gate.set()
+    came = await asyncio.gather(*asking, return_exceptions=True)
+    assert {
+        (found.code, found.message, found.retry_after_s, found.status)
+        for found in came
+        if isinstance(found, RoundtripError)
+    } == {(fault.code, fault.message, fault.retry_after_s, fault.status)}
+    assert runs.count == 1
+    runs.fault = None
+    assert (await other.get("k", runs))[0].body == b"body 2"
+
+
+async def test_a_fault_of_ours_tells_nothing_of_itself_to_others(house: House) -> None:
+    one, other, runs = house.process(), house.process(), Runs(fault=KeyError("secret"))
+    runs.gate.clear()
+    asking = [asyncio.create_task(one.get("k", runs))]
+    await runs.began.wait()
+    asking.append(asyncio.create_task(other.get("k", runs)))
+    await until_waiting(other)
+    runs.gate.set()
+    came = await asyncio.gather(*asking, return_exceptions=True)
+    assert [type(found) for found in came] == [KeyError, FailedElsewhere]
+    with house.client() as client:
+        assert all(b"secret" not in bytes(client.get(key)) for key in client.scan_iter())
+
+
+async def test_an_unknown_code_is_a_fault_of_ours(house: House) -> None:
+    other, runs = house.process(), Runs()
+    across = other.across
+    assert isinstance(across, SharedInValkey)
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        failed = msgspec.msgpack.encode(["failed", "made_up", "words", None])
+        client.set(across._key("outcome", "them"), failed, px=LONG_MS)
+    with pytest.raises(FailedElsewhere):
+        await other.get("k", runs)
+    assert runs.count == 0
+
+
+async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(valkey_url: str) -> None:
+    house = House(valkey_url, Spans(lease_ms=200))
+    processes, runs = [house.process() for _ in range(2)], Runs()
+    across = processes[0].across
+    assert isinstance(across, SharedInValkey)
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=200)
+    async with asyncio.timeout(PATIENT_S):
+        came = await asyncio.gather(*(one.get("k", runs) for _ in range(20) for one in processes))
+    assert {shared.body for shared, _ in came} == {b"body 1"}
+    assert runs.count == 1
+    await house.close()
+
+
+async def test_a_run_that_takes_longer_than_a_lease_keeps_it(valkey_url: str) -> None:
+    house = House(valkey_url, Spans(lease_ms=500, renew_s=0.02))
+    one, other, runs = house.process(), house.process(), Runs()
+    across = one.across
+    assert isinstance(across, SharedInValkey)
+    runs.gate.clear()
+    asking = [asyncio.create_task(one.get("k", runs))]
+    await runs.began.wait()
+    with house.client() as client:
+        lease = across._key("lease", "k")
+        async with asyncio.timeout(PATIENT_S):
+            for _ in range(5):
+                # Each time it is nearly over, it is made longer.
+                client.pexpire(lease, 450)
+                while int(client.pttl(lease)) <= 450:  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
+    asking.append(asyncio.create_task(other.get("k", runs)))
+    await until_waiting(other)
+    runs.gate.set()
+    assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]
+    assert runs.count == 1
+    await house.close()
+
+
+async def test_who_lost_its_lease_takes_nothing_from_who_has_it(house: House) -> None:
+    one, other = house.process(), house.process()
+    across = one.across
+    assert isinstance(across, SharedInValkey)
+    old, new = Runs(body=b"old"), Runs(body=b"new")
+    old.gate.clear()
+    new.gate.clear()
+    first = asyncio.create_task(one.get("k", old))
+    await old.began.wait()
+    with house.client() as client:
+        client.delete(across._key("lease", "k"))
+        second = asyncio.create_task(other.get("k", new))
+        await new.began.wait()
+        held = client.get(across._key("lease", "k"))
+        old.gate.set()
+        assert (await first)[0].body == b"old 1"
+        assert client.get(across._key("lease", "k")) == held
+        assert client.exists(across._key("answer", "k")) == 0
+    assert one.fresh("k") is None
+    new.gate.set()
+    await second
+    assert (await one.get("k", old))[0].body == b"new 1"
+
+
+@pytest.mark.parametrize("kept", [b"", b"garbage", b"\x93\xa4made\xc4\x01x\x01", b"\x91" * 5_000])
+async def test_what_cannot_be_read_is_not_there(house: House, kept: bytes) -> None:
+    one, runs = house.process(), Runs()
+    across = one.across
+    assert isinstance(across, SharedInValkey)
+    with house.client() as client:
+        client.set(across._key("answer", "k"), kept, px=LONG_MS)
+    assert (await one.get("k", runs))[1] is False
+    assert (await house.process().get("k", runs))[1] is True
+    assert runs.count == 1
+
+
+async def test_an_outcome_that_cannot_be_read_is_run_for_again(house: House) -> None:
+    one, runs = house.process(), Runs()
+    across = one.across
+    assert isinstance(across, SharedInValkey)
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=100)
+        client.set(across._key("outcome", "them"), b"garbage", px=LONG_MS)
+    async with asyncio.timeout(PATIENT_S):
+        assert (await one.get("k", runs))[1] is False
+
+
+async def test_processes_of_different_versions_share_nothing(house: House) -> None:
+    runs = Runs()
+    assert [(await house.process(version).get("k", runs))[1] for version in "1221"] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert runs.count == 2
+
+
+async def test_an_answer_that_is_too_large_stays_here(house: House) -> None:
+    one, other, runs = house.process(), house.process(), Runs(body=b"x" * MOST_BYTES)
+    assert (await one.get("k", runs))[1] is False
+    assert one.fresh("k") is not None
+    assert (await other.get("k", runs))[1] is False
+    with house.client() as client:
+        assert client.keys() == []
+
+
+async def test_where_there_is_no_place_the_other_process_runs(house: House) -> None:
+    full, other, runs = house.process(most_running=1), house.process(), Runs()
+    with full.alone(keyed=True):
+        with pytest.raises(ServiceFull) as caught:
+            await full.get("k", runs)
+        assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
+        assert (await other.get("k", runs))[1] is False
+        # Who waits, or finds it there, needs no place.
+        assert (await full.get("k", runs))[1] is True
+
+
+async def test_that_one_process_is_full_is_told_to_nobody_elsewhere(house: House) -> None:
+    full, other = house.process(), house.process()
+    none, runs = Runs(fault=NoPlace()), Runs()
+    none.gate.clear()
+    asking = asyncio.create_task(full.get("k", none))
+    await none.began.wait()
+    waiting = asyncio.create_task(other.get("k", runs))
+    await until_waiting(other)
+    none.gate.set()
+    assert (await waiting)[1] is False
+    with pytest.raises(NoPlace):
+        await asking
+
+
+async def test_who_waits_for_another_process_takes_no_place_and_is_one_of_so_many(house: House) -> None:
+    one, other, runs = house.process(), house.process(most_running=2), Runs()
+    runs.gate.clear()
+    keys = [str(number) for number in range(16)]
+    asking = [asyncio.create_task(one.get(key, runs)) for key in keys]
+    async with asyncio.timeout(PATIENT_S):
+        while runs.count < len(keys):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    waiting = [asyncio.create_task(other.get(key, runs, keyed=True)) for key in keys]
+    await until_waiting(other, keys[-1])
+    with other.alone(), other.alone(keyed=True):
+        pass
+    with pytest.raises(ServiceFull):
+        await other.get("one more", runs, keyed=True)
+    runs.gate.set()
+    assert {hit for _, hit in await asyncio.gather(*waiting)} == {True}
+    await asyncio.gather(*asking)
+
+
+async def test_nobody_waits_for_ever(valkey_url: str) -> None:
+    house = House(valkey_url, Spans(wait_s=0.05))
+    one, runs = house.process(), Runs()
+    across = one.across
+    assert isinstance(across, SharedInValkey)
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+    with pytest.raises(ServiceFull) as caught:
+        await one.get("k", runs)
+    assert (caught.value.code, runs.count) == ("busy", 0)
+    await house.close()
+
+
+async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> None:
+    house = House(valkey_url, Spans(lease_ms=LONG_MS))
+    one, other, runs = house.process(), house.process(), Runs()
+    runs.gate.clear()
+    asking = asyncio.create_task(one.get("k", runs))
+    await runs.began.wait()
+    waiting = asyncio.create_task(other.get("k", runs))
+    await until_waiting(other)
+    one._flights["k"].task.cancel()
+    runs.gate.set()
+    async with asyncio.timeout(PATIENT_S):
+        assert (await waiting)[1] is False
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await house.close()
+
+
+async def test_who_waits_with_others_has_the_place_of_the_best_of_them(house: House) -> None:
+    one, runs = house.process(most_running=4), Runs()
+    across = one.across
+    assert isinstance(across, SharedInValkey)
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        asking = [asyncio.create_task(one.get("k", runs))]
+        await until_waiting(one)
+        asking.append(asyncio.create_task(one.get("k", runs, keyed=True)))
+        await asyncio.sleep(0)
+        with one.alone(), one.alone(), one.alone():
+            client.delete(across._key("lease", "k"))
+            assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]

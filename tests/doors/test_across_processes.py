@@ -1,0 +1,227 @@
+"""Several services over one store: limits, shared answers and single flight hold across them, and nothing of
+the store's faults reaches a caller."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import aiohttp
+import asyncpg
+import pytest
+import redis
+
+from roundtrip.devnet.world import Built
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from support.databases import database
+from support.faulty_node import FaultyNode
+from support.nodes import node_of, over
+from support.serving import service
+from support.valkeys import FAULTS, Store, asked, pretending
+
+WAIT_S = 30
+
+
+@contextlib.asynccontextmanager
+async def services(
+    ctx: Context, url: str, count: int, anon_per_minute: int = 10_000
+) -> AsyncIterator[list[str]]:
+    """As many services as if each were a process of its own."""
+    settings = Settings(redis_url=url, anon_per_minute=anon_per_minute)
+    async with contextlib.AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(service(replace(ctx), settings)) for _ in range(count)]
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as found:
+        yield found
+
+
+async def test_two_hundred_requests_of_two_services_run_one_check(
+    ctx: Context, built: Built, valkey_url: str, session: aiohttp.ClientSession
+) -> None:
+    async with services(ctx, valkey_url, 2) as urls:
+        path = f"/v1/check/{built.tokens['plain']}"
+        came = await asyncio.gather(*(asked(session, url + path) for _ in range(100) for url in urls))
+        assert {status for status, *_ in came} == {200}
+        assert len({body for _, body, *_ in came}) == 1
+        assert Counter(cache for _, _, cache, _ in came) == {"miss": 1, "hit": 199}
+        assert [(await asked(session, url + path))[1:3] for url in urls] == [(came[0][1], "hit")] * 2
+
+
+async def test_ten_a_minute_are_ten_over_three_services(
+    ctx: Context, valkey_url: str, session: aiohttp.ClientSession
+) -> None:
+    async with services(ctx, valkey_url, 3, anon_per_minute=10) as urls:
+        came = await asyncio.gather(
+            *(asked(session, f"{url}/v1/check/0x12") for _ in range(20) for url in urls)
+        )
+        assert Counter(status for status, *_ in came) == {400: 10, 429: 50}
+        assert sorted(str(left) for status, _, _, left in came if status == 400) == [
+            str(left) for left in range(10)
+        ]
+
+
+async def test_a_node_that_fails_fails_for_both_and_costs_nobody_a_call(
+    ctx: Context, built: Built, valkey_url: str, session: aiohttp.ClientSession
+) -> None:
+    async with FaultyNode(node_of(ctx).url).running() as node:
+        broken = over(ctx, node.url)
+        await broken.heads.refresh()
+        node.fault = "status 500"
+        async with services(broken, valkey_url, 2, anon_per_minute=3) as urls:
+            path = f"/v1/check/{built.tokens['plain']}"
+            for _ in range(4):
+                came = await asyncio.gather(*(asked(session, url + path) for url in urls))
+                assert {body for _, body, *_ in came} == {came[0][1]}
+                assert {status for status, *_ in came} <= {200, 502}
+            left = [(await asked(session, f"{urls[0]}/v1/check/0x12"))[3] for _ in range(3)]
+            assert left == ["2", "1", "0"]
+
+
+@pytest.mark.parametrize("what", FAULTS)
+async def test_no_fault_of_the_store_reaches_a_caller(
+    ctx: Context, built: Built, session: aiohttp.ClientSession, what: str
+) -> None:
+    async with pretending(FAULTS[what]) as pretender, services(ctx, pretender.url, 1, 3) as urls:
+        path = f"{urls[0]}/v1/check/{built.tokens['plain']}"
+        came = [await asked(session, path) for _ in range(4)]
+        assert [(status, cache, left) for status, _, cache, left in came] == [
+            (200, "miss", "2"),
+            (200, "hit", "1"),
+            (200, "hit", "0"),
+            (429, None, "0"),
+        ]
+
+
+async def test_the_store_goes_and_comes_back_and_nobody_is_told(
+    ctx: Context, built: Built, own_valkey: Store, session: aiohttp.ClientSession
+) -> None:
+    async with services(ctx, own_valkey.url, 2, 4) as urls:
+        path = f"/v1/check/{built.tokens['plain']}"
+
+        async def statuses(count: int) -> list[int]:
+            return [(await asked(session, url + path))[0] for _ in range(count) for url in urls]
+
+        assert await statuses(1) == [200, 200]
+        with own_valkey.hanging():
+            assert await statuses(1) == [200, 200]
+        own_valkey.kill()
+        # Each has counted two calls of its own, and goes on by itself.
+        assert await statuses(3) == [200, 200, 200, 200, 429, 429]
+        own_valkey.start()
+        assert await statuses(1) == [429, 429]
+
+
+SETTINGS = {
+    "ROUNDTRIP_NETWORK": "robinhood",
+    "ROUNDTRIP_RPC_URL": "http://127.0.0.1:9",
+    "ROUNDTRIP_PORT": "0",
+    "ROUNDTRIP_ANON_PER_MINUTE": "1000",
+}
+BOARD: dict[str, Any] = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "winners", "arguments": {}},
+}  # fmt: skip
+"""A question that the database answers alone."""
+AT_THE_LOCK = (
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'"
+)
+
+
+@dataclass
+class Process:
+    """A service in a process of its own."""
+
+    process: asyncio.subprocess.Process
+    url: str
+
+    async def board(self, session: aiohttp.ClientSession) -> dict[str, Any]:
+        """What the tool's call came to."""
+        async with session.post(f"{self.url}/mcp", json=BOARD) as response:
+            return dict((await response.json())["result"])
+
+
+@contextlib.asynccontextmanager
+async def processes(count: int, **environment: str) -> AsyncIterator[list[Process]]:
+    """Killed at the end."""
+    found = []
+    try:
+        for _ in range(count):
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "roundtrip",
+                "serve",
+                env={**os.environ, **SETTINGS, **environment},
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+            found.append(Process(process, ""))
+        for one in found:
+            assert one.process.stdout is not None
+            async with asyncio.timeout(WAIT_S):
+                said = (await one.process.stdout.readline()).decode()
+            assert said.startswith("roundtrip is at "), said
+            one.url = said.split()[-1]
+        yield found
+    finally:
+        for one in found:
+            with contextlib.suppress(ProcessLookupError):
+                one.process.kill()
+            async with asyncio.timeout(WAIT_S):
+                await one.process.communicate()
+
+
+async def until(connection: asyncpg.Connection, waiting: int) -> None:
+    """Until so many wait for the locked table."""
+    async with asyncio.timeout(WAIT_S):
+        while await connection.fetchval(AT_THE_LOCK) != waiting:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def looked(url: str, times: int) -> None:
+    """Until the store was asked so many times more: somebody looks again and again for what comes."""
+    with redis.Redis.from_url(url) as client:
+
+        def scripts() -> int:
+            return int(client.info("commandstats")["cmdstat_evalsha"]["calls"])
+
+        before = scripts()
+        async with asyncio.timeout(WAIT_S):
+            while scripts() < before + times:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+async def test_two_processes_run_once_and_if_the_one_that_runs_is_killed_the_other_does(
+    database_url: str, valkey_url: str, session: aiohttp.ClientSession
+) -> None:
+    async with database(database_url, f"across_{os.getpid()}") as url:
+        watching = await asyncpg.connect(url)
+        locking = await asyncpg.connect(url)
+        async with processes(2, ROUNDTRIP_DATABASE_URL=url, ROUNDTRIP_REDIS_URL=valkey_url) as both:
+            lock = locking.transaction()
+            await lock.start()
+            await locking.execute("LOCK TABLE facts.cursor IN ACCESS EXCLUSIVE MODE")
+            first, other = both
+            asking = [asyncio.create_task(first.board(session)) for _ in range(10)]
+            await until(watching, 1)
+            waiting = [asyncio.create_task(other.board(session)) for _ in range(3)]
+            await looked(valkey_url, 12)
+            assert await watching.fetchval(AT_THE_LOCK) == 1
+            first.process.kill()
+            await asyncio.gather(*asking, return_exceptions=True)
+            # The database does not know yet that nobody waits for the first any more.
+            await until(watching, 2)
+            await lock.rollback()
+            came = await asyncio.gather(*waiting)
+            assert len({str(one) for one in came}) == 1
+            assert "has not been followed yet" in came[0]["content"][0]["text"]
+        await watching.close()
+        await locking.close()

@@ -1,0 +1,76 @@
+"""Processes of one service that share answers through a real store, and runs that end when they are told."""
+
+import asyncio
+import itertools
+import time
+from dataclasses import dataclass, field
+
+import redis
+
+from roundtrip.api.answers import Shared, SharedAnswers
+from roundtrip.api.shared_answers import SharedInValkey, Spans
+from roundtrip.api.valkey import Valkey
+
+PATIENT_S = 10.0
+LONG_MS = 60_000
+
+
+@dataclass
+class Runs:
+    """What answers a question: ``gate``: when; ``fault``: how it fails."""
+
+    ttl_ms: int = LONG_MS
+    counted: bool = True
+    body: bytes = b"body"
+    fault: BaseException | None = None
+    count: int = 0
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    began: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.gate.set()
+
+    async def __call__(self) -> Shared:
+        self.count += 1
+        self.began.set()
+        number = self.count
+        await self.gate.wait()
+        if self.fault is not None:
+            raise self.fault
+        return Shared(self.body + b" %d" % number, self.ttl_ms, self.counted)
+
+
+@dataclass
+class House:
+    """Processes of one service."""
+
+    url: str
+    spans: Spans = field(default_factory=Spans)
+    bound_s: float = PATIENT_S
+    stores: list[Valkey] = field(default_factory=list)
+
+    def process(self, version: str = "1", most_running: int = 128) -> SharedAnswers:
+        valkey = Valkey(self.url, bound_s=self.bound_s)
+        number, draws = len(self.stores), itertools.count()
+        self.stores.append(valkey)
+        across = SharedInValkey(
+            valkey, version, lambda: f"{number}.{next(draws)}", time.monotonic, self.spans
+        )
+        return SharedAnswers(time.monotonic, most_running, across)
+
+    async def close(self) -> None:
+        for one in self.stores:
+            await one.close()
+
+    def client(self) -> "redis.Redis":
+        return redis.Redis.from_url(self.url)
+
+
+async def until_waiting(answers: SharedAnswers, key: str = "k") -> None:
+    """Until somebody else's run is waited for: its lease has been seen."""
+    async with asyncio.timeout(PATIENT_S):
+        assert isinstance(answers.across, SharedInValkey)
+        while key not in answers._flights:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await answers.across.valkey.ask("PING")
+        await answers.across.valkey.ask("PING")
