@@ -1,9 +1,11 @@
 """The HTTP service over an open context: its application, its socket, its server."""
 
+import contextlib
 import functools
 import socket
 import sys
 import time
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
@@ -20,6 +22,7 @@ from roundtrip.domain.credits import Payments
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
 from roundtrip.services.context import Context
+from roundtrip.services.credits import opening
 from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.settings import Settings
 
@@ -67,7 +70,13 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     )
     gate = gate_over(ctx)
     shared = SharedAnswers(time.monotonic, settings.most_checks_at_once)
-    return create_app(Dispatch(ctx, gate, shared), Callers(settings.trusted_proxies), gate.open)
+
+    @contextlib.asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with gate.open(), opening(ctx):
+            yield
+
+    return create_app(Dispatch(ctx, gate, shared), Callers(settings.trusted_proxies), running)
 
 
 def _is_holder(settings: Settings, ctx: Context) -> IsHolder:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .types import Address
+from .types import Address, TxHash
 
 USDG_UNITS = 10**6
 """Base units of one usdg."""
@@ -16,6 +16,17 @@ class Payments:
 
     pay_to: Address
     calls_per_usdg: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What a wallet paid in one transaction. ``amount_raw``: base units of usdg; ``block_hash``: 0x and 64
+    lower-case hex digits."""
+
+    tx_hash: TxHash
+    amount_raw: int
+    block_number: int
+    block_hash: str
 
 
 def calls_for(amount_raw: int, calls_per_usdg: int) -> int:

@@ -8,6 +8,7 @@ import msgspec
 from roundtrip.domain.keys import MOST_LIVE
 from roundtrip.domain.mite import Mite
 from roundtrip.store import accounts as accounts_store
+from roundtrip.store import credits as credits_store
 
 from .accounts import accounts, allowance_of
 from .context import Answered, Context
@@ -42,6 +43,9 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
         int, msgspec.Meta(description="Calls of all its keys today, by UTC, that count against the day.")
     ]
     remaining_today: int
+    credits: Annotated[
+        int, msgspec.Meta(description="Calls past the day's limit that are paid for and not made yet.")
+    ]
     made_at: Annotated[datetime, msgspec.Meta(description="When it made its first key.")]
     live_keys: Annotated[
         int, msgspec.Meta(description=f"How many of its keys are live, {MOST_LIVE} at most.")
@@ -51,11 +55,13 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
 
 async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]:
     """The account as it stands. Raises ServiceFull."""
-    today = datetime.fromtimestamp(ctx.now_s(), UTC).date()
+    now_s = ctx.now_s()
+    today = datetime.fromtimestamp(now_s, UTC).date()
     async with accounts(ctx) as connection:
         account = await accounts_store.account(connection, mite.id)
         used = await accounts_store.calls_on(connection, mite.id, today)
         live = await accounts_store.live_keys(connection, mite.id)
+        paid = await credits_store.balance(connection, mite.id, int(now_s * 1000))
     allowance = await allowance_of(ctx, account.mite.wallet)
     answer = MyMite(
         text="",
@@ -70,6 +76,7 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]
         limits=limits(allowance),
         used_today=used,
         remaining_today=max(0, allowance.per_day - used),
+        credits=paid,
         made_at=account.made_at,
         live_keys=len(live),
         keys=[KeyListed(one.start, one.label, one.made_at) for one in live],
@@ -80,10 +87,11 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]
 def _text(answer: MyMite) -> str:
     who = "an agent, the account" if answer.agent else "the account"
     called = f', "{answer.agent_name}",' if answer.agent and answer.agent_name else ""
+    paid = f" {answer.credits} more are paid for." if answer.credits else ""
     keys = "One key of it is" if answer.live_keys == 1 else f"{answer.live_keys} keys of it are"
     return (
         f"{answer.designation}{called} is {who} of {answer.wallet}, of level {answer.level}. "
         f"None of its flags is decided yet. It may make {answer.limits.per_minute} calls a minute and "
-        f"{answer.limits.per_day} a day, of which {answer.remaining_today} are left today. "
+        f"{answer.limits.per_day} a day, of which {answer.remaining_today} are left today.{paid} "
         f"{keys} live; {MOST_LIVE} can be."
     )

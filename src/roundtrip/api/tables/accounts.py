@@ -1,6 +1,8 @@
-"""Accounts: a key for a signature, and what a key's account is."""
+"""Accounts: a key for a signature, what a key's account is, and calls that it pays for."""
 
 from roundtrip.api.operation import Operation
+from roundtrip.services.credits import credits_status, redeem_payment
+from roundtrip.services.credits_answer import CreditsStatus, PaymentParams, Redeemed
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.keys import make_key, text_to_sign
 from roundtrip.services.keys_answer import KeyMade, KeyParams, TextToSign
@@ -56,5 +58,50 @@ ACCOUNTS: tuple[Operation, ...] = (
         handler=my_mite,
         key=True,
         counts="minute",
+    ),
+    Operation(
+        name="credits",
+        title="Paid calls",
+        description=(
+            "Calls past the day's limit that the account of the key has paid for and not made yet, whether "
+            "payments are taken and how, and the limits that hold without paying. Every key is free up to "
+            "its daily limit either way. Counts against the minute only."
+        ),
+        params=Nothing,
+        answer=CreditsStatus,
+        handler=credits_status,
+        path="/v1/credits",
+        key=True,
+        on_mcp=False,
+        counts="minute",
+        errors=("upstream",),
+    ),
+    Operation(
+        name="redeem_payment",
+        title="Count a payment",
+        description=(
+            "Counts a payment for calls past the day's limit: a transaction, already sent, in which the "
+            "key's own wallet transfers usdg to the address of GET /v1/credits. It has to be final; until "
+            "it is, no_such_tx says so, and nothing is used up. A transaction counts once, for ever. "
+            "Counts against the minute only."
+        ),
+        params=PaymentParams,
+        answer=Redeemed,
+        handler=redeem_payment,
+        method="POST",
+        path="/v1/credits",
+        key=True,
+        writes=True,
+        on_mcp=False,
+        counts="minute",
+        errors=(
+            "not_open",
+            "already_used",
+            "no_such_tx",
+            "tx_failed",
+            "no_payment",
+            "upstream",
+            "budget_spent",
+        ),
     ),
 )

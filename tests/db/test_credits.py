@@ -1,0 +1,156 @@
+"""Credits in the database: what was paid counts once for ever, whoever counts it."""
+
+import asyncio
+import secrets
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import asyncpg
+
+from roundtrip.domain.credits import Payment
+from roundtrip.domain.types import Address, TxHash
+from roundtrip.store import accounts, credits
+from roundtrip.store.credits import PaidTo
+from support.tables import own_database
+
+NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
+NOW_MS = int(NOW.timestamp() * 1000)
+WAIT_S = 30
+ONE, OTHER, THIRD = (Address("0x" + digit * 40) for digit in "123")
+
+
+async def some_mite(connection: asyncpg.Connection) -> int:
+    wallet = Address("0x" + secrets.token_hex(20))
+    return (await accounts.locked(connection, wallet, [f"mite-{secrets.token_hex(8)}"], NOW)).mite.id
+
+
+def some_payment() -> Payment:
+    return Payment(TxHash("0x" + secrets.token_hex(32)), 5_000_000, 70, "0x" + "ab" * 32)
+
+
+async def test_a_payment_counts_once_and_adds_up_with_others(connection: asyncpg.Connection) -> None:
+    mite, other, paid = await some_mite(connection), await some_mite(connection), some_payment()
+    assert await credits.balance(connection, mite, NOW_MS) == 0
+    assert not await credits.is_counted(connection, paid.tx_hash, None)
+    assert await credits.redeem(connection, mite, paid, 5_000, NOW) == 5_000
+    assert await credits.redeem(connection, mite, paid, 5_000, NOW) is None
+    assert await credits.redeem(connection, mite, replace(paid, amount_raw=1), 1, NOW) is None
+    assert await credits.redeem(connection, mite, some_payment(), 7, NOW) == 5_007
+    assert await credits.balance(connection, mite, NOW_MS) == 5_007
+    # What another wallet paid in the same transaction is that wallet's.
+    assert await credits.is_counted(connection, paid.tx_hash, mite)
+    assert not await credits.is_counted(connection, paid.tx_hash, other)
+    assert await credits.is_counted(connection, paid.tx_hash, None)
+    assert await credits.redeem(connection, other, paid, 3, NOW) == 3
+    row = await connection.fetchrow(
+        "SELECT * FROM accounts.payment WHERE mite_id = $1 AND tx_hash = $2",
+        mite,
+        bytes.fromhex(paid.tx_hash[2:]),
+    )
+    assert (row["amount_raw"], row["credited"], row["block_number"]) == (5_000_000, 5_000, 70)
+    assert (row["block_hash"], row["redeemed_at"]) == (b"\xab" * 32, NOW)
+
+
+async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(
+    connection: asyncpg.Connection,
+) -> None:
+    mite, other = await some_mite(connection), await some_mite(connection)
+    for one in (mite, other):
+        await credits.redeem(connection, one, some_payment(), 10, NOW)
+    for owner, until_ms in ((mite, NOW_MS - 1), (mite, NOW_MS), (mite, NOW_MS + 1), (other, NOW_MS - 1)):
+        await connection.execute(
+            "INSERT INTO accounts.hold (id, mite_id, until_ms) VALUES ($1, $2, $3)",
+            uuid.uuid4(),
+            owner,
+            until_ms,
+        )
+    assert await credits.balance(connection, mite, NOW_MS) == 12
+    assert await credits.redeem(connection, mite, some_payment(), 5, NOW) == 17
+
+
+async def test_of_many_at_once_one_is_counted(database_url: str) -> None:
+    async with own_database(database_url, "redeemed") as url:
+        first = await asyncpg.connect(url)
+        mite, paid = await some_mite(first), some_payment()
+        pools = [await asyncpg.create_pool(url, min_size=5, max_size=5) for _ in range(3)]
+
+        async def redeemed(turn: int) -> int | None:
+            async with pools[turn % 3].acquire() as connection, connection.transaction():
+                return await credits.redeem(connection, mite, paid, 5_000, NOW)
+
+        async with asyncio.timeout(WAIT_S):
+            found = await asyncio.gather(*(redeemed(turn) for turn in range(50)))
+        assert [one for one in found if one is not None] == [5_000]
+        assert await credits.balance(first, mite, NOW_MS) == 5_000
+        for pool in pools:
+            await pool.close()
+        await first.close()
+
+
+async def test_what_is_rolled_back_was_not_counted(database_url: str) -> None:
+    async with own_database(database_url, "rolled_back") as url:
+        first, second = await asyncpg.connect(url), await asyncpg.connect(url)
+        mite, paid = await some_mite(first), some_payment()
+        failing = first.transaction()
+        await failing.start()
+        assert await credits.redeem(first, mite, paid, 5, NOW) == 5
+        async with second.transaction():
+            waits = asyncio.create_task(credits.redeem(second, mite, paid, 5, NOW))
+            await failing.rollback()
+            async with asyncio.timeout(WAIT_S):
+                assert await waits == 5
+        assert await credits.balance(first, mite, NOW_MS) == 5
+        await first.close()
+        await second.close()
+
+
+async def test_where_payments_go(database_url: str) -> None:
+    async with own_database(database_url, "paid_to") as url:
+        connection = await asyncpg.connect(url)
+        turn = connection.transaction()
+        await turn.start()
+        assert await credits.paid_to(connection) == []
+        await credits.opened(connection, ONE, 100)
+        await credits.opened(connection, ONE, 150)
+        assert await credits.paid_to(connection) == [PaidTo(ONE, 100, None)]
+        await credits.opened(connection, OTHER, 200)
+        await credits.opened(connection, THIRD, 300)
+        assert await credits.paid_to(connection) == [
+            PaidTo(ONE, 100, 200),
+            PaidTo(OTHER, 200, 300),
+            PaidTo(THIRD, 300, None),
+        ]
+        await credits.opened(connection, ONE, 400)
+        assert await credits.paid_to(connection) == [
+            PaidTo(ONE, 100, None),
+            PaidTo(OTHER, 200, 300),
+            PaidTo(THIRD, 300, 400),
+        ]
+        # A local chain that began anew.
+        await credits.opened(connection, ONE, 7)
+        assert (await credits.paid_to(connection))[0] == PaidTo(ONE, 7, None)
+        await turn.commit()
+        await connection.close()
+
+
+async def test_of_two_addresses_opened_at_once_one_is_open(database_url: str) -> None:
+    async with own_database(database_url, "opened_at_once") as url:
+        first, second = await asyncpg.connect(url), await asyncpg.connect(url)
+        opening = first.transaction()
+        await opening.start()
+        await credits.opened(first, ONE, 100)
+        async with second.transaction():
+            waits = asyncio.create_task(credits.opened(second, OTHER, 100))
+            await opening.commit()
+            async with asyncio.timeout(WAIT_S):
+                await waits
+        assert [one.to_block for one in await credits.paid_to(first)] == [100, None]
+        await first.close()
+        await second.close()
+
+
+def test_a_payment_counts_after_the_block_of_opening_and_up_to_that_of_closing() -> None:
+    still, closed = PaidTo(ONE, 100, None), PaidTo(ONE, 100, 200)
+    assert [still.was_open_at(number) for number in (99, 100, 101, 10**9)] == [False, False, True, True]
+    assert [closed.was_open_at(number) for number in (100, 101, 200, 201)] == [False, True, True, False]
