@@ -45,7 +45,7 @@ class HandedBack:
 @dataclass(frozen=True, slots=True)
 class Live:
     """Whose the key is; ``has_room``: the day had a place for the call, which was counted. ``may_pay``: it
-    had none, and the mite has a credit or one that is held: whether it gets one, ``holds.hold`` says."""
+    had none, and the mite paid for calls before: whether a credit is left, ``holds.hold`` says."""
 
     mite: Mite
     has_room: bool
@@ -95,10 +95,9 @@ WITH asked AS MATERIALIZED (
     SELECT back.caller, back.taken_ms, -1 FROM back WHERE back.caller IS NOT NULL
 )
 SELECT told.place, told.has_room, mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name,
-    CASE WHEN told.has_room THEN false ELSE EXISTS (
-        SELECT FROM accounts.balance AS balance WHERE balance.mite_id = told.mite_id
-        AND (balance.credits > 0 OR EXISTS (SELECT FROM accounts.hold WHERE mite_id = balance.mite_id))
-    ) END AS may_pay
+    CASE WHEN told.has_room THEN false
+        ELSE EXISTS (SELECT FROM accounts.balance AS balance WHERE balance.mite_id = told.mite_id)
+    END AS may_pay
 FROM told JOIN accounts.mite AS mite ON mite.id = told.mite_id
 """
 
