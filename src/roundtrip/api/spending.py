@@ -81,7 +81,6 @@ class _End:
     hold: Hold
     is_spent: bool
     told: "asyncio.Future[None] | None" = None
-    is_under_way: bool = False
 
     def tell(self) -> None:
         """Whoever waits waits no longer."""
@@ -132,7 +131,7 @@ class Spending:
 
     async def settle(self, hold: Hold) -> None:
         """Spends what is held, and comes back when that is written, or cannot be for now. Whoever is
-        cancelled before it began has it back."""
+        cancelled has it back, unless it is spent by then."""
         if self._is_gone():
             self._ends.append(_End(hold, is_spent=True))
             return
@@ -143,7 +142,8 @@ class Spending:
         try:
             await end.told
         except asyncio.CancelledError:
-            end.is_spent = end.is_under_way
+            # Where that is under way it may still fail, and is not tried again.
+            end.is_spent = False
             raise
 
     def release(self, hold: Hold) -> None:
@@ -210,7 +210,6 @@ class Spending:
         while self._ends and len(found) < MOST_AT_ONCE:
             end = self._ends.popleft()
             if end.hold.until_ms > now_ms:
-                end.is_under_way = True
                 found.append(end)
             else:
                 end.tell()
