@@ -4,7 +4,7 @@ that are killed and lose their database, midnights, and time. No order of it mak
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -14,102 +14,40 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
 
-from roundtrip.api.callers import Asking
-from roundtrip.api.gate import Admitted, Gate, Refused
-from roundtrip.api.group_commit import GroupCommit, Ledger
-from roundtrip.api.minutes import MinuteLimits
-from roundtrip.api.spending import Credits, Spending
+from roundtrip.api.gate import Admitted
 from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Allowance, Allowances, Mite
+from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.credits import redeem_payment
 from roundtrip.services.credits_answer import PaymentParams
 from roundtrip.store import credits
-from roundtrip.store.holds import HOLD_MS, Hold
-from support.counting import Drawn, Wall, conserved, hashed, key_of, put_mite
+from roundtrip.store.holds import HOLD_MS
+from support.counting import Drawn, Wall, conserved, hashed, put_mite
 from support.paying_chain import PAY_TO, PayingChain, Payment, paying_context
+from support.processes import FREE, Process
 from support.tables import own_database
 
 A = TypeVar("A")
 DAY_MS = 86_400_000
 MIDNIGHT_MS = 1_760_054_400_000
-FREE = 2
-ALLOWANCES = Allowances(Allowance(1), Allowance(10**6, FREE), Allowance(10**6, FREE))
 KEYS = {"a": 0, "b": 0, "c": 1}
 """Whose each is."""
 WALLETS = [Address("0x" + digit * 40) for digit in "12"]
+WHAT = [
+    "held", "spent", "credits", "over", "too late, or again", "daily_limit", "counts", "fails",
+    "is cancelled", "before a hold was made", "after a hold was made", "killed before a hold was made",
+    "killed after a hold was made", "killed before it was spent", "killed after it was spent",
+]  # fmt: skip
+"""That has to have come to pass somewhere."""
 FAULTS = st.sampled_from([None, None, None, "before", "after"])
-
-
-@dataclass
-class Faulty(Credits):
-    """``fault``: the next request fails, before it is done or after."""
-
-    fault: str | None = None
-
-    async def move(
-        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
-    ) -> set[UUID]:
-        fault, self.fault = self.fault, None
-        if fault == "before":
-            raise ConnectionResetError
-        given = await super().move(settled, released, wanted, now_ms)
-        if fault == "after":
-            raise ConnectionResetError
-        return given
-
-
-@dataclass
-class Process:
-    """One that serves. ``ends``: what the model knows that it has still to do; ``is_gone``: its database did
-    not answer, and it does not ask again before its clock has moved."""
-
-    pool: asyncpg.Pool
-    wall: Wall
-    drawn: Drawn
-    now_s: float = 0.0
-    ends: list[tuple[str, UUID]] = field(default_factory=list)
-    is_gone: bool = False
-
-    def __post_init__(self) -> None:
-        self.ledger, self.counts = Faulty(self.pool), Ledger(self.pool)
-        self.spending = Spending(self.ledger, self.wall, self.drawn, lambda: self.now_s, again_s=1e6)
-        commit = GroupCommit(self.counts, self.wall, lambda: self.now_s)
-        self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, commit, spending=self.spending)
-
-    async def begun(self) -> "Process":
-        """With its connections, so that it never dies while one is made."""
-        for own in (self.ledger.own, self.counts.own):
-            await own._held()
-        return self
-
-    async def quiet(self) -> None:
-        """Nothing is under way any more."""
-        for part in (self.spending, self.gate.commit):
-            while part._flushing is not None:
-                await asyncio.wait([part._flushing])
-
-    async def dies(self) -> None:
-        """In the middle of whatever it does."""
-        for own in (self.ledger.own, self.counts.own):
-            await own._let_go()
-        for part in (self.spending, self.gate.commit):
-            if part._flushing is not None:
-                part._flushing.cancel()
-                await asyncio.wait([part._flushing])
-
-    async def ask(self, key: str) -> Admitted | str:
-        try:
-            return await self.gate.admit(Asking("address:x", key_of(key)), "day", needs_key=True)
-        except Refused as refused:
-            return refused.error.code
 
 
 @dataclass
@@ -127,6 +65,7 @@ class Spendings(RuleBasedStateMachine):
     connection: asyncpg.Connection
     pool: asyncpg.Pool
     loop: asyncio.AbstractEventLoop
+    seen: Counter[str]
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,26 +106,41 @@ class Spendings(RuleBasedStateMachine):
 
     # --- the chain -----------------------------------------------------------------------------
 
-    @rule(owner=st.integers(0, 1), raw=st.integers(1, 6))
-    def pay(self, owner: int, raw: int) -> None:
-        self.chain.pay(WALLETS[owner], raw)
-        self.chain.mine(9)
+    @initialize(raws=st.lists(st.integers(4, 9), min_size=2, max_size=2))
+    def begin_with_some(self, raws: list[int]) -> None:
+        """Both have paid, of neither's day anything is left, and one had calls that ended in every way."""
+        for owner, raw in enumerate(raws):
+            self.chain.pay(WALLETS[owner], raw)
+            self.chain.mine(9)
+            self.chain.finalize(9)
+            self.redeem(owner, [owner], 0)
+            self.calls_begin([owner], "ac"[owner])
+        self.calls_begin([0, 1, 2], "c")
+        for how in ("counts", "fails", "is cancelled"):
+            self.newest_call_ends(how, None)
+        for place, fault in enumerate(("before", "after")):
+            self.call_meets_a_fault(place, "c", fault)
+            self.database_answers_again(place, is_closed=False)
 
-    @rule(count=st.integers(0, 2))
-    def mine(self, count: int) -> None:
-        self.chain.mine(count)
-
-    @rule(count=st.integers(1, 4))
-    def finalize(self, count: int) -> None:
-        self.chain.finalize(count)
-
-    @rule(depth=st.integers(1, 4), is_dropped=st.booleans(), is_deep=st.booleans())
-    def reorganise(self, depth: int, is_dropped: bool, is_deep: bool) -> None:
-        (self.chain.break_finality if is_deep else self.chain.reorganise)(depth)
-        if is_dropped:
+    @rule(
+        owner=st.integers(0, 1),
+        raw=st.integers(1, 6),
+        what=st.sampled_from(["pay", "pay", "mine", "finalize", "finalize", "drop", "fork", "deep fork"]),
+        count=st.integers(0, 4),
+    )
+    def chain_goes_on(self, owner: int, raw: int, what: str, count: int) -> None:
+        if what == "pay":
+            self.chain.pay(WALLETS[owner], raw)
+            self.chain.mine(9)
+        elif what == "mine":
+            self.chain.mine(count)
+        elif what == "finalize":
+            self.chain.finalize(count)
+        elif what == "drop":
             self.chain.drop()
+        else:
+            (self.chain.reorganise if what == "fork" else self.chain.break_finality)(count)
 
-    @precondition(lambda self: self.chain.known)
     @rule(
         index=st.integers(0, 1000),
         posts=st.lists(st.integers(0, 1), min_size=1, max_size=4),
@@ -195,6 +149,8 @@ class Spendings(RuleBasedStateMachine):
     def redeem(self, index: int, posts: list[int], forks: int) -> None:
         """The same transaction at once, by either mite. ``forks``: how many final blocks are taken back
         before the first one is confirmed."""
+        if not self.chain.known:
+            return
         paid = list(self.chain.known.values())[index % len(self.chain.known)]
         was_final = self.chain.is_final(paid)
         taken_back: list[bool] = []
@@ -247,9 +203,15 @@ class Spendings(RuleBasedStateMachine):
             if whose == owner and until_ms <= self.wall.ms:
                 del self.holds[one]
                 self.credits[owner] += 1
+                self.seen["over"] += 1
 
     def _is_paying(self, owner: int) -> bool:
         return self.paid[owner] > 0
+
+    @rule(where=st.lists(st.integers(0, 2), min_size=1, max_size=7), key=st.sampled_from("abc"))
+    def more_calls_begin(self, where: list[int], key: str) -> None:
+        """Chosen as often again."""
+        self.calls_begin(where, key)
 
     @rule(where=st.lists(st.integers(0, 2), min_size=1, max_size=7), key=st.sampled_from("abc"))
     def calls_begin(self, where: list[int], key: str) -> None:
@@ -271,6 +233,8 @@ class Spendings(RuleBasedStateMachine):
         held = [one.hold for one in let_in if one.hold is not None]
         assert (len(let_in), len(held)) == (free + bought, bought), came
         assert came.count("daily_limit") == wants - bought
+        self.seen["held"] += bought
+        self.seen["daily_limit"] += wants - bought
         for hold in held:
             self.holds[hold.id] = owner, self.wall.ms + HOLD_MS
         for process, one in zip(through, came, strict=True):
@@ -287,28 +251,59 @@ class Spendings(RuleBasedStateMachine):
     def call_meets_a_fault(self, place: int, key: str, fault: str) -> None:
         """Or a process that knows that its database is gone."""
         owner, process = KEYS[key], self.processes[place]
-        if key in self.dead or self.days[self._day(owner)] < FREE or not self._is_paying(owner):
+        if not self._is_past_the_day(key):
             return
         if not process.is_gone:
             process.ledger.fault = fault
             if fault == "after":
-                self._gives_back(owner)
-            if fault == "after" and self.credits[owner]:
-                self.credits[owner] -= 1
-                self.holds[UUID(int=self.drawn.last + 1)] = owner, self.wall.ms + HOLD_MS
+                self._is_held(owner)
             process.ends.append(("credits", UUID(int=self.drawn.last + 1)))
             process.is_gone = True
         assert self._run(self._asked([process], key)) == ["busy"]
+        self.seen[f"{fault} a hold was made"] += 1
+
+    def _is_past_the_day(self, key: str) -> bool:
+        """And may pay."""
+        owner = KEYS[key]
+        return key not in self.dead and self.days[self._day(owner)] >= FREE and self._is_paying(owner)
+
+    def _is_held(self, owner: int) -> None:
+        """By a call that is never told so."""
+        self._gives_back(owner)
+        if self.credits[owner]:
+            self.credits[owner] -= 1
+            self.holds[UUID(int=self.drawn.last + 1)] = owner, self.wall.ms + HOLD_MS
 
     def _ended(self, kind: str, one: UUID) -> None:
         if one in self.holds and self.holds[one][1] > self.wall.ms:
             owner, _ = self.holds.pop(one)
             getattr(self, kind)[owner] += 1
+            self.seen[kind] += 1
+        else:
+            self.seen["too late, or again"] += 1
 
-    @precondition(lambda self: self.calls)
-    @rule(index=st.integers(0, 1000), how=st.sampled_from(["counts", "fails", "is cancelled"]), fault=FAULTS)
-    def call_ends(self, index: int, how: str, fault: str | None) -> None:
-        call = self.calls.pop(index % len(self.calls))
+    @rule(
+        ends=st.lists(
+            st.tuples(
+                st.integers(0, 1000),
+                st.sampled_from(["counts", "counts", "fails", "is cancelled"]),
+                FAULTS,
+            ),
+            min_size=1,
+            max_size=6,
+        )
+    )
+    def calls_end(self, ends: list[tuple[int, str, str | None]]) -> None:
+        for index, how, fault in ends:
+            if self.calls:
+                self._call_ends(self.calls.pop(index % len(self.calls)), how, fault)
+
+    @rule(how=st.sampled_from(["counts", "fails"]), fault=FAULTS)
+    def newest_call_ends(self, how: str, fault: str | None) -> None:
+        if self.calls:
+            self._call_ends(self.calls.pop(), how, fault)
+
+    def _call_ends(self, call: UnderWay, how: str, fault: str | None) -> None:
         process, hold = call.process, call.admitted.hold
         if hold is None:
             if how == "fails":
@@ -317,6 +312,7 @@ class Spendings(RuleBasedStateMachine):
         else:
             end = "spent" if how == "counts" else "credits", hold.id
             is_over = hold.until_ms <= self.wall.ms
+            self.seen[how] += 1
             process.ledger.fault = None if process.is_gone or is_over else fault
             if not process.is_gone and process.ledger.fault != "before":
                 self._ended(*end)
@@ -360,68 +356,41 @@ class Spendings(RuleBasedStateMachine):
         self.calls = [call for call in self.calls if call.process is not process]
         self.processes[place] = self._begun()
 
-    @rule(place=st.integers(0, 2), key=st.sampled_from("abc"), turns=st.integers(0, 25))
-    def process_is_killed_while_it_asks(self, place: int, key: str, turns: int) -> None:
-        """What it asked was done, or was not."""
-        owner, process = KEYS[key], self.processes[place]
-        if key in self.dead or process.is_gone:
+    @rule(place=st.integers(0, 2), key=st.sampled_from("abc"), when=st.sampled_from(["before", "after"]))
+    def process_is_killed_while_it_asks(self, place: int, key: str, when: str) -> None:
+        """Before the credit is held, or before it hears of that."""
+        process = self.processes[place]
+        if not self._is_past_the_day(key) or process.is_gone:
             return
-        day = self._day(owner)
-        had = self.days[day]
-        self.days[day] = self._run(self._killed(process, key, turns, owner))
-        assert had <= self.days[day] <= min(FREE, had + 1)
-        held = UUID(int=self.drawn.last)
-        is_held = self._run(
-            self.connection.fetchval("SELECT until_ms FROM accounts.hold WHERE id = $1", held)
-        )
-        if is_held is not None and held not in self.holds:
-            assert had == FREE
-            self._gives_back(owner)
-            self.credits[owner] -= 1
-            self.holds[held] = owner, is_held
-        elif self._is_paying(owner) and had == FREE and self._run(self._over(owner)) == 0:
-            # It was asked for a credit and found none; what was over went back all the same.
-            self._gives_back(owner)
+        process.ledger.fault = f"dies {when}"
+        if when == "after":
+            self._is_held(KEYS[key])
+        self._run(process.dies_in(process.ask(key)))
+        self.seen[f"killed {when} a hold was made"] += 1
         self._replaced(place)
 
-    async def _over(self, owner: int) -> int:
-        found: int = await self.connection.fetchval(
-            "SELECT count(*) FROM accounts.hold WHERE mite_id = $1 AND until_ms <= $2",
-            self.mites[owner],
-            self.wall.ms,
-        )
-        return found
+    @rule(index=st.integers(0, 1000), when=st.sampled_from(["before", "after"]))
+    def process_is_killed_while_it_answers(self, index: int, when: str) -> None:
+        """Before the credit is spent, or before it hears of that."""
+        calls = [call for call in self.calls if self._is_held_by_the_living(call)]
+        if not calls:
+            return
+        call = calls[index % len(calls)]
+        assert call.admitted.hold is not None
+        call.process.ledger.fault = f"dies {when}"
+        if when == "after":
+            self._ended("spent", call.admitted.hold.id)
+        self._run(call.process.dies_in(call.process.gate.settle(call.admitted)))
+        self.seen[f"killed {when} it was spent"] += 1
+        self._replaced(self.processes.index(call.process))
 
-    async def _killed(self, process: Process, key: str, turns: int, owner: int) -> int:
-        """How many calls of the day are counted then."""
-        own = [one.own._connection for one in (process.ledger, process.counts)]
-        asking = asyncio.create_task(process.ask(key))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        own += [one.own._connection for one in (process.ledger, process.counts)]
-        pids = {one.get_server_pid() for one in own if one is not None}
-        await process.dies()
-        asking.cancel()
-        await asyncio.wait([asking])
-        await self._ended_backends(pids)
-        day = divmod(self.wall.ms, DAY_MS)[0]
-        found: int | None = await self.connection.fetchval(
-            "SELECT calls FROM accounts.day WHERE mite_id = $1 AND day = DATE '1970-01-01' + $2::int",
-            self.mites[owner],
-            day,
-        )
-        return found or 0
-
-    async def _ended_backends(self, pids: set[int]) -> None:
-        """What was asked of the database is done or is not by then."""
-        asked = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1::int[])"
-        async with asyncio.timeout(20):
-            while await self.connection.fetchval(asked, list(pids)):  # noqa: ASYNC110
-                await asyncio.sleep(0.001)
+    def _is_held_by_the_living(self, call: UnderWay) -> bool:
+        hold = call.admitted.hold
+        return hold is not None and hold.until_ms > self.wall.ms and not call.process.is_gone
 
     # --- time ----------------------------------------------------------------------------------
 
-    @rule(ms=st.sampled_from([1, 30_000, HOLD_MS - 1, HOLD_MS]))
+    @rule(ms=st.sampled_from([1, 1, 30_000, HOLD_MS - 1, HOLD_MS]))
     def time_passes(self, ms: int) -> None:
         self.wall.ms += ms
 
@@ -464,20 +433,21 @@ class Spendings(RuleBasedStateMachine):
         }
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(120)
 async def test_no_order_of_anything_makes_or_loses_a_credit(database_url: str) -> None:
     """The machine is not asynchronous: it runs in a thread and asks this loop."""
     async with own_database(database_url, "spending_model") as url:
-        connection = await asyncpg.connect(url)
+        connection, seen = await asyncpg.connect(url), Counter[str]()
         async with asyncpg.create_pool(url, min_size=0, max_size=12) as pool:
             here: dict[str, Any] = {
                 "connection": connection,
                 "pool": pool,
                 "loop": asyncio.get_running_loop(),
+                "seen": seen,
             }
             machine = type("Machine", (Spendings,), here)
             limits = settings(
-                max_examples=60,
+                max_examples=100,
                 stateful_step_count=40,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
@@ -486,3 +456,5 @@ async def test_no_order_of_anything_makes_or_loses_a_credit(database_url: str) -
                 await asyncio.to_thread(run_state_machine_as_test, machine, settings=limits)
             finally:
                 await connection.close()
+    for what in WHAT:
+        assert seen[what], f"nothing of it went through: {what}"
