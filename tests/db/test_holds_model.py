@@ -3,9 +3,9 @@ that are killed and lose their database, midnights, and time. No order of it mak
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     precondition,
@@ -22,25 +21,17 @@ from hypothesis.stateful import (
 )
 
 from roundtrip.api.gate import Admitted
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.credits import redeem_payment
-from roundtrip.services.credits_answer import PaymentParams
 from roundtrip.store import credits
 from roundtrip.store.holds import HOLD_MS
-from support.counting import Drawn, Wall, conserved, hashed, put_mite
-from support.paying_chain import PAY_TO, PayingChain, Payment, paying_context
+from support.counting import Drawn, conserved, hashed, put_mite
+from support.paying_chain import PAY_TO
+from support.paying_machine import WALLETS, Payings
 from support.processes import FREE, Process
 from support.tables import own_database
 
-A = TypeVar("A")
 DAY_MS = 86_400_000
-MIDNIGHT_MS = 1_760_054_400_000
 KEYS = {"a": 0, "b": 0, "c": 1}
 """Whose each is."""
-WALLETS = [Address("0x" + digit * 40) for digit in "12"]
 WHAT = [
     "held", "spent", "credits", "over", "too late, or again", "daily_limit", "counts", "fails",
     "is cancelled", "before a hold was made", "after a hold was made", "killed before a hold was made",
@@ -59,27 +50,20 @@ class UnderWay:
     owner: int
 
 
-class Spendings(RuleBasedStateMachine):
-    """``holds``: by id, whose, and until when. Owners are 0 and 1."""
+class Spendings(Payings):
+    """``holds``: by id, whose, and until when."""
 
     connection: asyncpg.Connection
-    pool: asyncpg.Pool
-    loop: asyncio.AbstractEventLoop
     seen: Counter[str]
 
     def __init__(self) -> None:
         super().__init__()
-        self.wall, self.drawn, self.chain = Wall(MIDNIGHT_MS - 1_000_000), Drawn(), PayingChain()
-        self.context: Context = paying_context(self.chain, self.pool, lambda: self.wall.ms / 1000)
-        self.mites: list[int] = []
+        self.drawn = Drawn()
         self._run(self._begin())
         self.processes = [self._begun() for _ in range(3)]
         self.dead: set[str] = set()
         self.days: Counter[tuple[int, int]] = Counter()
-        self.counted: set[str] = set()
-        self.paid = [0, 0]
         self.spent = [0, 0]
-        self.credits = [0, 0]
         self.holds: dict[UUID, tuple[int, int]] = {}
         self.calls: list[UnderWay] = []
 
@@ -91,20 +75,12 @@ class Spendings(RuleBasedStateMachine):
         async with self.connection.transaction():
             await credits.opened(self.connection, PAY_TO, 0)
 
-    def _run(self, doing: Awaitable[A]) -> A:
-        async def done() -> A:
-            return await doing
-
-        return asyncio.run_coroutine_threadsafe(done(), self.loop).result(30)
-
     def _begun(self) -> Process:
         return self._run(Process(self.pool, self.wall, self.drawn).begun())
 
     def teardown(self) -> None:
         for process in self.processes:
             self._run(process.dies())
-
-    # --- the chain -----------------------------------------------------------------------------
 
     @initialize(raws=st.lists(st.integers(4, 9), min_size=2, max_size=2))
     def begin_with_some(self, raws: list[int]) -> None:
@@ -113,84 +89,17 @@ class Spendings(RuleBasedStateMachine):
             self.chain.pay(WALLETS[owner], raw)
             self.chain.mine(9)
             self.chain.finalize(9)
-            self.redeem(owner, [owner], 0)
+            self.redeem(owner, [owner, 0, 1, owner], 0)
             self.calls_begin([owner], "ac"[owner])
         self.calls_begin([0, 1, 2], "c")
         for how in ("counts", "fails", "is cancelled"):
             self.newest_call_ends(how, None)
         for place, fault in enumerate(("before", "after")):
+            self.calls_begin([place], "c")
+            self.newest_call_ends("counts", fault)
+            self.database_answers_again(place, is_closed=False)
             self.call_meets_a_fault(place, "c", fault)
             self.database_answers_again(place, is_closed=False)
-
-    @rule(
-        owner=st.integers(0, 1),
-        raw=st.integers(1, 6),
-        what=st.sampled_from(["pay", "pay", "mine", "finalize", "finalize", "drop", "fork", "deep fork"]),
-        count=st.integers(0, 4),
-    )
-    def chain_goes_on(self, owner: int, raw: int, what: str, count: int) -> None:
-        if what == "pay":
-            self.chain.pay(WALLETS[owner], raw)
-            self.chain.mine(9)
-        elif what == "mine":
-            self.chain.mine(count)
-        elif what == "finalize":
-            self.chain.finalize(count)
-        elif what == "drop":
-            self.chain.drop()
-        else:
-            (self.chain.reorganise if what == "fork" else self.chain.break_finality)(count)
-
-    @rule(
-        index=st.integers(0, 1000),
-        posts=st.lists(st.integers(0, 1), min_size=1, max_size=4),
-        forks=st.sampled_from([0, 0, 0, 1, 3]),
-    )
-    def redeem(self, index: int, posts: list[int], forks: int) -> None:
-        """The same transaction at once, by either mite. ``forks``: how many final blocks are taken back
-        before the first one is confirmed."""
-        if not self.chain.known:
-            return
-        paid = list(self.chain.known.values())[index % len(self.chain.known)]
-        was_final = self.chain.is_final(paid)
-        taken_back: list[bool] = []
-
-        def fork() -> None:
-            self.chain.break_finality(forks)
-            self.chain.mine(9)
-            taken_back.append(True)
-
-        self.chain.between = fork if forks else None
-        came = self._run(self._posted(paid, posts))
-        self.chain.between = None
-        owner = WALLETS.index(paid.wallet)
-        is_due = was_final and paid.tx_hash not in self.counted and owner in posts
-        good = [who for who, code in zip(posts, came, strict=True) if code == "counted"]
-        if taken_back:
-            # Whoever read it after that may find it final, in a block that stayed.
-            assert not good or (good == [owner] and is_due and self.chain.is_final(paid)), (came, posts)
-        else:
-            assert good == ([owner] if is_due else []), (came, posts)
-        if good:
-            self.counted.add(paid.tx_hash)
-            self.paid[owner] += paid.raw
-            self.credits[owner] += paid.raw
-        elif owner in posts and not taken_back:
-            used = paid.tx_hash in self.counted
-            assert {came[n] for n, who in enumerate(posts) if who == owner} == {
-                "already_used" if used else "no_such_tx"
-            }
-
-    async def _posted(self, paid: Payment, posts: list[int]) -> list[str]:
-        async def posted(owner: int) -> str:
-            mite = Mite(self.mites[owner], f"mite-{owner}", WALLETS[owner])
-            try:
-                await redeem_payment(self.context, PaymentParams(paid.tx_hash), mite)
-            except RoundtripError as error:
-                return error.code
-            return "counted"
-
-        return await asyncio.gather(*(posted(owner) for owner in posts))
 
     # --- calls ---------------------------------------------------------------------------------
 
