@@ -13,7 +13,7 @@ from roundtrip.api.protocol import BODY_S
 from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.services.context import Answered, Context
 from roundtrip.store.holds import HOLD_MS
-from support.paying import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
+from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from roundtrip.api.callers import Asking
 from roundtrip.api.gate import Admitted, Refused
 from roundtrip.store.holds import HOLD_MS
 from support.counting import Balance, key_of
-from support.paying import HOME, KEYED, House, flushed
+from support.paid_calls import HOME, KEYED, House, flushed
 
 MIDNIGHT_MS = 1_760_054_400_000
 
