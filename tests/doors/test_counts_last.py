@@ -15,7 +15,7 @@ import pytest
 
 from roundtrip.domain.types import Address
 from roundtrip.store.postgres import EmbeddedPostgres
-from support.counting import key_of, put_mite
+from support.counting import conserved, key_of, put_credits, put_mite
 from support.databases import database
 
 WAIT_S = 30
@@ -97,6 +97,23 @@ async def test_minutes_and_days_go_on_where_they_stood(database_url: str, end: s
             await connection.execute("UPDATE accounts.key SET revoked_at = now()")
             assert await second.ask("k") == ("bad_key", "0")
         assert await connection.fetchval("SELECT sum(calls) FROM accounts.day") == 5
+        await connection.close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=lambda end: end.name)
+async def test_past_the_day_calls_cost_credits_and_no_more(database_url: str, end: signal.Signals) -> None:
+    async with database(database_url, f"credits_{end.name.lower()}_{os.getpid()}") as url:
+        environment = {"ROUNDTRIP_DATABASE_URL": url, "ROUNDTRIP_KEY_PER_DAY": "1"}
+        async with served(environment, end) as first:
+            connection = await asyncpg.connect(url)
+            number = await put_mite(connection, WALLET, "k")
+            await put_credits(connection, number, 3)
+            assert [await first.ask("k") for _ in range(3)] == [("bad_address", left) for left in "543"]
+            assert await conserved(connection, 0) == {number: (1, 0, 2)}
+        async with served(environment, end) as second:
+            assert await second.ask("k") == ("bad_address", "2")
+            assert await second.ask("k") == ("daily_limit", "2")
+            assert await conserved(connection, 0) == {number: (0, 0, 3)}
         await connection.close()
 
 

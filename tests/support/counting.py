@@ -5,13 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from uuid import UUID, uuid4
 
 import asyncpg
 
 from roundtrip.domain import keys
+from roundtrip.domain.credits import Payment
 from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.types import Address, TxHash
+from roundtrip.store import credits
 from roundtrip.store.counting import Call, HandedBack, Live
+from roundtrip.store.holds import Hold
 
 
 @dataclass
@@ -40,10 +44,29 @@ def mite(number: int) -> Mite:
 
 
 @dataclass
+class Drawn:
+    """Ids one after another, never the same twice."""
+
+    last: int = 0
+
+    def __call__(self) -> UUID:
+        self.last += 1
+        return UUID(int=self.last)
+
+
+@dataclass
+class Balance:
+    """What is left of the credits that a mite paid for, and what is gone."""
+
+    credits: int = 0
+    spent: int = 0
+
+
+@dataclass
 class Counts:
-    """``fault``: what writing meets instead, or ``is_done`` afterwards; ``is_silent``: of the last minute
-    nothing is told; ``asked``: calls that it was given. Outlives the gates that write to it, as a database
-    does."""
+    """``fault``: what writing meets instead, or ``is_done`` afterwards, and ``moving_fault`` and
+    ``is_moved`` for credits; ``is_silent``: of the last minute nothing is told; ``asked``: calls that it was
+    given. Outlives the gates that write to it, as a database does."""
 
     live: dict[bytes, Mite] = field(default_factory=dict)
     days: Counter[tuple[int, date]] = field(default_factory=Counter)
@@ -53,6 +76,11 @@ class Counts:
     is_silent: bool = False
     writes: int = 0
     asked: int = 0
+    balances: dict[int, Balance] = field(default_factory=dict)
+    holds: dict[UUID, Hold] = field(default_factory=dict)
+    moving_fault: Exception | None = None
+    is_moved: bool = False
+    moves: int = 0
 
     async def write(
         self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
@@ -82,7 +110,42 @@ class Counts:
             self.days[owner.id, call.day] += has_room
         if call.caller is not None and has_room:
             self.minute[call.caller, call.taken_ms] += 1
-        return None if owner is None else Live(owner, has_room)
+        if owner is None:
+            return None
+        return Live(owner, has_room, not has_room and owner.id in self.balances)
+
+    async def move(
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+    ) -> set[UUID]:
+        """One at a time, in order; what goes back first."""
+        self.moves += 1
+        if self.moving_fault is not None and not self.is_moved:
+            raise self.moving_fault
+        for one in [*settled, *released]:
+            hold = self.holds.pop(one, None)
+            if hold is not None:
+                self.balances[hold.mite_id].spent += one in settled
+                self.balances[hold.mite_id].credits += one not in settled
+        given = {one.id for one in wanted if self._held(one, now_ms)}
+        if self.moving_fault is not None:
+            raise self.moving_fault
+        return given
+
+    def _held(self, wanted: Hold, now_ms: int) -> bool:
+        has = self.balances.get(wanted.mite_id)
+        if has is None:
+            return False
+        own = [one for one in self.holds.values() if one.mite_id == wanted.mite_id]
+        for one in [one for one in own if one.until_ms <= now_ms]:
+            del self.holds[one.id]
+            has.credits += 1
+        if not has.credits:
+            return False
+        has.credits -= 1
+        self.holds[wanted.id] = wanted
+        if wanted.caller is not None:
+            self.minute[wanted.caller, wanted.taken_ms] += 1
+        return True
 
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
         """As it was written."""
@@ -113,3 +176,34 @@ async def put_mite(connection: asyncpg.Connection, wallet: Address, *names: str)
             made_at,
         )
     return number
+
+
+async def put_credits(connection: asyncpg.Connection, mite_id: int, credited: int) -> None:
+    """As if the mite had paid for so many calls."""
+    payment = Payment(TxHash(f"0x{uuid4().int:064x}"), 1, 1, "0x" + "ab" * 32)
+    async with connection.transaction():
+        await credits.redeem(connection, mite_id, payment, credited, datetime.now(UTC))
+
+
+async def conserved(connection: asyncpg.Connection, now_ms: int) -> dict[int, tuple[int, int, int]]:
+    """Of every mite that ever paid: credits, holds, spent. Asserts that they are what it paid for, and that
+    what it is told it has is what it can spend."""
+    found: dict[int, tuple[int, int, int]] = {}
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        rows = await connection.fetch(
+            """
+            SELECT mite_id, credits, spent,
+                (SELECT count(*) FROM accounts.hold AS held WHERE held.mite_id = had.mite_id) AS holds,
+                (SELECT count(*) FROM accounts.hold AS held
+                    WHERE held.mite_id = had.mite_id AND held.until_ms <= $1) AS over,
+                (SELECT sum(credited) FROM accounts.payment AS paid WHERE paid.mite_id = had.mite_id) AS paid
+            FROM accounts.balance AS had
+            """,
+            now_ms,
+        )
+        for row in rows:
+            assert row["paid"] == row["credits"] + row["holds"] + row["spent"], dict(row)
+            told = await credits.balance(connection, row["mite_id"], now_ms)
+            assert told == row["credits"] + row["over"], (told, dict(row))
+            found[row["mite_id"]] = row["credits"], row["holds"], row["spent"]
+    return found

@@ -101,22 +101,30 @@ class Dispatch:
         except Refused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
-            return error_reply(error, _ticket_headers(self._settle(admitted, error.status < 500)))
+            return error_reply(error, _ticket_headers(await self._settle(admitted, error.status < 500)))
         except Exception:
             unexpected = Unexpected()
             log.exception("request failed", request=unexpected.request_id, operation=operation.name)
-            return error_reply(unexpected, _ticket_headers(self._settle(admitted, counted=False)))
-        headers = _ticket_headers(self._settle(admitted, shared.counted))
+            return error_reply(unexpected, _ticket_headers(await self._settle(admitted, counted=False)))
+        except BaseException:
+            # Nobody reads the answer; the run goes on for others.
+            if admitted is not None:
+                self.gate.release(admitted)
+            raise
+        headers = _ticket_headers(await self._settle(admitted, shared.counted))
         if operation.shared_by is None:
             return Reply(200, shared.body, headers)
         headers["x-cache"] = "hit" if hit else "miss"
         return Reply(200, shared.body, headers, forms=shared.forms)
 
-    def _settle(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
-        """Hands the call back when its failure was not the caller's doing."""
+    async def _settle(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
+        """Has the call paid for, or hands it back when its failure was not the caller's doing."""
         if admitted is None:
             return None
-        return (admitted if counted else self.gate.hand_back(admitted)).ticket
+        if not counted:
+            return self.gate.hand_back(admitted).ticket
+        await self.gate.settle(admitted)
+        return admitted.ticket
 
     async def _answer(
         self, operation: Operation, params: msgspec.Struct, admitted: Admitted

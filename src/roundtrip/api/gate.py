@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Literal
+from uuid import UUID
 
 from roundtrip.domain import keys
 from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
@@ -13,10 +14,12 @@ from roundtrip.domain.mite import Allowance, Allowances, Mite
 from roundtrip.services.context import Context
 from roundtrip.services.own_token import IsHolder, nobody_holds
 from roundtrip.store.counting import Call, HandedBack, Live
+from roundtrip.store.holds import Hold
 
 from .callers import Asking
 from .group_commit import GroupCommit, Ledger
 from .minutes import MinuteLimits, Minutes, OwnMinutes, Ticket
+from .spending import Credits, Spending
 
 Counts = Literal["day", "minute", "never"]
 
@@ -39,24 +42,28 @@ class Refused(Exception):
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A caller that was let in. ``mite``: whose key it showed. ``ticket``: None where nothing is counted.
-    ``day``: of UTC, that its call counts against."""
+    ``day``: of UTC, that its call counts against. ``hold``: the credit that its call costs instead."""
 
     allowance: Allowance
     mite: Mite | None = None
     ticket: Ticket | None = None
     day: date | None = None
+    hold: Hold | None = None
 
 
 @dataclass(slots=True)
 class Gate:
     """Counts calls, and knows keys. Minutes are counted in memory, and written so that they outlive it, or by
-    ``across``, for several processes together; days are counted where they are written."""
+    ``across``, for several processes together; days are counted where they are written. Past the day calls
+    cost credits, of ``spending``; ``can_be_paid``: who has none is told that there are some."""
 
     limits: MinuteLimits
     allowances: Allowances
     commit: GroupCommit
     is_holder: IsHolder = nobody_holds
     across: Minutes | None = None
+    spending: Spending | None = None
+    can_be_paid: bool = False
     minutes: Minutes = field(init=False)
     # Whose a key is never changes; whether it is live is asked with every call.
     _known: OrderedDict[bytes, Mite] = field(default_factory=OrderedDict)
@@ -73,6 +80,8 @@ class Gate:
             yield
         finally:
             await self.commit.close()
+            if self.spending is not None:
+                await self.spending.close()
 
     async def admit(self, asking: Asking, counts: Counts, needs_key: bool) -> Admitted:
         """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,
@@ -108,9 +117,20 @@ class Gate:
         if ticket is None:
             return admitted
         mite_id = None if admitted.mite is None else admitted.mite.id
+        self.release(admitted)
         if admitted.day is not None or not self.minutes.is_lasting:
             self.commit.hand_back(HandedBack(self._written(ticket), ticket.taken_ms, mite_id, admitted.day))
         return replace(admitted, ticket=self.minutes.hand_back(ticket))
+
+    async def settle(self, admitted: Admitted) -> None:
+        """Has the call paid for, where it is: before its answer goes out."""
+        if admitted.hold is not None and self.spending is not None:
+            await self.spending.settle(admitted.hold)
+
+    def release(self, admitted: Admitted) -> None:
+        """A call that nobody will read the answer of costs no credit; it counts all the same."""
+        if admitted.hold is not None and self.spending is not None:
+            self.spending.release(admitted.hold)
 
     def _written(self, ticket: Ticket) -> str | None:
         """Under which minute a call is written down."""
@@ -132,9 +152,23 @@ class Gate:
         day = datetime.fromtimestamp(ticket.taken_ms // 1000, UTC).date() if counts == "day" else None
         call = Call(self._written(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
         live = await self._counted(asking, call, ticket)
-        if not live.has_room:
+        if live.has_room:
+            return Admitted(allowance, live.mite, ticket, day)
+        held = await self._held(live, ticket)
+        if held is None:
             raise Refused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
-        return Admitted(allowance, live.mite, ticket, day)
+        return Admitted(allowance, live.mite, ticket, hold=held)
+
+    async def _held(self, live: Live, ticket: Ticket) -> Hold | None:
+        if self.spending is None or not live.may_pay:
+            return None
+        try:
+            return await self.spending.hold(live.mite.id, self._written(ticket), ticket.taken_ms)
+        except BaseException as error:
+            left = self.minutes.hand_back(ticket)
+            if isinstance(error, RoundtripError):
+                raise Refused(error, left) from None
+            raise
 
     async def _hashed(self, asking: Asking, shown: str) -> bytes:
         if not keys.is_key(shown):
@@ -217,6 +251,8 @@ class Gate:
     def _day_is_over(self, ticket: Ticket, allowance: Allowance) -> LimitReached:
         wait_s = -((ticket.taken_ms % _DAY_MS - _DAY_MS) // 1000)
         said = f"More than {allowance.per_day} calls in a day of UTC; it ends at midnight."
+        if self.can_be_paid:
+            said += " Calls past it can be paid for: GET /v1/credits says how."
         return LimitReached("daily_limit", said, wait_s, allowance.per_minute)
 
 
@@ -226,5 +262,17 @@ def gate_over(ctx: Context, across: Minutes | None = None) -> Gate:
     def now_ms() -> int:
         return int(ctx.now_s() * 1000)
 
+    def new_id() -> UUID:
+        return UUID(bytes=ctx.entropy()[-16:], version=4)
+
     commit = GroupCommit(Ledger(ctx.pool), now_ms)
-    return Gate(MinuteLimits(now_ms), ctx.allowances, commit, ctx.is_holder, across)
+    spending = Spending(Credits(ctx.pool), now_ms, new_id)
+    return Gate(
+        MinuteLimits(now_ms),
+        ctx.allowances,
+        commit,
+        ctx.is_holder,
+        across,
+        spending,
+        can_be_paid=ctx.payments is not None,
+    )

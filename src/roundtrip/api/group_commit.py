@@ -17,6 +17,7 @@ from roundtrip.store.counting import KEPT_MS, Call, HandedBack, Live
 from roundtrip.store.faults import DATABASE_FAULTS
 
 from .minutes import MOST_LOADED, WINDOW_MS
+from .own_connection import STATEMENT_S, OwnConnection
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +28,6 @@ _MOST_KEPT = 50_000
 """Calls and hand-backs that could not be written."""
 _AGAIN_S = 1.0
 """A database that did not answer is asked again after so long."""
-_STATEMENT_S = 2.0
 _FORGET_S = 0.5
 _FORGET_EVERY_MS = 1_000
 _NEVER_WRITTEN = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
@@ -54,65 +54,37 @@ class Ledger:
     """Counts in the database, over one connection of its own: every call of everybody waits for it."""
 
     pool: asyncpg.Pool
-    _connection: asyncpg.Connection | None = None
-    _lent: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+    own: OwnConnection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.own = OwnConnection(self.pool)
 
     async def write(
         self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
     ) -> list[Live | None]:
         """What came of each call. Raises one of DATABASE_FAULTS."""
-        try:
-            async with asyncio.timeout(_STATEMENT_S):
-                connection = await self._held()
-                came = await counting.write(connection, calls, handed_back)
-        except BaseException:
-            await self._let_go()
-            raise
+        async with self.own.asked(STATEMENT_S) as connection:
+            came = await counting.write(connection, calls, handed_back)
         if forget_before_ms:
-            await self._forget(connection, forget_before_ms)
+            await self._forget(forget_before_ms)
         return came
 
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
         """Calls of the last minute: caller, when, how many. Raises one of DATABASE_FAULTS."""
-        try:
-            async with asyncio.timeout(_STATEMENT_S):
-                connection = await self._held()
-                return await counting.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MOST_LOADED)
-        except BaseException:
-            await self._let_go()
-            raise
+        async with self.own.asked(STATEMENT_S) as connection:
+            return await counting.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MOST_LOADED)
 
     async def close(self) -> None:
         """Gives the connection back."""
-        self._connection = None
-        await self._lent.aclose()
+        await self.own.close()
 
-    async def _forget(self, connection: asyncpg.Connection, before_ms: int) -> None:
+    async def _forget(self, before_ms: int) -> None:
         """What cannot be deleted now is later; the calls are counted."""
         try:
-            async with asyncio.timeout(_FORGET_S):
+            async with self.own.asked(_FORGET_S) as connection:
                 await counting.forget(connection, before_ms)
         except DATABASE_FAULTS as fault:
             log.warning("old calls are not forgotten", fault=type(fault).__name__)
-            await self._let_go()
-        except BaseException:
-            await self._let_go()
-            raise
-
-    async def _held(self) -> asyncpg.Connection:
-        if self._connection is None:
-            self._connection = await self._lent.enter_async_context(self.pool.acquire(timeout=_STATEMENT_S))
-            await counting.without_waiting_for_the_disk(self._connection)
-        return self._connection
-
-    async def _let_go(self) -> None:
-        """Of a connection that failed, nobody knows what it is about to say."""
-        connection, self._connection = self._connection, None
-        with contextlib.suppress(*DATABASE_FAULTS):
-            if connection is not None:
-                connection.terminate()
-        with contextlib.suppress(*DATABASE_FAULTS):
-            await self._lent.aclose()
 
 
 @dataclass(slots=True)
@@ -225,8 +197,8 @@ class GroupCommit:
         # Of a minute that is over nothing has to be uncounted any more; of a day it has.
         of_use = [_still(back, now) for back in backs if back.day is not None or _matters(back.taken_ms, now)]
         forget_before_ms = now - KEPT_MS if abs(now - self._forgot_ms) >= _FORGET_EVERY_MS else 0
-        await self._recall(now)
         try:
+            await self._recall(now)
             calls = [*(one.call for one in waiting), *later]
             came = await self.ledger.write(calls, of_use, forget_before_ms)
         except Exception as fault:

@@ -44,10 +44,12 @@ class HandedBack:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Whose the key is; ``has_room``: the day had a place for the call, which was counted."""
+    """Whose the key is; ``has_room``: the day had a place for the call, which was counted. ``may_pay``: it
+    had none, and the mite paid for calls before: whether a credit is left, ``holds.hold`` says."""
 
     mite: Mite
     has_room: bool
+    may_pay: bool = False
 
 
 # live: calls whose key is. turn: which of a mite's calls it is. counted: the days, in an order in which
@@ -92,7 +94,10 @@ WITH asked AS MATERIALIZED (
     UNION ALL
     SELECT back.caller, back.taken_ms, -1 FROM back WHERE back.caller IS NOT NULL
 )
-SELECT told.place, told.has_room, mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name
+SELECT told.place, told.has_room, mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name,
+    CASE WHEN told.has_room THEN false
+        ELSE EXISTS (SELECT FROM accounts.balance AS balance WHERE balance.mite_id = told.mite_id)
+    END AS may_pay
 FROM told JOIN accounts.mite AS mite ON mite.id = told.mite_id
 """
 
@@ -132,7 +137,7 @@ async def write(
     for row in rows:
         wallet = as_address(row["wallet"])
         mite = Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
-        found[row["place"] - 1] = Live(mite, row["has_room"])
+        found[row["place"] - 1] = Live(mite, row["has_room"], row["may_pay"])
     return found
 
 

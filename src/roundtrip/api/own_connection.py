@@ -1,0 +1,52 @@
+"""A connection to the database that is nobody else's, for what every call waits for."""
+
+import contextlib
+from asyncio import timeout
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import asyncpg
+
+from roundtrip.store import counting
+from roundtrip.store.faults import DATABASE_FAULTS
+
+STATEMENT_S = 2.0
+
+
+@dataclass(slots=True)
+class OwnConnection:
+    """One connection of a pool, lent when it is first asked for. Its commits do not wait for the disk."""
+
+    pool: asyncpg.Pool
+    _connection: asyncpg.Connection | None = None
+    _lent: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+
+    @contextlib.asynccontextmanager
+    async def asked(self, within_s: float) -> AsyncIterator[asyncpg.Connection]:
+        """The connection, for so long. Raises one of DATABASE_FAULTS; then the next one is a new one."""
+        try:
+            async with timeout(within_s):
+                yield await self._held()
+        except BaseException:
+            await self._let_go()
+            raise
+
+    async def close(self) -> None:
+        """Gives it back."""
+        self._connection = None
+        await self._lent.aclose()
+
+    async def _held(self) -> asyncpg.Connection:
+        if self._connection is None:
+            self._connection = await self._lent.enter_async_context(self.pool.acquire(timeout=STATEMENT_S))
+            await counting.without_waiting_for_the_disk(self._connection)
+        return self._connection
+
+    async def _let_go(self) -> None:
+        """Of a connection that failed, nobody knows what it is about to say."""
+        connection, self._connection = self._connection, None
+        with contextlib.suppress(*DATABASE_FAULTS):
+            if connection is not None:
+                connection.terminate()
+        with contextlib.suppress(*DATABASE_FAULTS):
+            await self._lent.aclose()

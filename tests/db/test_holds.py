@@ -1,0 +1,268 @@
+"""Credits held, spent and given back, against a real database. Clocks and ids are passed in."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import date
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from roundtrip.api.callers import Asking
+from roundtrip.api.gate import Admitted, Gate, Refused
+from roundtrip.api.group_commit import GroupCommit, Ledger
+from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.spending import Credits, Spending
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.types import Address
+from roundtrip.store import counting, holds
+from roundtrip.store.counting import Call, HandedBack, Live
+from roundtrip.store.holds import HOLD_MS, Hold
+from support.counting import Drawn, Wall, conserved, hashed, key_of, put_credits, put_mite
+
+DAY = date(2025, 10, 9)
+NEXT = date(2025, 10, 10)
+NOW_MS = 1_760_000_000_000
+WAIT_S = 60
+WALLETS = [Address(f"0x{number:040x}") for number in range(0xFACADE, 0xFACADE + 8)]
+
+
+@pytest.fixture
+async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection in no transaction, over accounts of its own."""
+    found = await asyncpg.connect(database_url)
+    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
+    yield found
+    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
+    await found.close()
+
+
+@dataclass
+class Asked:
+    """Holds with ids one after another."""
+
+    drawn: Drawn
+
+    def __call__(self, *mites: int, at_ms: int = NOW_MS, caller: str | None = None) -> list[Hold]:
+        return [Hold(self.drawn(), mite, at_ms + HOLD_MS, caller, at_ms) for mite in mites]
+
+
+@pytest.fixture
+def asked() -> Asked:
+    return Asked(Drawn())
+
+
+async def paid(own: asyncpg.Connection, *credited: int) -> list[int]:
+    """Mites that have paid for so many calls each."""
+    numbers = [await put_mite(own, WALLETS[n], f"k{n}") for n in range(len(credited))]
+    for number, amount in zip(numbers, credited, strict=True):
+        await put_credits(own, number, amount)
+    return numbers
+
+
+def ids(found: Sequence[Hold]) -> set[UUID]:
+    return {one.id for one in found}
+
+
+async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(
+    own: asyncpg.Connection, asked: Asked
+) -> None:
+    """The first ones; another mite has its own, and one that never paid has none."""
+    one, other = await paid(own, 3, 5)
+    never = await put_mite(own, WALLETS[7], "n")
+    wanted = asked(one, other, never, one, one, other, one)
+    assert await holds.hold(own, wanted, NOW_MS) == ids(wanted) - ids([wanted[2], wanted[6]])
+    assert await conserved(own, NOW_MS) == {one: (0, 3, 0), other: (3, 2, 0)}
+    wanted = asked(one, other)
+    assert await holds.hold(own, wanted, NOW_MS) == ids(wanted[1:])
+    assert await own.fetchval("SELECT count(*) FROM accounts.call") == 0
+
+
+async def test_a_hold_is_spent_or_given_back_and_only_once(own: asyncpg.Connection, asked: Asked) -> None:
+    (one,) = await paid(own, 5)
+    wanted = asked(*[one] * 4)
+    spent, back, both, left = [hold.id for hold in wanted]
+    await holds.hold(own, wanted, NOW_MS)
+    for _ in range(3):
+        await holds.settle(own, [spent, spent, both])
+        await holds.release(own, [back, back, both, spent])
+        await holds.settle(own, [back])
+        assert await conserved(own, NOW_MS) == {one: (2, 1, 2)}
+    await holds.settle(own, [UUID(int=2**100)])
+    assert await own.fetchval("SELECT id FROM accounts.hold") == left
+
+
+async def test_a_hold_that_nobody_ended_goes_back_when_its_mite_spends_next(
+    own: asyncpg.Connection, asked: Asked
+) -> None:
+    one, other = await paid(own, 2, 1)
+    lost = asked(one, one, other)
+    await holds.hold(own, lost, NOW_MS)
+    over_ms = NOW_MS + HOLD_MS
+    assert await holds.hold(own, asked(one), over_ms - 1) == set()
+    wanted = asked(one, one, one, at_ms=over_ms)
+    assert await holds.hold(own, wanted, over_ms) == ids(wanted[:2])
+    assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
+    # Who had them before comes late.
+    await holds.settle(own, [lost[0].id])
+    await holds.release(own, [lost[1].id])
+    assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
+
+
+async def test_a_call_that_is_paid_for_is_written_under_its_minute(
+    own: asyncpg.Connection, asked: Asked
+) -> None:
+    (one,) = await paid(own, 1)
+    await holds.hold(own, asked(one, one, caller="mite:1"), NOW_MS)
+    assert await counting.recent(own, NOW_MS - 1, NOW_MS, 9) == [("mite:1", NOW_MS, 1)]
+
+
+async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: asyncpg.Connection) -> None:
+    await paid(own, 1)
+    await put_mite(own, WALLETS[7], "n")
+    calls = [Call("c", NOW_MS, hashed(key), DAY, 1) for key in ("k0", "n", "k0", "n")]
+    came = [one for one in await counting.write(own, calls) if one is not None]
+    assert [(one.has_room, one.may_pay) for one in came] == [
+        (True, False),
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+
+
+async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(
+    own: asyncpg.Connection, asked: Asked
+) -> None:
+    (one,) = await paid(own, 5)
+    await counting.without_waiting_for_the_disk(own)
+    wanted = asked(one, one)
+    async with own.transaction():
+        await holds.hold(own, wanted, NOW_MS)
+        await holds.release(own, [wanted[0].id])
+        await holds.settle(own, [wanted[0].id])
+        assert await own.fetchval("SHOW synchronous_commit") == "off"
+        await holds.settle(own, [wanted[1].id])
+        assert await own.fetchval("SHOW synchronous_commit") == "on"
+    assert await own.fetchval("SHOW synchronous_commit") == "off"
+
+
+# --- many processes --------------------------------------------------------------------------------
+
+
+@dataclass
+class InTurns(Ledger):
+    """One of fifty that have twenty connections."""
+
+    async def write(
+        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[Live | None]:
+        async with self.pool.acquire() as connection:
+            return await counting.write(connection, calls, handed_back)
+
+
+@dataclass
+class CreditsInTurns(Credits):
+    """As ``InTurns``."""
+
+    async def move(
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+    ) -> set[UUID]:
+        async with self.pool.acquire() as connection:
+            await holds.settle(connection, settled)
+            await holds.release(connection, released)
+            return await holds.hold(connection, wanted, now_ms)
+
+
+async def asked_of(gate: Gate, key: str) -> Admitted | str:
+    """Who was let in, or the code."""
+    try:
+        return await gate.admit(Asking("address:x", key_of(key)), "day", needs_key=True)
+    except Refused as refused:
+        return refused.error.code
+
+
+@pytest.fixture
+async def gates(own: asyncpg.Connection, database_url: str) -> AsyncIterator[list[Gate]]:
+    """Fifty processes; ten calls a day."""
+    allowance = Allowance(1_000_000, 10)
+    allowances = Allowances(Allowance(1), allowance, allowance)
+    wall, drawn = Wall(NOW_MS), Drawn()
+    async with AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
+        found = []
+        for _ in range(50):
+            spending = Spending(CreditsInTurns(pool), wall, drawn)
+            commit = GroupCommit(InTurns(pool), wall)
+            found.append(Gate(MinuteLimits(wall), allowances, commit, spending=spending))
+        yield found
+
+
+async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
+    own: asyncpg.Connection, gates: list[Gate]
+) -> None:
+    """And however their calls end meanwhile, each that counts costs one."""
+    one, other = await paid(own, 17, 3)
+    keys = ["k0"] * 60 + ["k1"] * 20
+    came = await asyncio.gather(*(asked_of(gates[n % 50], key) for n, key in enumerate(keys)))
+    admitted = [(n % 50, found) for n, found in enumerate(came) if isinstance(found, Admitted)]
+    let_in = Counter(found.mite.id for _, found in admitted if found.mite is not None)
+    assert let_in == {one: 27, other: 13}
+    assert came.count("daily_limit") == 80 - 40
+    assert await conserved(own, NOW_MS) == {one: (0, 17, 0), other: (0, 3, 0)}
+    assert dict(await own.fetch("SELECT mite_id, calls FROM accounts.day")) == {one: 10, other: 10}
+    rows = await own.fetch("SELECT caller, sum(calls) AS calls FROM accounts.call GROUP BY caller")
+    assert dict(rows) == {f"mite:{one}": 27, f"mite:{other}": 13}
+
+    of_one = [(gates[n], found) for n, found in admitted if found.hold and found.hold.mite_id == one]
+    assert len(of_one) == 17
+    for gate, found in of_one[:5]:
+        gate.hand_back(found)
+    again = asyncio.gather(*(asked_of(gate, "k0") for gate in gates[:5]))
+    await asyncio.gather(again, *(gate.settle(found) for gate, found in of_one[5:]))
+    for gate in gates:
+        await gate.spending.close()  # type: ignore[union-attr]
+    got_in = sum(isinstance(found, Admitted) for found in again.result())
+    assert await conserved(own, NOW_MS) == {one: (5 - got_in, got_in, 12), other: (0, 3, 0)}
+
+
+async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
+    own: asyncpg.Connection, database_url: str, asked: Asked
+) -> None:
+    """Days, holds, ends and payments of eight mites, each writer in an order of its own."""
+    mites = await paid(own, *[40] * 8)
+    chance = random.Random(1)
+    spent: Counter[int] = Counter()
+
+    async def wrote(connection: asyncpg.Connection, turn: int) -> None:
+        order = chance.sample(mites, len(mites))
+        keys = [hashed(f"k{mites.index(mite)}") for mite in order]
+        await counting.write(
+            connection, [Call("c", NOW_MS, key, chance.choice((DAY, NEXT)), 9) for key in keys]
+        )
+        wanted = asked(*order)
+        given = await holds.hold(connection, wanted, NOW_MS)
+        ends = [one.id for one in wanted if one.id in given]
+        if turn % 3 == 0:
+            await holds.settle(connection, ends)
+            spent.update(one.mite_id for one in wanted if one.id in given)
+        elif turn % 3 == 1:
+            await holds.release(connection, ends)
+        else:
+            await put_credits(connection, order[0], 1)
+
+    async with asyncpg.create_pool(database_url, min_size=12, max_size=12) as pool:
+
+        async def writer(number: int) -> None:
+            async with pool.acquire() as connection:
+                for turn in range(12):
+                    await wrote(connection, number + turn)
+
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.gather(*(writer(number) for number in range(12)))
+    found = await conserved(own, NOW_MS)
+    assert {mite: spent[mite] for mite in mites} == {mite: row[2] for mite, row in found.items()}
+    assert sum(spent.values()) > 0

@@ -1,0 +1,369 @@
+"""Credits against a model of them: payments on a chain that is reorganised, calls through several processes
+that are killed and lose their database, midnights, and time. No order of it makes or loses a credit."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from roundtrip.api.gate import Admitted
+from roundtrip.store import credits
+from roundtrip.store.holds import HOLD_MS
+from support.counting import Drawn, conserved, hashed, put_mite
+from support.paying_chain import PAY_TO
+from support.paying_machine import WALLETS, Payings
+from support.processes import FREE, Process
+from support.tables import own_database
+
+DAY_MS = 86_400_000
+KEYS = {"a": 0, "b": 0, "c": 1}
+"""Whose each is."""
+WHAT = [
+    "held", "spent", "credits", "over", "too late, or again", "daily_limit", "counts", "fails",
+    "is cancelled", "before a hold was made", "after a hold was made", "killed before a hold was made",
+    "killed after a hold was made", "killed before it was spent", "killed after it was spent",
+]  # fmt: skip
+"""That has to have come to pass somewhere."""
+FAULTS = st.sampled_from([None, None, None, "before", "after"])
+
+
+@dataclass
+class UnderWay:
+    """A call that was let in, by which process, and whose."""
+
+    process: Process
+    admitted: Admitted
+    owner: int
+
+
+class Spendings(Payings):
+    """``holds``: by id, whose, and until when."""
+
+    connection: asyncpg.Connection
+    seen: Counter[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = Drawn()
+        self._run(self._begin())
+        self.processes = [self._begun() for _ in range(3)]
+        self.dead: set[str] = set()
+        self.days: Counter[tuple[int, int]] = Counter()
+        self.spent = [0, 0]
+        self.holds: dict[UUID, tuple[int, int]] = {}
+        self.calls: list[UnderWay] = []
+
+    async def _begin(self) -> None:
+        await self.connection.execute("TRUNCATE accounts.mite, accounts.call, accounts.pay_to CASCADE")
+        for owner, wallet in enumerate(WALLETS):
+            keys = [key for key, whose in KEYS.items() if whose == owner]
+            self.mites.append(await put_mite(self.connection, wallet, *keys))
+        async with self.connection.transaction():
+            await credits.opened(self.connection, PAY_TO, 0)
+
+    def _begun(self) -> Process:
+        return self._run(Process(self.pool, self.wall, self.drawn).begun())
+
+    def teardown(self) -> None:
+        for process in self.processes:
+            self._run(process.dies())
+
+    @initialize(raws=st.lists(st.integers(4, 9), min_size=2, max_size=2))
+    def begin_with_some(self, raws: list[int]) -> None:
+        """Both have paid, of neither's day anything is left, and one had calls that ended in every way."""
+        for owner, raw in enumerate(raws):
+            self.chain.pay(WALLETS[owner], raw)
+            self.chain.mine(9)
+            self.chain.finalize(9)
+            self.redeem(owner, [owner, 0, 1, owner], 0)
+            self.calls_begin([owner], "ac"[owner])
+        self.calls_begin([0, 1, 2], "c")
+        for how in ("counts", "fails", "is cancelled"):
+            self.newest_call_ends(how, None)
+        for place, fault in enumerate(("before", "after")):
+            self.calls_begin([place], "c")
+            self.newest_call_ends("counts", fault)
+            self.database_answers_again(place, is_closed=False)
+            self.call_meets_a_fault(place, "c", fault)
+            self.database_answers_again(place, is_closed=False)
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    def _day(self, owner: int) -> tuple[int, int]:
+        return owner, self.wall.ms // DAY_MS
+
+    def _gives_back(self, owner: int) -> None:
+        """What a statement that holds does first."""
+        for one, (whose, until_ms) in list(self.holds.items()):
+            if whose == owner and until_ms <= self.wall.ms:
+                del self.holds[one]
+                self.credits[owner] += 1
+                self.seen["over"] += 1
+
+    def _is_paying(self, owner: int) -> bool:
+        return self.paid[owner] > 0
+
+    @rule(where=st.lists(st.integers(0, 2), min_size=1, max_size=7), key=st.sampled_from("abc"))
+    def more_calls_begin(self, where: list[int], key: str) -> None:
+        """Chosen as often again."""
+        self.calls_begin(where, key)
+
+    @rule(where=st.lists(st.integers(0, 2), min_size=1, max_size=7), key=st.sampled_from("abc"))
+    def calls_begin(self, where: list[int], key: str) -> None:
+        """At once, through processes whose database answers."""
+        through = [self.processes[n] for n in where if not self.processes[n].is_gone]
+        came = self._run(self._asked(through, key))
+        owner = KEYS[key]
+        if key in self.dead:
+            assert set(came) <= {"bad_key"}
+            return
+        free = min(len(through), FREE - self.days[self._day(owner)])
+        self.days[self._day(owner)] += free
+        wants = len(through) - free
+        if wants and self._is_paying(owner):
+            self._gives_back(owner)
+        bought = min(wants, self.credits[owner])
+        self.credits[owner] -= bought
+        let_in = [one for one in came if isinstance(one, Admitted)]
+        held = [one.hold for one in let_in if one.hold is not None]
+        assert (len(let_in), len(held)) == (free + bought, bought), came
+        assert came.count("daily_limit") == wants - bought
+        self.seen["held"] += bought
+        self.seen["daily_limit"] += wants - bought
+        for hold in held:
+            self.holds[hold.id] = owner, self.wall.ms + HOLD_MS
+        for process, one in zip(through, came, strict=True):
+            if isinstance(one, Admitted):
+                self.calls.append(UnderWay(process, one, owner))
+
+    async def _asked(self, through: Sequence[Process], key: str) -> list[Admitted | str]:
+        came = await asyncio.gather(*(process.ask(key) for process in through))
+        for process in through:
+            await process.quiet()
+        return came
+
+    @rule(place=st.integers(0, 2), key=st.sampled_from("abc"), fault=st.sampled_from(["before", "after"]))
+    def call_meets_a_fault(self, place: int, key: str, fault: str) -> None:
+        """Or a process that knows that its database is gone."""
+        owner, process = KEYS[key], self.processes[place]
+        if not self._is_past_the_day(key):
+            return
+        if not process.is_gone:
+            process.ledger.fault = fault
+            if fault == "after":
+                self._is_held(owner)
+            process.ends.append(("credits", UUID(int=self.drawn.last + 1)))
+            process.is_gone = True
+        assert self._run(self._asked([process], key)) == ["busy"]
+        self.seen[f"{fault} a hold was made"] += 1
+
+    def _is_past_the_day(self, key: str) -> bool:
+        """And may pay."""
+        owner = KEYS[key]
+        return key not in self.dead and self.days[self._day(owner)] >= FREE and self._is_paying(owner)
+
+    def _is_held(self, owner: int) -> None:
+        """By a call that is never told so."""
+        self._gives_back(owner)
+        if self.credits[owner]:
+            self.credits[owner] -= 1
+            self.holds[UUID(int=self.drawn.last + 1)] = owner, self.wall.ms + HOLD_MS
+
+    def _ended(self, kind: str, one: UUID) -> None:
+        if one in self.holds and self.holds[one][1] > self.wall.ms:
+            owner, _ = self.holds.pop(one)
+            getattr(self, kind)[owner] += 1
+            self.seen[kind] += 1
+        else:
+            self.seen["too late, or again"] += 1
+
+    @rule(
+        ends=st.lists(
+            st.tuples(
+                st.integers(0, 1000),
+                st.sampled_from(["counts", "counts", "fails", "is cancelled"]),
+                FAULTS,
+            ),
+            min_size=1,
+            max_size=6,
+        )
+    )
+    def calls_end(self, ends: list[tuple[int, str, str | None]]) -> None:
+        for index, how, fault in ends:
+            if self.calls:
+                self._call_ends(self.calls.pop(index % len(self.calls)), how, fault)
+
+    @rule(how=st.sampled_from(["counts", "fails"]), fault=FAULTS)
+    def newest_call_ends(self, how: str, fault: str | None) -> None:
+        if self.calls:
+            self._call_ends(self.calls.pop(), how, fault)
+
+    def _call_ends(self, call: UnderWay, how: str, fault: str | None) -> None:
+        process, hold = call.process, call.admitted.hold
+        if hold is None:
+            if how == "fails":
+                assert call.admitted.ticket is not None
+                self.days[call.owner, call.admitted.ticket.taken_ms // DAY_MS] -= 1
+        else:
+            end = "spent" if how == "counts" else "credits", hold.id
+            is_over = hold.until_ms <= self.wall.ms
+            self.seen[how] += 1
+            process.ledger.fault = None if process.is_gone or is_over else fault
+            if not process.is_gone and process.ledger.fault != "before":
+                self._ended(*end)
+            if process.is_gone or process.ledger.fault is not None:
+                process.ends.append(end)
+                process.is_gone = True
+        self._run(self._end(process, call.admitted, how))
+        assert process.ledger.fault is None
+
+    async def _end(self, process: Process, admitted: Admitted, how: str) -> None:
+        if how == "counts":
+            await process.gate.settle(admitted)
+        elif how == "fails":
+            process.gate.hand_back(admitted)
+        else:
+            process.gate.release(admitted)
+        await process.quiet()
+
+    @rule(place=st.integers(0, 2), is_closed=st.booleans())
+    def database_answers_again(self, place: int, is_closed: bool) -> None:
+        """What is left is done: as soon as it is asked, or because the process ends as it should."""
+        process = self.processes[place]
+        process.now_s += 1e7
+        for end in process.ends:
+            self._ended(*end)
+        process.ends, process.is_gone = [], False
+        self._run(process.spending.close() if is_closed else self._flushed(process))
+
+    async def _flushed(self, process: Process) -> None:
+        process.spending._begin()
+        await process.quiet()
+
+    @rule(place=st.integers(0, 2))
+    def process_is_killed(self, place: int) -> None:
+        """With its calls under way."""
+        self._replaced(place)
+
+    def _replaced(self, place: int) -> None:
+        process = self.processes[place]
+        self._run(process.dies())
+        self.calls = [call for call in self.calls if call.process is not process]
+        self.processes[place] = self._begun()
+
+    @rule(place=st.integers(0, 2), key=st.sampled_from("abc"), when=st.sampled_from(["before", "after"]))
+    def process_is_killed_while_it_asks(self, place: int, key: str, when: str) -> None:
+        """Before the credit is held, or before it hears of that."""
+        process = self.processes[place]
+        if not self._is_past_the_day(key) or process.is_gone:
+            return
+        process.ledger.fault = f"dies {when}"
+        if when == "after":
+            self._is_held(KEYS[key])
+        self._run(process.dies_in(process.ask(key)))
+        self.seen[f"killed {when} a hold was made"] += 1
+        self._replaced(place)
+
+    @rule(index=st.integers(0, 1000), when=st.sampled_from(["before", "after"]))
+    def process_is_killed_while_it_answers(self, index: int, when: str) -> None:
+        """Before the credit is spent, or before it hears of that."""
+        calls = [call for call in self.calls if self._is_held_by_the_living(call)]
+        if not calls:
+            return
+        call = calls[index % len(calls)]
+        assert call.admitted.hold is not None
+        call.process.ledger.fault = f"dies {when}"
+        if when == "after":
+            self._ended("spent", call.admitted.hold.id)
+        self._run(call.process.dies_in(call.process.gate.settle(call.admitted)))
+        self.seen[f"killed {when} it was spent"] += 1
+        self._replaced(self.processes.index(call.process))
+
+    def _is_held_by_the_living(self, call: UnderWay) -> bool:
+        hold = call.admitted.hold
+        return hold is not None and hold.until_ms > self.wall.ms and not call.process.is_gone
+
+    # --- time ----------------------------------------------------------------------------------
+
+    @rule(ms=st.sampled_from([1, 1, 30_000, HOLD_MS - 1, HOLD_MS]))
+    def time_passes(self, ms: int) -> None:
+        self.wall.ms += ms
+
+    @rule(before_ms=st.sampled_from([1, 0]))
+    def midnight(self, before_ms: int) -> None:
+        self.wall.ms += DAY_MS - self.wall.ms % DAY_MS - before_ms
+
+    @precondition(lambda self: not self.dead)
+    @rule(key=st.sampled_from("ab"))
+    def revoke(self, key: str) -> None:
+        self.dead.add(key)
+        self._run(
+            self.connection.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed(key))
+        )
+
+    # --- what always holds ---------------------------------------------------------------------
+
+    @invariant()
+    def every_balance_is_as_the_model_says(self) -> None:
+        found = self._run(conserved(self.connection, self.wall.ms))
+        held = Counter(owner for owner, _ in self.holds.values())
+        assert found == {
+            self.mites[owner]: (self.credits[owner], held[owner], self.spent[owner])
+            for owner in range(2)
+            if self.paid[owner]
+        }
+        for owner in range(2):
+            assert self.paid[owner] == self.credits[owner] + held[owner] + self.spent[owner]
+
+    @invariant()
+    def days_are_as_the_model_says(self) -> None:
+        rows = self._run(
+            self.connection.fetch("SELECT mite_id, day - DATE '1970-01-01' AS day, calls FROM accounts.day")
+        )
+        found: dict[tuple[int, int], int] = defaultdict(int)
+        for row in rows:
+            found[self.mites.index(row["mite_id"]), row["day"]] += row["calls"]
+        assert {day: calls for day, calls in found.items() if calls} == {
+            day: calls for day, calls in self.days.items() if calls
+        }
+
+
+@pytest.mark.timeout(120)
+async def test_no_order_of_anything_makes_or_loses_a_credit(database_url: str) -> None:
+    """The machine is not asynchronous: it runs in a thread and asks this loop."""
+    async with own_database(database_url, "spending_model") as url:
+        connection, seen = await asyncpg.connect(url), Counter[str]()
+        async with asyncpg.create_pool(url, min_size=0, max_size=12) as pool:
+            here: dict[str, Any] = {
+                "connection": connection,
+                "pool": pool,
+                "loop": asyncio.get_running_loop(),
+                "seen": seen,
+            }
+            machine = type("Machine", (Spendings,), here)
+            limits = settings(
+                max_examples=100,
+                stateful_step_count=40,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            )
+            try:
+                await asyncio.to_thread(run_state_machine_as_test, machine, settings=limits)
+            finally:
+                await connection.close()
+    for what in WHAT:
+        assert seen[what], f"nothing of it went through: {what}"

@@ -1,0 +1,126 @@
+"""A gate, and a dispatch behind it, whose caller has paid for calls; over counts in memory."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from roundtrip.api.answers import SharedAnswers
+from roundtrip.api.callers import Asking
+from roundtrip.api.dispatch import Dispatch, Reply
+from roundtrip.api.gate import Admitted, Counts, Gate, Refused
+from roundtrip.api.group_commit import GroupCommit
+from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.operation import Operation
+from roundtrip.api.spending import Spending
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.services.context import Answered, Context
+from roundtrip.store.holds import Hold
+
+from .counting import Balance, Drawn, Wall, hashed, key_of, mite
+from .counting import Counts as Ledger
+
+HOME = "address:203.0.113.7"
+ALLOWANCES = Allowances(Allowance(3), Allowance(6, 2), Allowance(9, 2))
+KEYED = Asking(HOME, key_of("k"))
+CONTEXT = cast(Context, object())
+
+
+@dataclass
+class Waits(Ledger):
+    """Credits are moved once ``go`` is set; ``came``: a flush is under way."""
+
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.go.set()
+
+    async def move(
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+    ) -> set[UUID]:
+        self.came.set()
+        await self.go.wait()
+        return await super().move(settled, released, wanted, now_ms)
+
+
+class Params(msgspec.Struct, frozen=True):
+    """Made up."""
+
+    address: str
+
+
+class Said(msgspec.Struct, frozen=True):
+    """Made up."""
+
+    text: str
+
+
+async def say(ctx: Context, params: Params) -> Answered[Said]:
+    return Answered(Said(params.address), ttl_ms=1_000)
+
+
+PLAIN = Operation("say", "Say", "Says.", Params, Said, say)
+SHARED = replace(PLAIN, shared_by=lambda params: params.address)
+
+
+@dataclass
+class House:
+    """A gate, and a dispatch behind it, over counts that outlive them. The mite has paid for five calls; of
+    its free ones none is left."""
+
+    ledger: Waits = field(default_factory=lambda: Waits({hashed("k"): mite(1), hashed("n"): mite(2)}))
+    wall: Wall = field(default_factory=Wall)
+    now_s: float = 0.0
+    drawn: Drawn = field(default_factory=Drawn)
+    again_s: float = 1.0
+
+    async def begun(self) -> "House":
+        self.ledger.balances[1] = Balance(5)
+        self.gate = self.made()
+        self.dispatch = Dispatch(CONTEXT, self.gate, SharedAnswers(lambda: self.now_s))
+        for _ in range(2):
+            assert (await self.ask()).hold is None
+        self.wall.ms += 60_000
+        return self
+
+    def made(self) -> Gate:
+        def clock() -> float:
+            return self.now_s
+
+        self.spending = Spending(self.ledger, self.wall, self.drawn, clock, self.again_s)
+        commit = GroupCommit(self.ledger, self.wall, clock)
+        return Gate(MinuteLimits(self.wall), ALLOWANCES, commit, spending=self.spending)
+
+    async def ask(self, asking: Asking = KEYED, counts: Counts = "day") -> Admitted:
+        return await self.gate.admit(asking, counts, needs_key=False)
+
+    async def refused(self, asking: Asking = KEYED) -> tuple[str, int | None]:
+        """Code, and what is left of the minute."""
+        with pytest.raises(Refused) as caught:
+            await self.ask(asking)
+        ticket = caught.value.ticket
+        return caught.value.error.code, None if ticket is None else ticket.remaining
+
+    async def run(self, operation: Operation = PLAIN, address: str = "x") -> Reply:
+        return await self.dispatch.run(operation, {"address": address}, KEYED)
+
+    def has(self, mite_id: int = 1) -> tuple[int, int, int]:
+        """Credits, held, spent."""
+        one = self.ledger.balances[mite_id]
+        assert one.credits + len(self.ledger.holds) + one.spent == 5, "a credit was lost or made"
+        return one.credits, len(self.ledger.holds), one.spent
+
+    def minute(self) -> int:
+        """What is written down of it."""
+        return sum(count for (_, at), count in self.ledger.minute.items() if at == self.wall.ms)
+
+
+async def flushed() -> None:
+    """Lets what is under way be written."""
+    for _ in range(10):
+        await asyncio.sleep(0)

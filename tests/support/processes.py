@@ -1,0 +1,101 @@
+"""Processes that spend credits, and die or lose their database where they are told to."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from roundtrip.api.callers import Asking
+from roundtrip.api.gate import Admitted, Gate, Refused
+from roundtrip.api.group_commit import GroupCommit, Ledger
+from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.spending import Credits, Spending
+from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.store.holds import Hold
+
+from .counting import Drawn, Wall, key_of
+
+FREE = 1
+"""Calls a day."""
+ALLOWANCES = Allowances(Allowance(1), Allowance(10**6, FREE), Allowance(10**6, FREE))
+
+
+@dataclass
+class Faulty(Credits):
+    """``fault``: the next request fails, "before" it is done or "after"; or the process "dies before" or
+    "dies after" that, once ``is_dying``."""
+
+    fault: str | None = None
+    is_dying: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def move(
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+    ) -> set[UUID]:
+        fault, self.fault = self.fault, None
+        given: set[UUID] = set()
+        if fault is None or fault.endswith("after"):
+            given = await super().move(settled, released, wanted, now_ms)
+        if fault is None:
+            return given
+        if fault.startswith("dies"):
+            self.is_dying.set()
+            await asyncio.Event().wait()
+        raise ConnectionResetError
+
+
+@dataclass(eq=False)
+class Process:
+    """One that serves. ``ends``: what the model knows that it has still to do; ``is_gone``: its database did
+    not answer, and it does not ask again before its clock has moved."""
+
+    pool: asyncpg.Pool
+    wall: Wall
+    drawn: Drawn
+    now_s: float = 0.0
+    ends: list[tuple[str, UUID]] = field(default_factory=list)
+    is_gone: bool = False
+
+    def __post_init__(self) -> None:
+        self.ledger, self.counts = Faulty(self.pool), Ledger(self.pool)
+        self.spending = Spending(self.ledger, self.wall, self.drawn, lambda: self.now_s, again_s=1e6)
+        commit = GroupCommit(self.counts, self.wall, lambda: self.now_s)
+        self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, commit, spending=self.spending)
+
+    async def begun(self) -> "Process":
+        """With its connections, so that it never dies while one is made."""
+        for own in (self.ledger.own, self.counts.own):
+            await own._held()
+        return self
+
+    async def quiet(self) -> None:
+        """Nothing is under way any more."""
+        for part in (self.spending, self.gate.commit):
+            while part._flushing is not None:
+                await asyncio.wait([part._flushing])
+
+    async def dies(self) -> None:
+        """In the middle of whatever it does."""
+        for own in (self.ledger.own, self.counts.own):
+            await own._let_go()
+        for part in (self.spending, self.gate.commit):
+            if part._flushing is not None:
+                part._flushing.cancel()
+                await asyncio.wait([part._flushing])
+
+    async def dies_in(self, doing: Coroutine[Any, Any, object]) -> None:
+        """In the middle of this, as ``ledger.fault`` says."""
+        task = asyncio.create_task(doing)
+        async with asyncio.timeout(20):
+            await self.ledger.is_dying.wait()
+        await self.dies()
+        task.cancel()
+        await asyncio.wait([task])
+
+    async def ask(self, key: str) -> Admitted | str:
+        try:
+            return await self.gate.admit(Asking("address:x", key_of(key)), "day", needs_key=True)
+        except Refused as refused:
+            return refused.error.code

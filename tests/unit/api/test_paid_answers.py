@@ -1,0 +1,118 @@
+"""What an answer costs whoever paid for it, by how it ends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from roundtrip.api.dispatch import DEADLINE_S, Reply
+from roundtrip.api.operation import Operation
+from roundtrip.api.protocol import BODY_S
+from roundtrip.domain.errors import CallerFault, NodeFault
+from roundtrip.services.context import Answered, Context
+from roundtrip.store.holds import HOLD_MS
+from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
+
+
+@pytest.fixture
+async def house() -> House:
+    return await House().begun()
+
+
+def failing(error: BaseException) -> Callable[..., Awaitable[Answered[Any]]]:
+    async def handler(ctx: Context, params: Params) -> Answered[Any]:
+        raise error
+
+    return handler
+
+
+async def spoiled(ctx: Context, params: Params) -> Answered[Said]:
+    return Answered(Said("x"), counted=False)
+
+
+@pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
+@pytest.mark.parametrize(
+    ("handler", "status", "cost"),
+    [
+        (say, 200, 1),
+        (failing(CallerFault("not_found", "No.")), 404, 1),
+        (spoiled, 200, 0),
+        (failing(NodeFault("it took too long")), 502, 0),
+        (failing(ValueError("of ours")), 500, 0),
+    ],
+)
+async def test_an_answer_costs_one_and_a_failure_of_ours_nothing(
+    house: House, operation: Operation, handler: Any, status: int, cost: int
+) -> None:
+    """By the time it goes out."""
+    reply = await house.run(replace(operation, handler=handler))
+    assert reply.status == status
+    if cost:
+        assert house.has() == (4, 0, 1)
+        assert reply.headers["x-ratelimit-remaining"] == "5"
+    await flushed()
+    assert house.has() == (5 - cost, 0, cost)
+    assert house.minute() == cost
+
+
+async def test_parameters_that_do_not_fit_cost_one(house: House) -> None:
+    reply = await house.dispatch.run(PLAIN, {"address": 5}, KEYED)
+    assert (reply.status, house.has()) == (400, (4, 0, 1))
+
+
+async def test_an_answer_that_was_there_already_costs_one(house: House) -> None:
+    replies = [await house.run(SHARED) for _ in range(3)]
+    assert [reply.headers["x-cache"] for reply in replies] == ["miss", "hit", "hit"]
+    assert house.has() == (2, 0, 3)
+
+
+async def test_what_takes_too_long_costs_nothing(house: House) -> None:
+    async def forever(ctx: Context, params: Params) -> Answered[Said]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    house.dispatch = replace(house.dispatch, deadline_s=0.0)
+    assert (await house.run(replace(PLAIN, handler=forever))).status == 503
+    await flushed()
+    assert house.has() == (5, 0, 0)
+
+
+@pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
+async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_theirs(
+    house: House, operation: Operation
+) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(ctx: Context, params: Params) -> Answered[Said]:
+        begun.set()
+        await go.wait()
+        return Answered(Said("x"))
+
+    operation = replace(operation, handler=slow)
+    asking = [asyncio.create_task(house.run(operation)) for _ in range(2)]
+    await begun.wait()
+    await flushed()
+    assert house.has() == (3, 2, 0)
+    asking[0].cancel()
+    await flushed()
+    assert house.has() == (4, 1, 0)
+    go.set()
+    gone, there = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(gone, asyncio.CancelledError)
+    assert isinstance(there, Reply)
+    assert (there.status, house.has()) == (200, (4, 0, 1))
+
+
+async def test_an_answer_goes_out_where_it_cannot_be_paid_for(house: House) -> None:
+    async def away(ctx: Context, params: Params) -> Answered[Said]:
+        house.ledger.moving_fault = OSError()
+        return Answered(Said("x"))
+
+    assert (await house.run(replace(PLAIN, handler=away))).status == 200
+    assert house.has() == (4, 1, 0)
+
+
+def test_a_hold_outlives_every_call() -> None:
+    assert (BODY_S + DEADLINE_S) * 2 * 1_000 <= HOLD_MS
