@@ -116,7 +116,7 @@ def serve(
         if several > 1:
             run(_serve_in(several, settings, listening, whole))
         else:
-            run(_serve(settings, network, listening, whole))
+            run(_serve(settings, network, listening, whole, shares=descriptor is not None))
 
 
 async def _serve_in(several: int, settings: Settings, listening: socket.socket, whole: bool) -> None:
@@ -137,7 +137,9 @@ def _said_at(listening: socket.socket) -> str:
     return processes.SERVES + "http://{}:{}".format(*listening.getsockname()[:2])
 
 
-async def _serve(settings: Settings, network: Network, listening: socket.socket, whole: bool) -> None:
+async def _serve(
+    settings: Settings, network: Network, listening: socket.socket, whole: bool, shares: bool
+) -> None:
     given = (settings, assembly.node_urls(settings, network), network.contracts)
     async with contextlib.AsyncExitStack() as stack:
         database_url = await stack.enter_async_context(assembly.database(settings))
@@ -151,6 +153,7 @@ async def _serve(settings: Settings, network: Network, listening: socket.socket,
             settings.most_connections,
             settings.trusted_proxies,
             lambda: print(_said_at(listening), flush=True),
+            takes_turns=shares,
         ).serve(sockets=[listening])
 
 

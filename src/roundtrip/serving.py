@@ -146,8 +146,10 @@ def http_server(
     most_connections: int = 2_000,
     proxies: tuple[IPv4Network | IPv6Network, ...] = (),
     ready: Callable[[], None] = lambda: None,
+    takes_turns: bool = False,
 ) -> uvicorn.Server:
-    """The HTTP server around the application; ``ready`` is called when it serves. Its ``serve`` ends on a
+    """The HTTP server around the application; ``ready`` is called when it serves. ``takes_turns``: others
+    accept from the same sockets. Its ``serve`` ends on a
     signal, and hands the signal on."""
     places = Places(spare_files(most_connections), proxies)
     bounded = functools.partial(BoundedProtocol, places=places)
@@ -165,4 +167,4 @@ def http_server(
         timeout_graceful_shutdown=int(ANSWERS_S),
         timeout_keep_alive=30,
     )
-    return DrainingServer(config, places, ready)
+    return DrainingServer(config, places, ready, takes_turns)

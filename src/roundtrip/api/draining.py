@@ -10,6 +10,7 @@ from typing import cast
 
 import uvicorn
 
+from .accepting import Accepting
 from .protocol import BoundedProtocol, Places
 
 DRAIN_S = 5.0
@@ -24,20 +25,31 @@ class DrainingServer(uvicorn.Server):
     """On SIGTERM it takes no more connections, gives every answer with ``connection: close``, and ends when
     nobody is connected any more, at the latest when what came within ``DRAIN_S`` is answered. SIGINT is for
     people: idle connections are closed at once. A second one of either ends it at once. ``ready`` is called
-    when it serves."""
+    when it serves. ``takes_turns``: others accept from the same sockets."""
 
-    def __init__(self, config: uvicorn.Config, places: Places, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, places: Places, ready: Callable[[], None], takes_turns: bool = False
+    ) -> None:
         super().__init__(config)
         self._places = places
         self._ready = ready
+        self._takes_turns = takes_turns
         self._drains = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Says so once it serves."""
         self._loop = asyncio.get_running_loop()
-        await super().startup(sockets)
+        await super().startup([] if self._takes_turns else sockets)
+        if self._takes_turns:
+            taking = [Accepting(listening, self._protocol) for listening in sockets or ()]
+            # All that the library asks of them is to close, and to be waited for.
+            self.servers = cast(list[asyncio.Server], taking)
         self._ready()
+
+    def _protocol(self) -> BoundedProtocol:
+        make = cast(Callable[..., BoundedProtocol], self.config.http_protocol_class)
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal to end."""
