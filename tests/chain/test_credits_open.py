@@ -68,10 +68,11 @@ async def credits_of(ctx: Context) -> dict[Address, tuple[int, int | None]]:
 
 async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: Shop) -> None:
     taking = over(with_payments(shop.ctx), "http://127.0.0.1:1")
-    for name, given in (("credits", {}), ("redeem_payment", {"tx": "0x" + "12" * 32})):
-        with pytest.raises(RoundtripError) as caught:
-            await answer_of(taking, name, shop.mite, **given)
-        assert caught.value.code == "upstream"
+    told = await answer_of(taking, "credits", shop.mite)
+    assert (told["open"], told["pay"]) == (False, None)
+    with pytest.raises(RoundtripError) as caught:
+        await answer_of(taking, "redeem_payment", shop.mite, tx="0x" + "12" * 32)
+    assert caught.value.code == "upstream"
     assert taking.payments is not None
     assert taking.payments.pay_to not in await credits_of(taking)
 

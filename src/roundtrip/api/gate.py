@@ -79,9 +79,11 @@ class Gate:
         try:
             yield
         finally:
-            await self.commit.close()
-            if self.spending is not None:
-                await self.spending.close()
+            try:
+                await self.commit.close()
+            finally:
+                if self.spending is not None:
+                    await self.spending.close()
 
     async def admit(self, asking: Asking, counts: Counts, needs_key: bool) -> Admitted:
         """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,

@@ -109,6 +109,7 @@ class Spending:
     _flushing: asyncio.Task[None] | None = None
     _again: asyncio.TimerHandle | None = None
     _gone_until_s: float | None = None
+    _said_gone: bool = False
 
     async def hold(self, mite_id: int, caller: str | None, taken_ms: int) -> Hold | None:
         """A credit for one call, which is written down under ``caller``'s minute with it; None: there is
@@ -134,6 +135,7 @@ class Spending:
         cancelled has it back, unless it is spent by then."""
         if self._is_gone():
             self._ends.append(_End(hold, is_spent=True))
+            self._remind()
             return
         end = _End(hold, True, asyncio.get_running_loop().create_future())
         self._ends.append(end)
@@ -175,8 +177,12 @@ class Spending:
                 await self._flush_once()
         finally:
             self._flushing = None
-        if self._ends and self._again is None:
-            # Nobody else may come while it matters.
+        if self._ends:
+            self._remind()
+
+    def _remind(self) -> None:
+        """Nobody else may come while it matters."""
+        if self._again is None:
             self._again = asyncio.get_running_loop().call_later(self.again_s, self._begin_again)
 
     def _begin_again(self) -> None:
@@ -195,7 +201,7 @@ class Spending:
         except Exception as fault:
             self._failed(fault, ends, wanted)
             return
-        self._gone_until_s = None
+        self._gone_until_s, self._said_gone = None, False
         for end in ends:
             end.tell()
         for one in wanted:
@@ -216,9 +222,9 @@ class Spending:
         return found
 
     def _failed(self, fault: Exception, ends: list[_End], wanted: list[_Wanted]) -> None:
-        if self._gone_until_s is None:
+        if not self._said_gone:
             log.warning("credits cannot be moved in the database", fault=type(fault).__name__)
-        self._gone_until_s = self.clock() + self.again_s
+        self._gone_until_s, self._said_gone = self.clock() + self.again_s, True
         for end in (*ends, *self._ends):
             end.tell()
         # They may have been done all the same: what is done twice is done once.

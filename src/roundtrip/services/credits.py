@@ -10,7 +10,7 @@ from roundtrip.chain.background import beside
 from roundtrip.chain.payments import Paying
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain.credits import MOST_CREDITS, Payment, Payments, calls_for
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import TxHash, plain_decimal
 from roundtrip.store import credits as credits_store
@@ -28,23 +28,27 @@ _TRY_AGAIN_S = 1.0
 
 
 async def credits_status(ctx: Context, params: Nothing, mite: Mite) -> Answered[CreditsStatus]:
-    """What the account has. Raises ServiceFull, and NodeFault where payments are to be opened first: who is
-    told where to pay is told so once that counts."""
+    """What the account has. Raises ServiceFull. Payments are open once that is written down: nobody is told
+    where to pay before it counts."""
     async with accounts(ctx) as connection:
         balance = await credits_store.balance(connection, mite.id, _now_ms(ctx))
         places = await credits_store.paid_to(connection)
-    if ctx.payments is not None and not _is_open(places, ctx.payments):
-        await open_payments(ctx, ctx.payments)
+    payments = ctx.payments
+    if payments is not None and not _is_open(places, payments):
+        try:
+            await open_payments(ctx, payments)
+        except NodeFault:
+            payments = None
     holder = ctx.allowances.holder
     return Answered(
         CreditsStatus(
-            open=ctx.payments is not None,
+            open=payments is not None,
             balance=balance,
             free=limits(ctx.allowances.key),
             holders=HolderLimits(
                 holder.per_minute, holder.per_day, min=ctx.holder_min, live=ctx.has_own_token
             ),
-            pay=None if ctx.payments is None else pay(ctx.payments, ctx.contracts.usdg),
+            pay=None if payments is None else pay(payments, ctx.contracts.usdg),
         )
     )
 

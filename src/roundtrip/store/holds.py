@@ -52,6 +52,8 @@ WITH asked AS MATERIALIZED (
     UPDATE accounts.balance AS balance
     SET credits = has.credits - (SELECT count(*) FROM given WHERE given.mite_id = has.mite_id)
     FROM has WHERE has.mite_id = balance.mite_id
+        AND (EXISTS (SELECT FROM given WHERE given.mite_id = has.mite_id)
+            OR EXISTS (SELECT FROM over WHERE over.mite_id = has.mite_id))
 )
 SELECT id FROM given
 """

@@ -74,7 +74,6 @@ ACCOUNTS: tuple[Operation, ...] = (
         key=True,
         on_mcp=False,
         counts="minute",
-        errors=("upstream",),
     ),
     Operation(
         name="redeem_payment",
