@@ -90,3 +90,12 @@ async def test_what_is_opened_again_is_open_without_a_gap(shop: Shop) -> None:
     assert (await credits_of(shop.ctx))[shop.pay_to] == first
     shop.payer.finalize()
     assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+
+
+async def test_a_post_that_opens_goes_by_what_it_opened(shop: Shop) -> None:
+    """The newest block that it knows of is from before the payment."""
+    taking = with_payments(shop.ctx)
+    assert taking.payments is not None
+    tx = shop.payer.pay(shop.wallet, taking.payments.pay_to, 5 * USDG)
+    shop.payer.finalize()
+    assert (await answer_of(taking, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000

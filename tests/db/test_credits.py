@@ -69,6 +69,14 @@ async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(
     assert await credits.redeem(connection, mite, some_payment(), 5, NOW) == 17
 
 
+async def test_who_stands_still_while_it_counts_keeps_the_balance_for_two_seconds_only(
+    connection: asyncpg.Connection,
+) -> None:
+    """A paid call's own time is two seconds, and all of them share statements."""
+    await credits.redeem(connection, await some_mite(connection), some_payment(), 10, NOW)
+    assert await connection.fetchval("SHOW idle_in_transaction_session_timeout") == "2s"
+
+
 async def test_of_many_at_once_one_is_counted(database_url: str) -> None:
     async with own_database(database_url, "redeemed") as url:
         first = await asyncpg.connect(url)

@@ -79,7 +79,10 @@ def why_none(paying: Paying, ctx: Context, wallet: Address, places: Sequence[Pai
     usdg, number = ctx.contracts.usdg, paying.block_number
     if amount_raw:
         paid = plain_decimal(amount_raw, USDG_DECIMALS)
-        return f"{paid} usdg is less than one call costs; payments of several transactions do not add up."
+        return (
+            f"{paid} usdg is less than one call costs, of which {ctx.payments.calls_per_usdg} cost 1 usdg; "
+            "payments of several transactions do not add up."
+        )
     known = {one.address: one for one in places}
     moved = [one for _, one in paying.transfers if one.amount_raw and one.sender != one.recipient]
     own = [one for one in moved if one.token == usdg and one.sender == wallet]

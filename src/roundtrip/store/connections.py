@@ -24,6 +24,10 @@ _NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 CONNECTING_S = 5.0
 """A server that is stopped takes a connection and says nothing."""
 
+IDLE_MS = "10000"
+"""A process that stands still in the middle of a transaction keeps others from its rows for so long. What
+follows the chain makes more of a batch between two statements, and nobody waits for its rows."""
+
 
 async def connect(
     url: str, command_timeout: float | None = None, more: Mapping[str, str] = _NOTHING_MORE
@@ -37,4 +41,5 @@ async def connect(
 
 def create_pool(url: str, **options: Any) -> asyncpg.Pool:
     """A pool that is not open yet; ``options`` as asyncpg has them."""
-    return asyncpg.create_pool(url, timeout=CONNECTING_S, server_settings=SESSION, **options)
+    settings = {**SESSION, "idle_in_transaction_session_timeout": IDLE_MS}
+    return asyncpg.create_pool(url, timeout=CONNECTING_S, server_settings=settings, **options)

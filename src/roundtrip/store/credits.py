@@ -78,6 +78,8 @@ async def redeem(
 ) -> int | None:
     """Adds what a payment buys, once for ever, and gives the mite's balance, as ``balance``. None: it was
     counted before, or is by somebody who was just faster. Needs a transaction."""
+    # Calls of the mite wait for its balance: a process that stands still here keeps it from them no longer.
+    await connection.execute("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")
     # Waits for whoever is just counting the same one, and is nothing if that one is done.
     is_first = await connection.fetchval(
         "INSERT INTO accounts.payment"

@@ -179,6 +179,39 @@ async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
     assert house.has() == (4, 0, 1)
 
 
+async def test_after_a_second_outage_it_is_tried_again_too() -> None:
+    house = await House(again_s=0.001).begun()
+    for spent in (1, 2):
+        admitted = await house.ask()
+        house.ledger.moving_fault = OSError()
+        await house.gate.settle(admitted)
+        house.ledger.came.clear()
+        house.ledger.moving_fault = None
+        async with asyncio.timeout(30):
+            await house.ledger.came.wait()
+        await flushed()
+        house.now_s += 1.0
+        assert house.has() == (5 - spent, 0, spent)
+
+
+async def test_what_is_spent_while_the_database_is_gone_needs_nobody_to_be_tried_again() -> None:
+    house = await House(again_s=0.001).begun()
+    admitted = await house.ask()
+    house.ledger.moving_fault = OSError()
+    assert house.gate.spending is not None
+    goes_away = asyncio.create_task(house.gate.spending.hold(1, None, house.wall()))
+    await asyncio.sleep(0)
+    goes_away.cancel()
+    await flushed()
+    await house.gate.settle(admitted)
+    house.ledger.came.clear()
+    house.ledger.moving_fault = None
+    async with asyncio.timeout(30):
+        await house.ledger.came.wait()
+    await flushed()
+    assert house.has() == (4, 0, 1)
+
+
 async def test_a_hold_that_is_over_is_not_ended_any_more(house: House) -> None:
     """Somebody else may have it."""
     spent, given_up = await house.ask(), await house.ask()

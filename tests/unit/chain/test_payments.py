@@ -198,6 +198,12 @@ async def test_a_receipt_of_very_many_logs_is_read() -> None:
     assert len((await confirmed(node)).transfers) == 5_000
 
 
+async def test_the_order_in_which_a_node_gives_logs_does_not_matter() -> None:
+    node = Chain()
+    node.receipt, node.logs = a_receipt(PAID, a_transfer(5)), [a_transfer(5), PAID]
+    assert len((await confirmed(node)).transfers) == 2
+
+
 Change = Callable[[Chain], None]
 
 
