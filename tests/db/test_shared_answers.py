@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from roundtrip.api.answers import Shared
+from roundtrip.api.answers import Shared, TookTooLong
 from roundtrip.api.shared_answers import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
 from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
@@ -81,7 +81,7 @@ async def test_an_answer_of_no_time_is_for_those_who_waited_and_nobody_later(
     "fault",
     [
         NodeFault("it took too long"),
-        ServiceFull("budget_spent", "The day's budget is spent.", 3_600),
+        TookTooLong(),
         CallerFault("not_a_token", "There is no token at this address."),
     ],
     ids=lambda fault: fault.code,

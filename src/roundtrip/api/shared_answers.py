@@ -11,7 +11,7 @@ import msgspec
 
 from roundtrip.domain.errors import STATUS_BY_CODE, RoundtripError, ServiceFull
 
-from .answers import Makes, NoPlace, Shared
+from .answers import Makes, Shared, TookTooLong
 from .valkey import NAMESPACE, Gone, Script, Valkey
 
 MOST_BYTES = 1_000_000
@@ -167,7 +167,8 @@ class SharedInValkey:
             async with self._held(key, token):
                 shared = await make()
         except RoundtripError as error:
-            if isinstance(error, NoPlace):
+            # What this process has run out of says nothing of the next one.
+            if isinstance(error, ServiceFull) and not isinstance(error, TookTooLong):
                 self._release(key, token)
             else:
                 await self._finish(key, token, _Failed(error.code, error.message, error.retry_after_s), 0)
