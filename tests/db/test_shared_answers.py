@@ -13,6 +13,13 @@ from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, Serv
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 
 
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @pytest.fixture
 async def house(valkey_url: str) -> AsyncIterator[House]:
     found = House(valkey_url)
@@ -265,3 +272,55 @@ async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> 
     with pytest.raises(asyncio.CancelledError):
         await asking
     await house.close()
+
+
+async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(house: House) -> None:
+    late, other, runs = house.process(), house.process(), Runs()
+    spans, clock = Spans(), Clock()
+    across = late.across = SharedInValkey(house.stores[0], "1", lambda: "late", clock, spans)
+    none = Runs()
+    none.gate.clear()
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        asking = asyncio.create_task(late.get("k", none))
+        await until_waiting(late)
+        clock.now += spans.wait_s - 0.3
+        client.delete(across._key("lease", "k"))
+        async with asyncio.timeout(PATIENT_S):
+            await none.began.wait()
+            waiting = asyncio.create_task(other.get("k", runs))
+            with pytest.raises(ServiceFull) as caught:
+                await asking
+            # Who came later has time left, and uses it.
+            assert (await waiting)[0].body == b"body 1"
+    assert caught.value.code == "busy"
+
+
+async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(valkey_url: str) -> None:
+    house = House(valkey_url, Spans(outcome_ms=LONG_MS))
+    across = house.process().across
+    assert isinstance(across, SharedInValkey)
+    made = msgspec.msgpack.encode(["made", b"body", LONG_MS, True])
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        client.set(across._key("outcome", "them"), made, px=LONG_MS - 20_000)
+    shared, left_ms, hit = await across.get("k", Runs())
+    assert (shared, hit) == (Shared(b"body", LONG_MS, True), True)
+    assert 0 < left_ms <= LONG_MS - 20_000
+    await house.close()
+
+
+async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: House) -> None:
+    ending, other, runs = house.process(), house.process(), Runs()
+    runs.gate.clear()
+    asking = asyncio.create_task(ending.get("k", runs))
+    await runs.began.wait()
+    waiting = asyncio.create_task(other.get("k", runs))
+    await until_waiting(other)
+    async with asyncio.timeout(PATIENT_S):
+        await ending.settle(within_s=0.0)
+        await house.stores[0].close()
+        runs.gate.set()
+        assert (await waiting)[0].body == b"body 2"
+    with pytest.raises(asyncio.CancelledError):
+        await asking

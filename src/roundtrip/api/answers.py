@@ -13,6 +13,8 @@ _MOST_ANSWERS = 10_000
 _LEAST_OF_ACCOUNT = 2
 _MOST_WAITING = 8
 """Times as many as may run here may wait here, where other processes run, too."""
+SETTLE_S, _BREAK_OFF_S = 2.0, 1.0
+"""For what is under way when everybody here is answered, and for what is then broken off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,23 @@ class SharedAnswers:
         if len(self._kept) > _MOST_ANSWERS:
             self._kept.popitem(last=False)
 
-    async def settle(self) -> None:
-        """Waits for what is under way; its results are no longer wanted."""
-        await asyncio.gather(*(one.task for one in self._flights.values()), return_exceptions=True)
+    async def settle(self, within_s: float = SETTLE_S) -> None:
+        """Waits for what is under way, whose results are no longer wanted here, and breaks off what takes
+        longer: another process that waits for it runs instead."""
+        late = await _late({one.task for one in self._flights.values()}, within_s)
+        for task in late:
+            task.cancel()
+        await _late(late, _BREAK_OFF_S)
+
+
+async def _late(
+    tasks: set[asyncio.Task[tuple[Shared, bool]]], within_s: float
+) -> set[asyncio.Task[tuple[Shared, bool]]]:
+    """Those that are not over then. How the others ended is nobody's concern."""
+    if not tasks:
+        return tasks
+    over, late = await asyncio.wait(tasks, timeout=within_s)
+    for task in over:
+        if not task.cancelled():
+            task.exception()
+    return late

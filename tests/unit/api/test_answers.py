@@ -5,8 +5,13 @@ import asyncio
 import pytest
 
 from roundtrip.api import answers as answers_module
-from roundtrip.api.answers import Shared, SharedAnswers
+from roundtrip.api.answers import SETTLE_S, Shared, SharedAnswers
+from roundtrip.api.dispatch import DEADLINE_S
+from roundtrip.api.draining import ANSWERS_S, DRAIN_S
+from roundtrip.api.shared_answers import Spans
 from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.processes import END_S
+from support.answering import PATIENT_S
 
 
 class Clock:
@@ -251,3 +256,21 @@ async def test_settling_waits_for_what_runs_and_minds_no_failure(shared: SharedA
     await settling
     await asyncio.gather(*asking, return_exceptions=True)
     assert shared.fresh("a") is not None
+
+
+async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) -> None:
+    runs = Runs()
+    runs.gate.clear()
+    asking = asyncio.create_task(shared.get("a", runs))
+    await turns()
+    async with asyncio.timeout(PATIENT_S):
+        await shared.settle(within_s=0.0)
+    assert (await asyncio.gather(asking, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+    with shared.alone(keyed=True), shared.alone(keyed=True):
+        pass
+
+
+def test_a_process_that_is_told_to_end_has_time_for_all_of_it() -> None:
+    """A request may come as long as it drains, and wait for another process before it runs itself."""
+    assert DEADLINE_S < Spans().wait_s < ANSWERS_S
+    assert DRAIN_S + ANSWERS_S + SETTLE_S < END_S - 1
