@@ -177,8 +177,8 @@ class McpEndpoint:
 def create_app(
     dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None, door: McpDoor | None = None
 ) -> Starlette:
-    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when what is
-    under way is settled. ``door``: the tool server, where it has to have more than the table's tools."""
+    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
+    are settled. ``door``: the tool server, where it has to have more than the table's tools."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
