@@ -99,16 +99,14 @@ def application(settings: Settings, ctx: Context) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        try:
-            async with gate.open(), opening(ctx):
-                yield
-        finally:
-            # Other processes wait for what runs here.
-            await shared.settle()
-            if minutes is not None:
-                await minutes.settle()
+        async with contextlib.AsyncExitStack() as closing:
             if store is not None:
-                await store.close()
+                closing.push_async_callback(store.close)
+            if minutes is not None:
+                closing.push_async_callback(minutes.settle)
+            await closing.enter_async_context(gate.open())
+            await closing.enter_async_context(opening(ctx))
+            yield
 
     return create_app(Dispatch(ctx, gate, shared), callers, running)
 

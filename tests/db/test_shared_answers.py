@@ -7,10 +7,17 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from roundtrip.api.answers import NoPlace, Shared
+from roundtrip.api.answers import Shared, TookTooLong
 from roundtrip.api.shared_answers import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
 from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 @pytest.fixture
@@ -81,7 +88,7 @@ async def test_an_answer_of_no_time_is_for_those_who_waited_and_nobody_later(
     "fault",
     [
         NodeFault("it took too long"),
-        ServiceFull("budget_spent", "The day's budget is spent.", 3_600),
+        TookTooLong(),
         CallerFault("not_a_token", "There is no token at this address."),
     ],
     ids=lambda fault: fault.code,
@@ -237,50 +244,6 @@ async def test_an_answer_that_is_too_large_stays_here(house: House) -> None:
         assert client.keys() == []
 
 
-async def test_where_there_is_no_place_the_other_process_runs(house: House) -> None:
-    full, other, runs = house.process(most_running=1), house.process(), Runs()
-    with full.alone(keyed=True):
-        with pytest.raises(ServiceFull) as caught:
-            await full.get("k", runs)
-        assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
-        assert (await other.get("k", runs))[1] is False
-        # Who waits, or finds it there, needs no place.
-        assert (await full.get("k", runs))[1] is True
-
-
-async def test_that_one_process_is_full_is_told_to_nobody_elsewhere(house: House) -> None:
-    full, other = house.process(), house.process()
-    none, runs = Runs(fault=NoPlace()), Runs()
-    none.gate.clear()
-    asking = asyncio.create_task(full.get("k", none))
-    await none.began.wait()
-    waiting = asyncio.create_task(other.get("k", runs))
-    await until_waiting(other)
-    none.gate.set()
-    assert (await waiting)[1] is False
-    with pytest.raises(NoPlace):
-        await asking
-
-
-async def test_who_waits_for_another_process_takes_no_place_and_is_one_of_so_many(house: House) -> None:
-    one, other, runs = house.process(), house.process(most_running=2), Runs()
-    runs.gate.clear()
-    keys = [str(number) for number in range(16)]
-    asking = [asyncio.create_task(one.get(key, runs)) for key in keys]
-    async with asyncio.timeout(PATIENT_S):
-        while runs.count < len(keys):  # noqa: ASYNC110
-            await asyncio.sleep(0)
-    waiting = [asyncio.create_task(other.get(key, runs, keyed=True)) for key in keys]
-    await until_waiting(other, keys[-1])
-    with other.alone(), other.alone(keyed=True):
-        pass
-    with pytest.raises(ServiceFull):
-        await other.get("one more", runs, keyed=True)
-    runs.gate.set()
-    assert {hit for _, hit in await asyncio.gather(*waiting)} == {True}
-    await asyncio.gather(*asking)
-
-
 async def test_nobody_waits_for_ever(valkey_url: str) -> None:
     house = House(valkey_url, Spans(wait_s=0.05))
     one, runs = house.process(), Runs()
@@ -311,16 +274,53 @@ async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> 
     await house.close()
 
 
-async def test_who_waits_with_others_has_the_place_of_the_best_of_them(house: House) -> None:
-    one, runs = house.process(most_running=4), Runs()
-    across = one.across
-    assert isinstance(across, SharedInValkey)
+async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(house: House) -> None:
+    late, other, runs = house.process(), house.process(), Runs()
+    spans, clock = Spans(), Clock()
+    across = late.across = SharedInValkey(house.stores[0], "1", lambda: "late", clock, spans)
+    none = Runs()
+    none.gate.clear()
     with house.client() as client:
         client.set(across._key("lease", "k"), "them", px=LONG_MS)
-        asking = [asyncio.create_task(one.get("k", runs))]
-        await until_waiting(one)
-        asking.append(asyncio.create_task(one.get("k", runs, keyed=True)))
-        await asyncio.sleep(0)
-        with one.alone(), one.alone(), one.alone():
-            client.delete(across._key("lease", "k"))
-            assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]
+        asking = asyncio.create_task(late.get("k", none))
+        await until_waiting(late)
+        clock.now += spans.wait_s - 0.3
+        client.delete(across._key("lease", "k"))
+        async with asyncio.timeout(PATIENT_S):
+            await none.began.wait()
+            waiting = asyncio.create_task(other.get("k", runs))
+            with pytest.raises(ServiceFull) as caught:
+                await asking
+            # Who came later has time left, and uses it.
+            assert (await waiting)[0].body == b"body 1"
+    assert caught.value.code == "busy"
+
+
+async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(valkey_url: str) -> None:
+    house = House(valkey_url, Spans(outcome_ms=LONG_MS))
+    across = house.process().across
+    assert isinstance(across, SharedInValkey)
+    made = msgspec.msgpack.encode(["made", b"body", LONG_MS, True])
+    with house.client() as client:
+        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        client.set(across._key("outcome", "them"), made, px=LONG_MS - 20_000)
+    shared, left_ms, hit = await across.get("k", Runs())
+    assert (shared, hit) == (Shared(b"body", LONG_MS, True), True)
+    assert 0 < left_ms <= LONG_MS - 20_000
+    await house.close()
+
+
+async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: House) -> None:
+    ending, other, runs = house.process(), house.process(), Runs()
+    runs.gate.clear()
+    asking = asyncio.create_task(ending.get("k", runs))
+    await runs.began.wait()
+    waiting = asyncio.create_task(other.get("k", runs))
+    await until_waiting(other)
+    async with asyncio.timeout(PATIENT_S):
+        await ending.settle(within_s=0.0)
+        await house.stores[0].close()
+        runs.gate.set()
+        assert (await waiting)[0].body == b"body 2"
+    with pytest.raises(asyncio.CancelledError):
+        await asking

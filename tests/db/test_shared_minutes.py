@@ -191,6 +191,39 @@ async def test_what_is_kept_goes_by_itself(house: House) -> None:
         assert 60_000 < int(client.pttl(keys[0])) <= 61_000
 
 
+@pytest.mark.parametrize("wrong", ["SET {} text", "HSET {} a b", "RPUSH {} text", "RPUSH {} nan"])
+async def test_a_key_that_holds_something_else_is_nobodys_fault(house: House, wrong: str) -> None:
+    minutes = house.process()
+    first = await minutes.take("a", 3)
+    with redis.Redis.from_url(house.url) as client:
+        client.delete("roundtrip:minute:a")
+        client.execute_command(*wrong.format("roundtrip:minute:a").split())
+        minutes.hand_back(first)
+        await minutes.settle()
+        came = await asyncio.gather(*(minutes.take(caller, 3) for caller in "aab"))
+        assert [one.remaining for one in came] == [2, 1, 2]
+        assert client.llen("roundtrip:minute:a") == 2
+    assert not minutes.valkey.is_gone()
+
+
+async def test_what_is_under_way_is_not_waited_for_for_ever(house: House) -> None:
+    minutes = house.process()
+
+    async def never(*_: object) -> object:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    minutes.valkey.run = never  # type: ignore[assignment, method-assign]
+    asking = asyncio.create_task(minutes.take("a", 3))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENT_S):
+        await minutes.settle(within_s=0.0)
+    assert not asking.done()
+    asking.cancel()
+    assert minutes._flushing is not None
+    minutes._flushing.cancel()
+
+
 async def test_who_goes_away_before_it_is_let_in_has_made_no_call(house: House) -> None:
     minutes = house.process()
     asking = asyncio.create_task(minutes.take("a", 1))

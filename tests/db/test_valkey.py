@@ -137,6 +137,36 @@ async def test_whatever_it_answers_is_gone_at_worst(what: str, clock: Clock) -> 
         await valkey.close()
 
 
+@pytest.mark.parametrize(
+    ("what", "word"),
+    [
+        ("out of memory", "OOM"),
+        ("read only", "READONLY"),
+        ("loading", "LOADING"),
+        ("wants a password", "NOAUTH"),
+        ("cannot save", "MISCONF"),
+        ("busy", "BUSY"),
+        ("hangs up", "ConnectionError"),
+    ],
+)
+async def test_what_is_logged_is_the_word_that_the_server_has_for_it(what: str, word: str) -> None:
+    async with pretending(FAULTS[what]) as pretender:
+        with capture_logs() as told:
+            valkey = Valkey(pretender.url, bound_s=PATIENT_S)
+            with pytest.raises(Gone):
+                await valkey.ask("PING")
+            await valkey.close()
+    assert [one["fault"] for one in told] == [word]
+
+
+async def test_an_error_within_a_script_is_logged_by_its_word_and_nothing_of_what_was_asked(
+    valkey: Valkey,
+) -> None:
+    with capture_logs() as told, pytest.raises(Gone):
+        await valkey.run(Script("return redis.error_reply('a strangers words')"), ("k",), ("secret",))
+    assert [one["fault"] for one in told] == ["ResponseError"]
+
+
 async def test_it_is_told_once_that_it_went_and_once_that_it_is_back(own_valkey: Store, clock: Clock) -> None:
     valkey = Valkey(own_valkey.url, clock, PATIENT_S)
     with capture_logs() as told:
@@ -164,8 +194,30 @@ async def test_what_is_no_answer_makes_it_gone(valkey: Valkey, clock: Clock) -> 
     assert await valkey.ask("PING") is not None
 
 
-def test_a_url_that_cannot_be_read_is_not_shown() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:secret@host:port",
+        "redis://:secret@host?nosuch=1",
+        "redis://:secret@host?protocol=9",
+        "redis://:secret@host?retry=1",
+        "redis://:secret@host?encoding=nosuch",
+        "redis://:secret@host?decode_responses=1",
+        "redis://:secret@host?maint_notifications_config=1",
+        "rediss://:secret@host?ssl_cert_reqs=nonsense",
+        "rediss://:secret@host?ssl_ca_certs=/no/such/file",
+        "unix://:secret@/socket?port=1",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_refused_at_once_and_not_shown(url: str) -> None:
     with pytest.raises(BadUrl) as caught:
-        Valkey("redis://:secret@host:port")
+        Valkey(url)
     assert "secret" not in str(caught.value)
-    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://host", "redis://:secret@host:1/2?client_name=us", "rediss://host?ssl_cert_reqs=none"]
+)
+def test_a_url_that_can_be_used_asks_nobody_yet(url: str) -> None:
+    assert not Valkey(url).is_gone()

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +13,8 @@ _MOST_ANSWERS = 10_000
 _LEAST_OF_ACCOUNT = 2
 _MOST_WAITING = 8
 """Times as many as may run here may wait here, where other processes run, too."""
+SETTLE_S, _BREAK_OFF_S = 2.0, 1.0
+"""For what is under way when everybody here is answered, and for what is then broken off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,13 @@ class NoPlace(ServiceFull):
         super().__init__("busy", message, 1)
 
 
+class TookTooLong(ServiceFull):
+    """A run that had all the time a run may have; the next one would not end sooner."""
+
+    def __init__(self) -> None:
+        super().__init__("busy", "This took too long; ask again in a moment.", 1)
+
+
 Makes = Callable[[], Awaitable[Shared]]
 
 
@@ -47,10 +56,10 @@ class Across(Protocol):
 
 @dataclass(slots=True)
 class _Flight:
-    """A question that is being answered, and for whom."""
+    """A question that is being answered. ``askers``: those who wait for it, in the order that they came:
+    whether with a key, and whose."""
 
-    keyed: bool
-    account: int | None
+    askers: dict[tuple[bool, int | None], None]
     task: asyncio.Task[tuple[Shared, bool]] = field(init=False)
 
 
@@ -61,7 +70,7 @@ class SharedAnswers:
     ``most_running`` runs may be under way; one more raises ServiceFull (busy). The last quarter of the places
     is for callers with a key (``keyed``). ``account``: whose run it is; it has an eighth of the
     places at most, since accounts are free. ``across``: for several processes together; who waits for the run
-    of another takes no place.
+    of another takes no place; a run that comes to be here has the place of one of those who wait.
     """
 
     clock: Callable[[], float]
@@ -94,10 +103,9 @@ class SharedAnswers:
             return kept, True
         flight = self._flights.get(key)
         if flight is not None:
-            # Should it come to run here after all, it has the place of the best of those who wait.
-            flight.keyed = flight.keyed or keyed
+            flight.askers[keyed, account] = None
             return (await asyncio.shield(flight.task))[0], True
-        flight = _Flight(keyed, account)
+        flight = _Flight({(keyed, account): None})
         if self.across is None:
             place = self.alone(keyed, account)
             place.__enter__()
@@ -129,6 +137,18 @@ class SharedAnswers:
         if not self._of_account[account]:
             del self._of_account[account]
 
+    def _roomy(self, askers: Collection[tuple[bool, int | None]]) -> tuple[bool, int | None]:
+        """The first of them who has room for a run. Raises NoPlace, which is true of each of them."""
+        for keyed, account in askers:
+            try:
+                self._check_room(keyed, account)
+            except NoPlace:
+                if len(askers) == 1:
+                    raise
+            else:
+                return keyed, account
+        raise NoPlace
+
     def _check_room(self, keyed: bool, account: int | None) -> None:
         most_of_one = max(_LEAST_OF_ACCOUNT, self.most_running // 8)
         if account is not None and self._of_account[account] >= most_of_one:
@@ -154,7 +174,7 @@ class SharedAnswers:
         self, key: str, make: Makes, across: Across, flight: _Flight
     ) -> tuple[Shared, bool]:
         async def placed() -> Shared:
-            with self.alone(flight.keyed, flight.account):
+            with self.alone(*self._roomy(flight.askers)):
                 return await make()
 
         try:
@@ -172,6 +192,23 @@ class SharedAnswers:
         if len(self._kept) > _MOST_ANSWERS:
             self._kept.popitem(last=False)
 
-    async def settle(self) -> None:
-        """Waits for what is under way; its results are no longer wanted."""
-        await asyncio.gather(*(one.task for one in self._flights.values()), return_exceptions=True)
+    async def settle(self, within_s: float = SETTLE_S) -> None:
+        """Waits for what is under way, whose results are no longer wanted here, and breaks off what takes
+        longer: another process that waits for it runs instead."""
+        late = await _late({one.task for one in self._flights.values()}, within_s)
+        for task in late:
+            task.cancel()
+        await _late(late, _BREAK_OFF_S)
+
+
+async def _late(
+    tasks: set[asyncio.Task[tuple[Shared, bool]]], within_s: float
+) -> set[asyncio.Task[tuple[Shared, bool]]]:
+    """Those that are not over then. How the others ended is nobody's concern."""
+    if not tasks:
+        return tasks
+    over, late = await asyncio.wait(tasks, timeout=within_s)
+    for task in over:
+        if not task.cancelled():
+            task.exception()
+    return late

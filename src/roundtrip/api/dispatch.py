@@ -10,12 +10,12 @@ from uuid import uuid4
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import CallerFault, RoundtripError, ServiceFull
+from roundtrip.domain.errors import CallerFault, RoundtripError
 from roundtrip.domain.keys import without_keys
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
 
-from .answers import Shared, SharedAnswers
+from .answers import Shared, SharedAnswers, TookTooLong
 from .callers import Asking
 from .gate import Admitted, Gate, Refused
 from .minutes import Ticket
@@ -153,7 +153,7 @@ class Dispatch:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            raise ServiceFull("busy", "This took too long; ask again in a moment.", 1) from None
+            raise TookTooLong from None
 
 
 def read_params(

@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -177,19 +177,19 @@ class McpEndpoint:
 def create_app(
     dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None, door: McpDoor | None = None
 ) -> Starlette:
-    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost. ``door``: the tool
-    server, where it has to have more than the table's tools."""
+    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
+    are settled. ``door``: the tool server, where it has to have more than the table's tools."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
-        if lifespan is None:
-            async with door.running():
-                yield
-        else:
-            async with lifespan(), door.running():
-                yield
-        await dispatch.shared.settle()
+        async with AsyncExitStack() as closing:
+            if lifespan is not None:
+                await closing.enter_async_context(lifespan())
+            # Runs need what the lifespan holds, and the door's calls wait for runs.
+            closing.push_async_callback(dispatch.shared.settle)
+            await closing.enter_async_context(door.running())
+            yield
 
     routes = [
         Route(path, endpoint, methods=endpoint.methods())

@@ -11,7 +11,7 @@ import msgspec
 
 from roundtrip.domain.errors import STATUS_BY_CODE, RoundtripError, ServiceFull
 
-from .answers import Makes, NoPlace, Shared
+from .answers import Makes, Shared, TookTooLong
 from .valkey import NAMESPACE, Gone, Script, Valkey
 
 MOST_BYTES = 1_000_000
@@ -79,12 +79,13 @@ Found = tuple[Shared, int, Literal[True]]
 @dataclass(frozen=True, slots=True)
 class Spans:
     """How long a lease holds, how often it is renewed while the run lasts, for how long an outcome can be
-    fetched by who waited for it, and how long anybody waits."""
+    fetched by who waited for it, and how long anybody waits and runs in all: longer than a run may take, so
+    that one which begins at once ends by its own deadline."""
 
     lease_ms: int = 2_000
     renew_s: float = 0.7
     outcome_ms: int = 5_000
-    wait_s: float = 30.0
+    wait_s: float = 31.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,30 @@ class SharedInValkey:
     async def get(self, key: str, make: Makes) -> tuple[Shared, int, bool]:
         """As ``answers.Across.get``. Raises also FailedElsewhere."""
         token = self.token()
+        until_s = self.clock() + self.spans.wait_s
         found = None
         # Whoever finds it gone runs, and hands round what comes of it if it is back by then.
         with contextlib.suppress(Gone):
-            found = await self._found(key, token)
-        return await self._run(key, token, make) if found is None else found
+            found = await self._found(key, token, until_s)
+        return await self._run(key, token, self._in_time(make, until_s)) if found is None else found
 
-    async def _found(self, key: str, token: str) -> Found | None:
+    def _in_time(self, make: Makes, until_s: float) -> Makes:
+        """The run in the time that waiting has left."""
+
+        async def making() -> Shared:
+            limit = asyncio.timeout(until_s - self.clock())
+            try:
+                async with limit:
+                    return await make()
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                raise _late() from None
+
+        return making
+
+    async def _found(self, key: str, token: str, until_s: float) -> Found | None:
         """What another process made; None: the lease is this token's. Raises Gone."""
-        until_s = self.clock() + self.spans.wait_s
         unread = False
         while self.clock() < until_s:
             keys = (self._key("answer", key), self._key("lease", key))
@@ -134,7 +150,7 @@ class SharedInValkey:
                 case _:
                     self.valkey.distrust("an answer that is none")
                     raise Gone
-        raise ServiceFull("busy", "This took too long; ask again in a moment.", 1)
+        raise _late()
 
     async def _waited_for(self, key: str, holder: bytes, until_s: float) -> Found | None:
         """What came of the run of who holds the lease; None: nothing that can be read. Raises what the run
@@ -167,7 +183,8 @@ class SharedInValkey:
             async with self._held(key, token):
                 shared = await make()
         except RoundtripError as error:
-            if isinstance(error, NoPlace):
+            # What this process has run out of, or too little time, says nothing of the next one.
+            if isinstance(error, ServiceFull) and not isinstance(error, TookTooLong):
                 self._release(key, token)
             else:
                 await self._finish(key, token, _Failed(error.code, error.message, error.retry_after_s), 0)
@@ -234,6 +251,11 @@ def _read(encoded: bytes) -> _Made | _Failed | None:
 
 def _shared(made: _Made) -> Shared:
     return Shared(made.body, made.ttl_ms, made.counted)
+
+
+def _late() -> ServiceFull:
+    """The time is over for who waited; others may have more. They are told the same as by a deadline."""
+    return ServiceFull("busy", TookTooLong().message, 1)
 
 
 def _error(failed: _Failed) -> Exception:

@@ -13,6 +13,8 @@ _MOST_AT_ONCE = 500
 _MOST_WAITING = 5_000
 _MOST_KEPT = 50_000
 """Hand-backs that wait."""
+SETTLE_S = 0.5
+"""For the last hand-backs."""
 _LAST_MS = 253_402_300_800_000
 """The end of the year 9999: no clock is there."""
 
@@ -27,10 +29,11 @@ local came = {{}}
 for i, key in ipairs(KEYS) do
   local limit = tonumber(ARGV[2 * i + 1])
   if limit == 0 then
-    redis.call('LREM', key, 1, ARGV[2 * i])
+    redis.pcall('LREM', key, 1, ARGV[2 * i])
   else
-    local last = tonumber(redis.call('LINDEX', key, -1))
-    if last and last > now + {WINDOW_MS} then
+    local found = redis.pcall('LINDEX', key, -1)
+    local last = tonumber(found)
+    if found and not (last and last <= now + {WINDOW_MS}) then
       redis.call('DEL', key)
       last = nil
     end
@@ -57,7 +60,8 @@ return came
 """
 )
 """Of every caller the times of its calls, as a list: ``MinuteLimits.take`` and ``hand_back`` to the letter.
-A limit of 0 hands back. Of each call: when it was taken and what is left; or -1 and how long to wait."""
+A limit of 0 hands back. What is no list of times is somebody else's, and counts for nothing. Of each call:
+when it was taken and what is left; or -1 and how long to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +128,10 @@ class SharedMinutes:
         self._hand_back_later(ticket.caller, ticket.taken_ms)
         return replace(ticket, remaining=ticket.remaining + own.remaining - ticket.own.remaining)
 
-    async def settle(self) -> None:
+    async def settle(self, within_s: float = SETTLE_S) -> None:
         """Waits for what is under way, hand-backs too."""
         if self._flushing is not None:
-            await self._flushing
+            await asyncio.wait([self._flushing], timeout=within_s)
 
     def _hand_back_later(self, caller: str, taken_ms: int) -> None:
         if not self.valkey.is_gone():

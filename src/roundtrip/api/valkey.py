@@ -3,16 +3,18 @@ for it for longer than a bound, and no fault of it reaches a caller."""
 
 import asyncio
 import hashlib
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import structlog
-from redis.asyncio import Redis
+from redis.asyncio import Redis, SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +28,7 @@ _MOST_AT_ONCE = 200
 _MOST_WAITING = 5_000
 _TURNS = 20
 """Of the loop, given to a group beyond its bound; an idle loop takes no time for them."""
+_WORD = re.compile("[A-Z]{1,20}")
 
 Word = bytes | str | int
 
@@ -75,8 +78,9 @@ class Valkey:
         self, url: str, clock: Callable[[], float] = time.monotonic, bound_s: float = BOUND_S
     ) -> None:
         """Raises BadUrl. Connects when it is first asked."""
+        # Every option of the url is an argument somewhere: what that raises is not ours to list.
         try:
-            self._client = Redis.from_url(
+            client = Redis.from_url(
                 url,
                 # Time-outs of its own would be a task for every command; the bound below is for all of it.
                 socket_timeout=None,
@@ -86,8 +90,10 @@ class Valkey:
                 protocol=2,
                 driver_info=None,
             )
-        except ValueError:
+            _try_options(client)
+        except Exception:
             raise BadUrl("ROUNDTRIP_REDIS_URL cannot be read.") from None
+        self._client = client
         self._clock = clock
         self._bound_s = bound_s
         self._waiting: deque[_Asked] = deque()
@@ -97,8 +103,10 @@ class Valkey:
 
     def is_gone(self) -> bool:
         """Whether whoever asks now is told Gone, and waits for nothing."""
-        if self._closed or self._gone_until_s is None:
-            return self._closed
+        if self._closed:
+            return True
+        if self._gone_until_s is None:
+            return False
         return self._flushing is not None or self._clock() < self._gone_until_s
 
     async def ask(self, *command: Word) -> object:
@@ -153,7 +161,7 @@ class Valkey:
                     replies = await self._replies(group)
                 # Another program's bytes: what reading them may raise is not ours to list.
                 except Exception as fault:
-                    self._failed(type(fault).__name__)
+                    self._failed(_word(fault))
                     _refuse(group)
                 else:
                     self._came(group, replies)
@@ -189,7 +197,7 @@ class Valkey:
     def _came(self, group: list[_Asked], replies: list[object]) -> None:
         wrong = next((one for one in replies if _is_fault(one)), None)
         if wrong is not None:
-            self._failed(type(wrong).__name__)
+            self._failed(_word(wrong))
         elif self._gone_until_s is not None:
             self._gone_until_s = None
             log.info("valkey is back")
@@ -209,8 +217,27 @@ class Valkey:
         self._gone_until_s = self._clock() + _AGAIN_S
 
 
-def _is_fault(reply: object) -> bool:
+def _try_options(client: Redis) -> None:
+    """A connection as every one will be made, which is not opened. Raises whatever a wrong option raises."""
+    pool = client.connection_pool
+    connection = pool.connection_class(**pool.connection_kwargs)
+    if isinstance(connection, SSLConnection):
+        connection.ssl_context.get()
+    "PING".encode(connection.encoder.encoding)
+    if connection.encoder.decode_responses:
+        raise ValueError("replies are read as bytes")
+
+
+def _is_fault(reply: object) -> TypeGuard[Exception]:
     return isinstance(reply, Exception) and not isinstance(reply, NoScriptError)
+
+
+def _word(fault: Exception) -> str:
+    """The server's own word for it (NOAUTH, OOM), else the kind of fault; nothing of what was asked."""
+    told = getattr(fault, "status_code", None)
+    if told is None and isinstance(fault, ResponseError):
+        told = str(fault).partition(" ")[0]
+    return told if isinstance(told, str) and _WORD.fullmatch(told) else type(fault).__name__
 
 
 def _refuse(asked: Sequence[_Asked] | deque[_Asked]) -> None:

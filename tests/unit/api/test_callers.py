@@ -3,8 +3,10 @@
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from roundtrip.api.callers import Asking, Callers
+from roundtrip.api.callers import Asking, Callers, anonymous
 
 PROXIES: tuple[IPv4Network | IPv6Network, ...] = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 CALLERS = Callers(PROXIES)
@@ -115,3 +117,53 @@ def test_two_different_keys_are_none(headers: list[tuple[bytes, bytes]], path_ke
 @pytest.mark.parametrize("value", [b"Basic dXNlcjpwYXNz", b"", b"Bearers x"])
 def test_credentials_of_another_kind_are_not_keys(value: bytes) -> None:
     assert CALLERS.identify([(b"authorization", value)], ("203.0.113.7", 1)).key is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"),
+        ("2001:DB8:1:2::1", "2001:db8:0001:0002::9"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("::ffff:cb00:7107", "203.0.113.7"),
+        ("fe80::1%eth0", "fe80::2"),
+    ],
+)
+def test_one_callers_addresses_count_together(one: str, other: str) -> None:
+    assert anonymous(one) == anonymous(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("203.0.113.7", "203.0.113.8"),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1"),
+        ("2001:db8:1:2::1", "2001:db8:0:2::1"),
+        ("::ffff:203.0.113.7", "::ffff:203.0.113.8"),
+        ("::1", "203.0.113.7"),
+        ("::1", "::ffff:0.0.0.1"),
+    ],
+)
+def test_different_callers_addresses_count_apart(one: str, other: str) -> None:
+    assert anonymous(one) != anonymous(other)
+
+
+@given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
+def test_all_of_a_64_counts_as_one(address: int, host: int) -> None:
+    if address >> 32 == 0xFFFF:
+        return
+    inside = address >> 64 << 64 | host
+    if inside >> 32 == 0xFFFF:
+        return
+    forms = [":".join(f"{n >> shift & 0xFFFF:x}" for shift in range(112, -1, -16)) for n in (address, inside)]
+    assert anonymous(forms[0]) == anonymous(forms[1])
+
+
+@pytest.mark.parametrize("host", [None, ""])
+def test_whoever_has_no_address_shares_one(host: str | None) -> None:
+    assert anonymous(host) == "address:unknown"
+
+
+@given(st.text(max_size=60))
+def test_any_text_counts_as_somebody(host: str) -> None:
+    assert anonymous(host).startswith("address:")

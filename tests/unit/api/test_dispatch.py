@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.api.answers import SharedAnswers
+from roundtrip.api.answers import SharedAnswers, TookTooLong
 from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.dispatch import Dispatch, Reply
 from roundtrip.api.gate import Gate
@@ -290,6 +290,7 @@ async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
     for _ in range(5):
         reply = await house.ask(slow)
         assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
+        assert isinstance(reply.error, TookTooLong)
         assert reply.headers["retry-after"] == "1"
         assert reply.headers.get("x-ratelimit-remaining") == (None if counts == "never" else "3")
     assert len(ended) == 5

@@ -1,18 +1,17 @@
-"""Counted calls and shared answers, under a clock that stands still until it is moved."""
+"""Shared answers, under a clock that stands still until it is moved."""
 
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from roundtrip.api import answers as answers_module
-from roundtrip.api import minutes as minutes_module
-from roundtrip.api.answers import Shared, SharedAnswers
-from roundtrip.api.callers import anonymous
-from roundtrip.api.minutes import MinuteLimits, Ticket
-from roundtrip.domain.errors import LimitReached, NodeFault, ServiceFull
-from support.counting import Wall
+from roundtrip.api.answers import SETTLE_S, Shared, SharedAnswers
+from roundtrip.api.dispatch import DEADLINE_S
+from roundtrip.api.draining import ANSWERS_S, DRAIN_S
+from roundtrip.api.shared_answers import Spans
+from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.processes import END_S
+from support.answering import PATIENT_S
 
 
 class Clock:
@@ -26,236 +25,6 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-# --- counted calls ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def wall() -> Wall:
-    return Wall(1_000_000)
-
-
-@pytest.fixture
-def limits(wall: Wall) -> MinuteLimits:
-    return MinuteLimits(wall)
-
-
-def told_to_wait(limits: MinuteLimits, caller: str, limit: int) -> int:
-    with pytest.raises(LimitReached) as caught:
-        limits.take(caller, limit)
-    assert (caught.value.code, caught.value.limit) == ("rate_limited", limit)
-    assert caught.value.retry_after_s is not None
-    return caught.value.retry_after_s
-
-
-def test_so_many_calls_and_not_one_more(limits: MinuteLimits) -> None:
-    assert [limits.take("a", 3).remaining for _ in range(3)] == [2, 1, 0]
-    assert told_to_wait(limits, "a", 3) == 60
-
-
-def test_a_call_counts_for_sixty_seconds_and_no_longer(limits: MinuteLimits, wall: Wall) -> None:
-    limits.take("a", 1)
-    wall.ms += 59_999
-    assert told_to_wait(limits, "a", 1) == 1
-    wall.ms += 1
-    assert limits.take("a", 1).remaining == 0
-
-
-def test_the_window_moves_and_does_not_start_anew(limits: MinuteLimits, wall: Wall) -> None:
-    limits.take("a", 2)
-    wall.ms += 30_000
-    limits.take("a", 2)
-    wall.ms += 31_000
-    assert limits.take("a", 2).remaining == 0
-    assert told_to_wait(limits, "a", 2) == 29
-    wall.ms += 29_000
-    assert limits.take("a", 2).remaining == 0
-
-
-def test_refused_calls_do_not_count(limits: MinuteLimits, wall: Wall) -> None:
-    limits.take("a", 1)
-    for _ in range(5):
-        wall.ms += 10_000
-        told_to_wait(limits, "a", 1)
-    wall.ms += 10_000
-    limits.take("a", 1)
-
-
-@given(st.lists(st.integers(0, 40_000), max_size=40), st.integers(1, 4))
-def test_a_call_is_refused_exactly_when_the_last_sixty_seconds_are_full(
-    pauses: list[int], limit: int
-) -> None:
-    """And to the second as long as told: a second earlier it would be refused, too."""
-    wall = Wall()
-    limits = MinuteLimits(wall)
-    taken: list[int] = []
-
-    def is_full(at_ms: int) -> bool:
-        return sum(at_ms - 60_000 < at for at in taken) >= limit
-
-    for pause in pauses:
-        wall.ms += pause
-        if is_full(wall.ms):
-            wait_s = told_to_wait(limits, "a", limit)
-            assert not is_full(wall.ms + wait_s * 1000)
-            assert is_full(wall.ms + (wait_s - 1) * 1000)
-        else:
-            limits.take("a", limit)
-            taken.append(wall.ms)
-
-
-def test_whose_limit_was_lowered_waits_until_enough_are_over(limits: MinuteLimits, wall: Wall) -> None:
-    for _ in range(5):
-        limits.take("a", 5)
-        wall.ms += 1_000
-    assert told_to_wait(limits, "a", 2) == 58
-    wall.ms += 57_999
-    assert told_to_wait(limits, "a", 2) == 1
-    wall.ms += 1
-    assert limits.take("a", 2).remaining == 0
-
-
-def test_a_clock_put_back_locks_nobody_out_for_longer_than_a_minute(limits: MinuteLimits, wall: Wall) -> None:
-    limits.take("a", 1)
-    wall.ms -= 3_600_000
-    assert limits.take("a", 1).remaining == 0
-    assert told_to_wait(limits, "a", 1) == 60
-
-
-def test_a_clock_put_back_a_little_forgets_no_call(limits: MinuteLimits, wall: Wall) -> None:
-    limits.take("a", 2)
-    wall.ms -= 10_000
-    limits.take("a", 2)
-    assert told_to_wait(limits, "a", 2) == 70
-    wall.ms += 70_000
-    assert limits.take("a", 2).remaining == 1
-
-
-def test_callers_do_not_count_for_each_other(limits: MinuteLimits) -> None:
-    limits.take("a", 1)
-    assert limits.take("b", 1).remaining == 0
-
-
-def test_calls_of_before_the_process_began_count(limits: MinuteLimits, wall: Wall) -> None:
-    limits.load([("a", wall.ms - 60_000, 3), ("a", wall.ms - 59_000, 2), ("b", wall.ms, 1)])
-    assert limits.take("a", 3).remaining == 0
-    assert told_to_wait(limits, "a", 3) == 1
-    assert limits.take("b", 3).remaining == 1
-
-
-def test_a_call_handed_back_can_be_made_again(limits: MinuteLimits, wall: Wall) -> None:
-    limits.take("a", 2)
-    wall.ms += 1_000
-    spoiled = limits.take("a", 2)
-    assert limits.hand_back(spoiled) == Ticket("a", spoiled.taken_ms, 2, 1)
-    assert limits.take("a", 2).remaining == 0
-    told_to_wait(limits, "a", 2)
-
-
-def test_of_two_calls_at_the_same_moment_one_is_handed_back(limits: MinuteLimits) -> None:
-    limits.take("a", 2)
-    limits.hand_back(limits.take("a", 2))
-    assert limits.take("a", 2).remaining == 0
-
-
-def test_a_call_is_handed_back_only_once(limits: MinuteLimits, wall: Wall) -> None:
-    ticket = limits.take("a", 2)
-    wall.ms += 1_000
-    limits.take("a", 2)
-    limits.hand_back(ticket)
-    assert limits.hand_back(ticket) is ticket
-    assert limits.take("a", 2).remaining == 0
-
-
-def test_a_call_that_is_over_a_minute_old_has_nothing_to_hand_back(limits: MinuteLimits, wall: Wall) -> None:
-    ticket = limits.take("a", 1)
-    wall.ms += 60_000
-    limits.take("a", 1)
-    assert limits.hand_back(ticket) is ticket
-    told_to_wait(limits, "a", 1)
-
-
-def test_an_unknown_caller_has_nothing_to_hand_back(limits: MinuteLimits) -> None:
-    ticket = Ticket("nobody", 0, 5, 4)
-    assert limits.hand_back(ticket) is ticket
-
-
-def test_of_too_many_callers_nobodys_minute_is_forgotten(
-    limits: MinuteLimits, wall: Wall, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Newcomers count together until somebody's minute is over; accounts always have their own."""
-    monkeypatch.setattr(minutes_module, "_MOST_CALLERS", 3)
-    for caller in ("a", "b", "c"):
-        limits.take(caller, 5)
-    wall.ms += 59_999
-    assert [limits.take(caller, 5).remaining for caller in ("d", "e", "mite:1", "a")] == [4, 3, 4, 3]
-    wall.ms += 1
-    assert [limits.take(caller, 5).remaining for caller in ("f", "mite:1", "a")] == [4, 3, 3]
-
-
-def test_calls_that_are_known_late_count_from_when_they_were(limits: MinuteLimits, wall: Wall) -> None:
-    limits.take("a", 3)
-    limits.load([("a", wall.ms - 30_000, 2)])
-    assert told_to_wait(limits, "a", 3) == 30
-    wall.ms += 30_000
-    assert limits.take("a", 3).remaining == 1
-
-
-# --- who an address counts as ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"),
-        ("2001:DB8:1:2::1", "2001:db8:0001:0002::9"),
-        ("::ffff:203.0.113.7", "203.0.113.7"),
-        ("::ffff:cb00:7107", "203.0.113.7"),
-        ("fe80::1%eth0", "fe80::2"),
-    ],
-)
-def test_one_callers_addresses_count_together(one: str, other: str) -> None:
-    assert anonymous(one) == anonymous(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("203.0.113.7", "203.0.113.8"),
-        ("2001:db8:1:2::1", "2001:db8:1:3::1"),
-        ("2001:db8:1:2::1", "2001:db8:0:2::1"),
-        ("::ffff:203.0.113.7", "::ffff:203.0.113.8"),
-        ("::1", "203.0.113.7"),
-        ("::1", "::ffff:0.0.0.1"),
-    ],
-)
-def test_different_callers_addresses_count_apart(one: str, other: str) -> None:
-    assert anonymous(one) != anonymous(other)
-
-
-@given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
-def test_all_of_a_64_counts_as_one(address: int, host: int) -> None:
-    if address >> 32 == 0xFFFF:
-        return
-    inside = address >> 64 << 64 | host
-    if inside >> 32 == 0xFFFF:
-        return
-    forms = [":".join(f"{n >> shift & 0xFFFF:x}" for shift in range(112, -1, -16)) for n in (address, inside)]
-    assert anonymous(forms[0]) == anonymous(forms[1])
-
-
-@pytest.mark.parametrize("host", [None, ""])
-def test_whoever_has_no_address_shares_one(host: str | None) -> None:
-    assert anonymous(host) == "address:unknown"
-
-
-@given(st.text(max_size=60))
-def test_any_text_counts_as_somebody(host: str) -> None:
-    assert anonymous(host).startswith("address:")
-
-
-# --- shared answers --------------------------------------------------------------------------------
 
 
 class Runs:
@@ -487,3 +256,22 @@ async def test_settling_waits_for_what_runs_and_minds_no_failure(shared: SharedA
     await settling
     await asyncio.gather(*asking, return_exceptions=True)
     assert shared.fresh("a") is not None
+
+
+async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) -> None:
+    runs = Runs()
+    runs.gate.clear()
+    asking = asyncio.create_task(shared.get("a", runs))
+    await turns()
+    async with asyncio.timeout(PATIENT_S):
+        await shared.settle(within_s=0.0)
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    with shared.alone(keyed=True), shared.alone(keyed=True):
+        pass
+
+
+def test_a_process_that_is_told_to_end_has_time_for_all_of_it() -> None:
+    """A request may come as long as it drains, and wait for another process before it runs itself."""
+    assert DEADLINE_S < Spans().wait_s < ANSWERS_S
+    assert DRAIN_S + ANSWERS_S + SETTLE_S < END_S - 1
