@@ -4,10 +4,10 @@
 
 ``roundtrip serve --processes`` over an embedded PostgreSQL, a Valkey server and a local chain. Calls a second
 of one process and of two, in turns, from a load of its own process over 32 connections; so many requests of
-ten tokens at the same moment, and how many checks that ran; rolling restarts under load, and how many
-requests those lost. The load, the database and the chain take their share of the processors. A cached check
-costs the load as much as the service, so that on two processors a second process has nothing left to run on;
-a tool call that goes through the protocol's library costs the service most of it.
+ten tokens at the same moment, how many checks that ran, and how many each process answered; rolling restarts
+under load, and how many requests those lost. The load, the database and the chain take their share of the
+processors: on two, two processes that serve bring less than each with a processor of its own would, and what
+others do on the machine counts as well.
 """
 
 import argparse

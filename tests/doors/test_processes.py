@@ -255,9 +255,9 @@ async def test_who_is_started_again_and_does_not_become_ready_is_ended(
             "a process ended, and is started again",
             "a process that was started again did not become ready",
         ]
-        assert not _is_there(logs[1]["pid"])
         (tmp_path / "hangs").unlink()
         await at_work.until_new(logs[1]["pid"])
+        assert not _is_there(logs[1]["pid"])
         await at_work.over()
 
 
