@@ -4,10 +4,10 @@
 
 ``roundtrip serve --processes`` over an embedded PostgreSQL, a Valkey server and a local chain. Calls a second
 of one process and of two, in turns, from a load of its own process over 32 connections; so many requests of
-ten tokens at the same moment, and how many checks that ran; rolling restarts under load, and how many
-requests those lost. The load, the database and the chain take their share of the processors. A cached check
-costs the load as much as the service, so that on two processors a second process has nothing left to run on;
-a tool call that goes through the protocol's library costs the service most of it.
+ten tokens at the same moment, how many checks that ran, and how many each process answered; rolling restarts
+under load, and how many requests those lost. The load, the database and the chain take their share of the
+processors: on two, two processes that serve bring less than each with a processor of its own would, and what
+others do on the machine counts as well.
 """
 
 import argparse
@@ -52,13 +52,37 @@ class Service:
         """Processor time of it and of its processes."""
         return cpu_s(self.process.pid)
 
+    def connections(self) -> list[int]:
+        """How many connections each of its processes has taken and not closed, in ascending order."""
+        taken = _established(self.port)
+        return sorted(len(taken & _sockets(pid)) for pid in _children(self.process.pid))
+
     async def restart(self) -> float:
         """Replaces every process; how many seconds that took."""
         self.replaced.clear()
         began = time.perf_counter()
-        self.process.send_signal(signal.SIGHUP)
+        self.process.send_signal(signal.SIGUSR1)
         await asyncio.wait_for(self.replaced.wait(), _END_S)
         return time.perf_counter() - began
+
+
+def _children(pid: int) -> list[int]:
+    told = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(one) for one in told if b"--listening" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def _established(port: int) -> set[str]:
+    """The inodes of the sockets of this port that are connected."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {row[9] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
+
+
+def _sockets(pid: int) -> set[str]:
+    found = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.add(str(entry.readlink()).removeprefix("socket:[").removesuffix("]"))
+    return found
 
 
 @contextlib.asynccontextmanager
@@ -140,10 +164,15 @@ async def calls(
 # --- one check for all ------------------------------------------------------------------------------
 
 
-async def at_once(one: Service, database_url: str, tokens: list[str], requests: int) -> tuple[int, float]:
+async def at_once(
+    one: Service, database_url: str, tokens: list[str], requests: int
+) -> tuple[int, float, list[int]]:
     """So many requests of these tokens, sent at the same moment over connections that are open; how many
-    checks that ran, and after how many ms the last was answered."""
+    checks that ran, after how many ms the last was answered, and how many each process answered."""
     opened = [await asyncio.open_connection("127.0.0.1", one.port) for _ in range(requests)]
+    async with asyncio.timeout(_START_S):
+        while sum(by_process := one.connections()) < requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
     database = await asyncpg.connect(database_url)
     before = await database.fetchval("SELECT count(*) FROM facts.evidence")
 
@@ -161,7 +190,7 @@ async def at_once(one: Service, database_url: str, tokens: list[str], requests: 
         writer.close()
     ran = await database.fetchval("SELECT count(*) FROM facts.evidence") - before
     await database.close()
-    return ran, took_ms
+    return ran, took_ms, by_process
 
 
 async def checks(one: Service, database_url: str, tokens: list[str], requests: int, rounds: int) -> None:
@@ -170,11 +199,13 @@ async def checks(one: Service, database_url: str, tokens: list[str], requests: i
     for _ in range(rounds):
         await asyncio.sleep(POLICY.answer_ttl_ms / 1000 + 1.0)
         found.append(await at_once(one, database_url, tokens, requests))
-    ran = " ".join(str(count) for count, _ in found)
-    took_ms = statistics.median(took for _, took in found)
+    ran = " ".join(str(count) for count, _, _ in found)
+    took_ms = statistics.median(took for _, took, _ in found)
+    answered = ", ".join(" + ".join(map(str, each)) for _, _, each in found)
     print(
         f"{requests} requests of {len(tokens)} tokens at once, 2 serving: {ran} checks ran"
-        f" (aim {len(tokens)}), all answered in {took_ms:.0f} ms (median)"
+        f" (aim {len(tokens)}), all answered in {took_ms:.0f} ms (median),"
+        f" by the two processes {answered}"
     )
 
 
@@ -241,7 +272,7 @@ async def main(asked: argparse.Namespace, rpc_url: str, built: world.Built, fold
         environment = {
             "ROUNDTRIP_VAR": str(folder),
             "ROUNDTRIP_DATABASE_URL": server.dsn,
-            "ROUNDTRIP_REDIS_URL": stack.enter_context(embedded_valkey.running(folder / "valkey")),
+            "ROUNDTRIP_REDIS_URL": await stack.enter_async_context(embedded_valkey.running()),
             "ROUNDTRIP_ANON_PER_MINUTE": str(10**9),
             # A tenth of them from one address.
             "ROUNDTRIP_MOST_CONNECTIONS": str(10 * (asked.at_once + CONNECTIONS)),

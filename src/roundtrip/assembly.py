@@ -47,7 +47,7 @@ from roundtrip.store.forget import forget
 from roundtrip.store.migrate import migrate
 from roundtrip.store.origins import Origin
 from roundtrip.store.postgres import EmbeddedPostgres, PostgresInUse
-from roundtrip.sync.lead import LET_GO, leader, name_of_sync
+from roundtrip.store.sync_lock import LET_GO, leader, name_of_sync
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS

@@ -36,7 +36,7 @@ from roundtrip.store.embedded_valkey import ValkeyStartError
 from roundtrip.store.forget import StillFollowed
 from roundtrip.store.postgres import EmbeddedPostgresError
 from roundtrip.sync.fork import OtherChain
-from roundtrip.terminal import console, environment, log_to_stderr, run
+from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
 
 serving.bound_recursion()
 
@@ -102,7 +102,7 @@ def serve(
         bool, typer.Option("--all", help="Follow the chain and do the jobs in this process, too.")
     ] = False,
     several: Annotated[
-        int, typer.Option("--processes", help="So many processes on one port; SIGHUP replaces them.", min=1)
+        int, typer.Option("--processes", help="So many processes on one port; SIGUSR1 replaces them.", min=1)
     ] = 1,
     descriptor: Annotated[int | None, typer.Option("--listening", hidden=True)] = None,
 ) -> None:
@@ -130,7 +130,8 @@ async def _serve_in(several: int, settings: Settings, listening: socket.socket, 
         ours = environment(
             ROUNDTRIP_DATABASE_URL=database_url, ROUNDTRIP_PORT=str(listening.getsockname()[1])
         )
-        await processes.Supervisor([role], ours).run(lambda _: print(_said_at(listening), flush=True))
+        supervisor = processes.Supervisor([role], ours, on_terminal=is_on_terminal())
+        await supervisor.run(lambda _: print(_said_at(listening), flush=True))
 
 
 def _said_at(listening: socket.socket) -> str:

@@ -20,7 +20,7 @@ from roundtrip.devnet.stories import STORIES
 from roundtrip.networks import Network
 from roundtrip.settings import Settings
 from roundtrip.store import embedded_valkey
-from roundtrip.terminal import console, environment, log_to_stderr, run
+from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
 
 DEMO_BLOCK_TIME_S = 1.0
 _MEMORY_WARNING_BYTES = 4 * 2**30
@@ -97,7 +97,7 @@ async def _serve_demo_in(
     ]
     async with assembly.database(settings) as database_url:
         await assembly.migrated(database_url)
-        with _shared(settings) as redis_url:
+        async with _shared(settings) as redis_url:
             ours = environment(
                 ROUNDTRIP_DATABASE_URL=database_url,
                 ROUNDTRIP_REDIS_URL=redis_url,
@@ -106,13 +106,14 @@ async def _serve_demo_in(
                 ROUNDTRIP_RPC_URLS=None,
                 ROUNDTRIP_PORT=str(listening.getsockname()[1]),
             )
-            await processes.Supervisor(roles, ours).run(lambda running: welcome(_roles_of(running)))
+            supervisor = processes.Supervisor(roles, ours, on_terminal=is_on_terminal())
+            await supervisor.run(lambda running: welcome(_roles_of(running)))
 
 
-def _shared(settings: Settings) -> contextlib.AbstractContextManager[str]:
+def _shared(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
     if settings.redis_url is not None:
         return contextlib.nullcontext(settings.redis_url)
-    return embedded_valkey.running(settings.var / "valkey")
+    return embedded_valkey.running()
 
 
 def _roles_of(running: processes.Supervisor) -> list[str]:
@@ -126,7 +127,7 @@ def _roles_of(running: processes.Supervisor) -> list[str]:
         f"{len(children)} processes under process {os.getpid()}:",
         *(f"  {name}: {' '.join(those)}" for name, those in pids.items()),
         f"  kill -9 {served}        another one takes its place, and nobody else notices",
-        f"  kill -HUP {os.getpid()}      each is replaced in turn, and no request is lost",
+        f"  kill -USR1 {os.getpid()}     each is replaced in turn, and no request is lost",
         "  roundtrip sync --who   which sync leads; kill -9 that one, and the other leads",
         "",
     ]

@@ -98,6 +98,11 @@ class Child:
             self.tell(signal.SIGKILL)
             await self.gone.wait()
 
+    async def given_up(self) -> None:
+        """Ends one that did not become ready."""
+        self.tell(signal.SIGTERM)
+        await self.ended(_END_AT_ONCE_S)
+
 
 @dataclass(eq=False, slots=True)
 class _Place:
@@ -107,23 +112,31 @@ class _Place:
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+def _print(line: str) -> None:
+    # What writes to no terminal would keep it back.
+    print(line, flush=True)
+
+
 class Supervisor:
     """``environment``: of every process. ``say``: what becomes of the lines that they write, but for those by
-    which they say that they are ready. ``program``: what runs, with a role's arguments behind it."""
+    which they say that they are ready. ``program``: what runs, with a role's arguments behind it.
+    ``on_terminal``: SIGHUP tells that our terminal was closed."""
 
     def __init__(
         self,
         roles: Sequence[Role],
         environment: Mapping[str, str],
-        say: Callable[[str], None] = print,
+        say: Callable[[str], None] = _print,
         program: Sequence[str] = (sys.executable, "-m", "roundtrip"),
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        on_terminal: bool = False,
     ) -> None:
         self._roles = tuple(roles)
         self._environment = dict(environment)
         self._say = say
         self._program = tuple(program)
         self._wait = wait
+        self._rolls = {signal.SIGUSR1} if on_terminal else {signal.SIGUSR1, signal.SIGHUP}
         self._places: list[_Place] = []
         self._living: set[Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,19 +147,19 @@ class Supervisor:
 
     async def run(self, started: Callable[["Supervisor"], None]) -> None:
         """Until it is told to end: SIGTERM ends every process as it ends one, SIGINT too, and a second one
-        ends them at once. SIGHUP replaces them one after the other, each when the next is ready. ``started``
-        is called once all are ready; raises ProcessEnded when one does not become so. One that ends later
-        is started again."""
+        ends them at once. SIGUSR1 replaces them one after the other, each when the next is ready; so does
+        SIGHUP, but for a terminal that is closed, which ends them. ``started`` is called once all are ready;
+        raises ProcessEnded when one does not become so. One that ends later is started again."""
         told: asyncio.Queue[signal.Signals] = asyncio.Queue()
-        with _heard(told, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        with _heard(told, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
             work = asyncio.create_task(self._work(started))
             how = signal.SIGTERM
             try:
                 how = await self._until_told(work, told)
             finally:
                 work.cancel()
-                with contextlib.suppress(asyncio.CancelledError, ProcessEnded):
-                    await work
+                # Whatever it failed with is raised already.
+                await asyncio.wait([work])
                 await self._end(how, told)
 
     async def _until_told(
@@ -163,8 +176,8 @@ class Supervisor:
                     how = hearing.result()
                 finally:
                     hearing.cancel()
-                if how != signal.SIGHUP:
-                    return how
+                if how not in self._rolls:
+                    return signal.SIGTERM if how == signal.SIGHUP else how
                 if rolling is None or rolling.done():
                     rolling = asyncio.create_task(self._roll())
         finally:
@@ -206,7 +219,12 @@ class Supervisor:
                 except OSError as fault:
                     log.error("no process could be started", role=child.role.name, error=str(fault))
                 else:
-                    await place.child.is_ready()
+                    if not await place.child.is_ready():
+                        log.error(
+                            "a process that was started again did not become ready",
+                            role=child.role.name, pid=place.child.pid,
+                        )  # fmt: skip
+                        await place.child.given_up()
 
     async def _roll(self) -> None:
         """Stops at the first that does not become ready: the rest goes on as it is."""
@@ -215,8 +233,7 @@ class Supervisor:
                 old, new = place.child, await self._start(place.child.role)
                 if not await new.is_ready():
                     log.error("a new process did not become ready, the old ones stay", role=old.role.name)
-                    new.tell(signal.SIGTERM)
-                    await new.ended(_END_AT_ONCE_S)
+                    await new.given_up()
                     return
                 place.child = new
                 old.tell(signal.SIGTERM)
@@ -260,6 +277,15 @@ class Supervisor:
         return child
 
     async def _watch(self, child: Child) -> None:
+        try:
+            await self._hear(child)
+        finally:
+            await child.process.wait()
+            self._living.discard(child)
+            child.gone.set()
+            child.settled.set()
+
+    async def _hear(self, child: Child) -> None:
         assert child.process.stdout is not None
         while True:
             try:
@@ -267,21 +293,20 @@ class Supervisor:
             except ValueError:  # longer than any line of ours
                 continue
             if not line:
-                break
+                return
             said = line.decode(errors="replace").rstrip("\n")
             if said.startswith(child.role.says):
                 child.said_ready = True
                 child.settled.set()
             else:
-                self._say(said)
-        await child.process.wait()
-        self._living.discard(child)
-        child.gone.set()
-        child.settled.set()
+                # Nobody may be there any more to be told.
+                with contextlib.suppress(OSError, ValueError):
+                    self._say(said)
 
 
 async def _until_end(told: "asyncio.Queue[signal.Signals]") -> None:
-    while await told.get() == signal.SIGHUP:
+    """A terminal that is closed may be told of twice, by the kernel and by a shell."""
+    while await told.get() not in (signal.SIGTERM, signal.SIGINT):
         pass
 
 
@@ -291,13 +316,15 @@ def _now_s() -> float:
 
 @contextlib.contextmanager
 def _heard(told: "asyncio.Queue[signal.Signals]", *signals: signal.Signals) -> Iterator[None]:
-    """These signals come into ``told``, and nowhere else."""
+    """These signals come into ``told``, and nowhere else; but for hangups where they were not to be heard
+    (nohup)."""
     loop = asyncio.get_running_loop()
 
     def hear(number: int, frame: object) -> None:
         loop.call_soon_threadsafe(told.put_nowait, signal.Signals(number))
 
-    before = {one: signal.signal(one, hear) for one in signals}
+    is_deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    before = {one: signal.signal(one, hear) for one in signals if not (is_deaf and one == signal.SIGHUP)}
     try:
         yield
     finally:

@@ -53,6 +53,15 @@ def environment(**ours: str | None) -> dict[str, str]:
     return theirs | {name: value for name, value in ours.items() if value is not None}
 
 
+def is_on_terminal() -> bool:
+    """Whether a terminal controls us, so that a hangup tells that it was closed."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
 def log_to_stderr() -> None:
     """One line of JSON an event, to standard error; readable lines where a person watches."""
     watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None

@@ -12,10 +12,11 @@ from roundtrip.cli import app
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.store import chain, evidence, holder_reads, jobs, partitions
 from roundtrip.store.evidence import KeptEvidence
-from roundtrip.store.forget import FORGOTTEN, KEPT, SYNC_LOCK, StillFollowed, forget
+from roundtrip.store.forget import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.holder_reads import Kept
 from roundtrip.store.origins import OlderOrigin, keep_older
 from roundtrip.store.partitions import DAY_S
+from roundtrip.store.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.retire import retire_trades
 from support.tables import appended, begun, own_database, tables

@@ -10,9 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from roundtrip.domain.errors import NodeFault
-from roundtrip.store.forget import SYNC_LOCK
+from roundtrip.store.sync_lock import LET_GO, SYNC_LOCK, leader, name_of_sync
 from roundtrip.sync.fork import OtherChain
-from roundtrip.sync.lead import LET_GO, leader, name_of_sync
 from support.scripted_chain import ScriptedChain
 from support.syncs import Ground, Hints, ground_in
 from support.tables import emptied, own_database, tables
@@ -157,7 +156,22 @@ async def test_who_leads_is_told_by_name(ground: Ground) -> None:
         await ground.until(30)
         assert await leader(ground.index) == "the sync"
     assert name_of_sync(12, "here") == "roundtrip sync, process 12 on here"
-    assert len(name_of_sync(4_000_000, "h" * 64)) == 63
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (name_of_sync(4_000_000, "h" * 64), "roundtrip sync, process 4000000 on " + "h" * 28),
+        ("", "a connection without a name"),
+    ],
+)
+async def test_who_leads_is_told_whatever_its_connection_is_called(
+    ground: Ground, name: str, told: str
+) -> None:
+    leading = await asyncpg.connect(ground.url, server_settings={"application_name": name})
+    assert await leading.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK)
+    assert await leader(ground.index) == told
+    await leading.close()
 
 
 async def test_the_lock_of_another_database_is_not_told_of(ground: Ground, database_url: str) -> None:

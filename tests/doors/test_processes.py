@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +29,10 @@ def end(number, frame):
         os._exit(0)
 signal.signal(signal.SIGTERM, end)
 signal.signal(signal.SIGINT, end)
+if os.path.exists(folder + "/hangs"):
+    tell("hangs")
+    while True:
+        signal.pause()
 if os.path.exists(folder + "/fails"):
     sys.exit(3)
 print("a line of its own", flush=True)
@@ -82,7 +86,13 @@ class Ground:
 
 
 @contextlib.asynccontextmanager
-async def ground(folder: Path, *roles: Role) -> AsyncIterator[Ground]:
+async def ground(
+    folder: Path,
+    *roles: Role,
+    say: Callable[[str], None] | None = None,
+    on_terminal: bool = False,
+    started: Callable[[Supervisor], None] = lambda _: None,
+) -> AsyncIterator[Ground]:
     said: list[str] = []
     waited: list[float] = []
 
@@ -90,14 +100,19 @@ async def ground(folder: Path, *roles: Role) -> AsyncIterator[Ground]:
         waited.append(seconds)
 
     program = (sys.executable, "-c", PROGRAM, str(folder))
-    supervisor = Supervisor(roles, environment(), said.append, program, wait)
+    supervisor = Supervisor(roles, environment(), say or said.append, program, wait, on_terminal)
     found = Ground(folder, supervisor, said, waited)
-    found.task = asyncio.create_task(supervisor.run(lambda _: found.is_started.set()))
+
+    def is_started(running: Supervisor) -> None:
+        found.is_started.set()
+        started(running)
+
+    found.task = asyncio.create_task(supervisor.run(is_started))
     try:
         yield found
     finally:
         found.task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, ProcessEnded):
+        with contextlib.suppress(asyncio.CancelledError, ProcessEnded, OSError):
             await found.task
         assert not any(_is_there(int(line.split()[1])) for line in found.told())
 
@@ -110,6 +125,7 @@ def _is_there(pid: int) -> bool:
     return True
 
 
+HEARD = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 PLAIN = Role("serve", ("plain",), "ready", 2)
 
 
@@ -123,10 +139,15 @@ async def test_all_are_started_heard_and_ended(tmp_path: Path, how: signal.Signa
         assert {f"{how.name} {child.pid}" for child in children} == set(at_work.told()[3:])
 
 
-async def test_each_is_replaced_in_turn_when_the_next_is_ready(tmp_path: Path) -> None:
-    async with ground(tmp_path, PLAIN) as at_work:
+@pytest.mark.parametrize(
+    ("how", "on_terminal"), [(signal.SIGUSR1, False), (signal.SIGUSR1, True), (signal.SIGHUP, False)]
+)
+async def test_each_is_replaced_in_turn_when_the_next_is_ready(
+    tmp_path: Path, how: signal.Signals, on_terminal: bool
+) -> None:
+    async with ground(tmp_path, PLAIN, on_terminal=on_terminal) as at_work:
         first, second = [child.pid for child in await at_work.started()]
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), how)
         await at_work.until_told(f"SIGTERM {second}")
         third, fourth = (int(line.split()[1]) for line in at_work.told()[2:] if line.startswith("ready"))
         turns = [f"ready {third}", f"SIGTERM {first}", f"ready {fourth}", f"SIGTERM {second}"]
@@ -137,6 +158,40 @@ async def test_each_is_replaced_in_turn_when_the_next_is_ready(tmp_path: Path) -
         assert at_work.waited == []
 
 
+async def test_a_terminal_that_is_closed_ends_all(tmp_path: Path) -> None:
+    async with ground(tmp_path, PLAIN, on_terminal=True) as at_work:
+        children = await at_work.started()
+        await at_work.over(signal.SIGHUP)
+        assert {f"SIGTERM {child.pid}" for child in children} == set(at_work.told()[2:])
+
+
+async def test_a_second_hangup_cuts_nothing_short(tmp_path: Path) -> None:
+    """Kernel and shell each tell of it."""
+    async with ground(tmp_path, Role("serve", ("stubborn",), "ready"), on_terminal=True) as at_work:
+        (child,) = await at_work.started()
+        os.kill(os.getpid(), signal.SIGHUP)
+        await at_work.until_told(f"SIGTERM {child.pid}")
+        os.kill(os.getpid(), signal.SIGHUP)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        os.kill(child.pid, signal.SIGKILL)
+        async with asyncio.timeout(WAIT_S):
+            await at_work.task
+        assert at_work.told().count(f"SIGTERM {child.pid}") == 1
+
+
+async def test_who_was_started_deaf_for_hangups_stays_so(tmp_path: Path) -> None:
+    """By nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        async with ground(tmp_path, PLAIN, on_terminal=True) as at_work:
+            await at_work.started()
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            await at_work.over()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 async def test_the_old_one_is_gone_before_the_next_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +199,7 @@ async def test_the_old_one_is_gone_before_the_next_is_replaced(
     async with ground(tmp_path, Role("serve", ("stubborn",), "ready", 2)) as at_work:
         first, second = [child.pid for child in await at_work.started()]
         with capture_logs() as logs:
-            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGUSR1)
             async with asyncio.timeout(WAIT_S):
                 while not logs:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
@@ -159,7 +214,7 @@ async def test_who_does_not_become_ready_replaces_nobody(tmp_path: Path) -> None
         before = [child.pid for child in await at_work.started()]
         (tmp_path / "fails").touch()
         with capture_logs() as logs:
-            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGUSR1)
             async with asyncio.timeout(WAIT_S):
                 while not logs:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
@@ -168,7 +223,7 @@ async def test_who_does_not_become_ready_replaces_nobody(tmp_path: Path) -> None
         assert len(at_work.told()) == 2
         # What was wrong is put right, and it is tried again.
         (tmp_path / "fails").unlink()
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGUSR1)
         await at_work.until_told(*(f"SIGTERM {pid}" for pid in before))
         await at_work.over()
 
@@ -181,6 +236,28 @@ async def test_who_is_killed_is_started_again_later_and_later(tmp_path: Path) ->
             os.kill(pid, signal.SIGKILL)
             pid = await at_work.until_new(pid)
         assert at_work.waited == [0.1, 0.2, 0.4, 0.8]
+        await at_work.over()
+
+
+async def test_who_is_started_again_and_does_not_become_ready_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ground(tmp_path, Role("serve", ("plain",), "ready")) as at_work:
+        (child,) = await at_work.started()
+        (tmp_path / "hangs").touch()
+        with monkeypatch.context() as patched, capture_logs() as logs:
+            patched.setattr(processes, "START_S", 0.5)
+            os.kill(child.pid, signal.SIGKILL)
+            async with asyncio.timeout(WAIT_S):
+                while len({entry["pid"] for entry in logs}) < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+        assert [entry["event"] for entry in logs[:2]] == [
+            "a process ended, and is started again",
+            "a process that was started again did not become ready",
+        ]
+        (tmp_path / "hangs").unlink()
+        await at_work.until_new(logs[1]["pid"])
+        assert not _is_there(logs[1]["pid"])
         await at_work.over()
 
 
@@ -200,6 +277,32 @@ async def test_a_first_one_that_does_not_become_ready_ends_all(tmp_path: Path) -
             with pytest.raises(ProcessEnded, match="a process that was to serve did not become ready"):
                 await at_work.task
         assert not at_work.is_started.is_set()
+
+
+async def test_whatever_fails_all_are_ended(tmp_path: Path) -> None:
+    """Whoever asked for the welcome went away, say."""
+
+    def gone(running: Supervisor) -> None:
+        raise BrokenPipeError
+
+    async with ground(tmp_path, PLAIN, started=gone) as at_work:
+        async with asyncio.timeout(WAIT_S):
+            with pytest.raises(BrokenPipeError):
+                await at_work.task
+        ready, ended = at_work.told()[:2], at_work.told()[2:]
+        assert {line.replace("ready", "SIGTERM") for line in ready} == set(ended)
+
+
+@pytest.mark.parametrize("fault", [BrokenPipeError(), ValueError("I/O operation on closed file.")])
+async def test_nobody_to_tell_a_childs_lines_changes_nothing(tmp_path: Path, fault: Exception) -> None:
+    def say(line: str) -> None:
+        raise fault
+
+    async with ground(tmp_path, Role("serve", ("plain",), "ready"), say=say) as at_work:
+        (child,) = await at_work.started()
+        os.kill(child.pid, signal.SIGKILL)
+        await at_work.until_new(child.pid)
+        await at_work.over()
 
 
 async def test_a_second_signal_does_not_wait_for_who_does_not_end(
@@ -223,8 +326,8 @@ async def test_who_does_not_end_in_time_is_made_to(tmp_path: Path, monkeypatch: 
 
 
 async def test_signals_are_given_back(tmp_path: Path) -> None:
-    before = [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
+    before = [signal.getsignal(one) for one in HEARD]
     async with ground(tmp_path, PLAIN) as at_work:
         await at_work.started()
         await at_work.over()
-    assert [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)] == before
+    assert [signal.getsignal(one) for one in HEARD] == before

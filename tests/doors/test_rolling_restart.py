@@ -2,10 +2,14 @@
 
 import asyncio
 import contextlib
+import fcntl
+import functools
 import json
 import os
+import pty
 import signal
 import sys
+import termios
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,9 +53,7 @@ class Served:
 
     def children(self) -> set[int]:
         """Its processes that serve."""
-        pid = self.process.pid
-        told = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return {int(one) for one in told if "--listening" in Path(f"/proc/{one}/cmdline").read_text()}
+        return _children(self.process.pid)
 
 
 @contextlib.asynccontextmanager
@@ -64,6 +66,8 @@ async def serving(environment: dict[str, str], *more: str) -> AsyncIterator[Serv
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         preexec_fn=hears_interrupts,
+        # Whatever terminal the tests run on is not theirs.
+        start_new_session=True,
     )
     served = Served(process, port)
     listening = asyncio.create_task(served.listen())
@@ -144,8 +148,9 @@ class Load:
                 await writer.wait_closed()
 
 
+@pytest.mark.parametrize("how", [signal.SIGUSR1, signal.SIGHUP])
 async def test_a_rolling_restart_under_load_drops_no_request(
-    environment: dict[str, str], built: Built
+    environment: dict[str, str], built: Built, how: signal.Signals
 ) -> None:
     """Of anything, and of checks, which wait for the node in the middle."""
     async with serving(environment) as served:
@@ -154,7 +159,7 @@ async def test_a_rolling_restart_under_load_drops_no_request(
         async with plain.going(), checks.going():
             await plain.until(100)
             await checks.until(100)
-            served.process.send_signal(signal.SIGHUP)
+            served.process.send_signal(how)
             for _ in range(2):
                 await served.until("a process was replaced")
             await plain.until(plain.answered + 100)
@@ -202,6 +207,40 @@ async def test_a_parent_that_is_killed_takes_its_processes_with_it(environment: 
                 await asyncio.sleep(0.005)
 
 
+async def test_a_terminal_that_is_closed_ends_all(environment: dict[str, str]) -> None:
+    """It takes with it whatever they still have to say."""
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "roundtrip", "serve", "--processes", "2"),
+        env={**environment, "ROUNDTRIP_PORT": str(free_port())},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=functools.partial(fcntl.ioctl, 0, termios.TIOCSCTTY, 0),
+    )
+    os.close(theirs)
+    terminal = os.fdopen(ours, "rb", buffering=0)
+    try:
+        said = b""
+        async with asyncio.timeout(WAIT_S):
+            while b"roundtrip is at " not in said:
+                said += await asyncio.to_thread(terminal.read, 4096)
+        children = _children(process.pid)
+        assert len(children) == 2
+        terminal.close()
+        async with asyncio.timeout(WAIT_S):
+            await process.wait()
+            while any(_runs(pid) for pid in children):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+    finally:
+        terminal.close()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
 async def test_without_a_database_it_says_why_and_ends(environment: dict[str, str]) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -218,6 +257,11 @@ async def test_without_a_database_it_says_why_and_ends(environment: dict[str, st
         said, _ = await process.communicate()
     assert process.returncode == 1
     assert said == b"roundtrip: [Errno 111] Connection refused\n"
+
+
+def _children(pid: int) -> set[int]:
+    told = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(one) for one in told if "--listening" in Path(f"/proc/{one}/cmdline").read_text()}
 
 
 def _runs(pid: int) -> bool:

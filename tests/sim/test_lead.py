@@ -8,7 +8,7 @@ import asyncpg
 
 from roundtrip.devnet import live
 from roundtrip.devnet.world import Built, Places
-from roundtrip.sync.lead import leader
+from roundtrip.store.sync_lock import leader
 from sim.arena import Database, Program, chain, connected, cursor, digest_of, fresh, program, server, until
 
 WAIT_S = 60.0

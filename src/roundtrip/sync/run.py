@@ -18,7 +18,7 @@ from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.store import chain
-from roundtrip.store.forget import SYNC_LOCK
+from roundtrip.store.sync_lock import SYNC_LOCK
 from roundtrip.venues.base import Contracts
 
 from .apply import BEFORE_ALL, CursorMoved, Writer

@@ -2,7 +2,8 @@
 
 import asyncpg
 
-from roundtrip.store.forget import SYNC_LOCK
+SYNC_LOCK = 4663_0003
+"""The advisory lock that a sync holds as long as it writes."""
 
 LET_GO = {
     # A process that was killed is noticed in the middle of a statement, too.
@@ -15,18 +16,18 @@ LET_GO = {
 }
 """PostgreSQL's settings of a sync's connection, by which it lets go of the lock within four seconds of the
 sync's end. Where a connection is a unix socket, those of TCP mean nothing and do no harm."""
-_MOST_NAME = 63
 
 
 def name_of_sync(pid: int, host: str) -> str:
-    """What a sync's connection is called."""
-    return f"roundtrip sync, process {pid} on {host}"[:_MOST_NAME]
+    """What a sync's connection is called. PostgreSQL keeps the first 63 bytes."""
+    return f"roundtrip sync, process {pid} on {host}"
 
 
 async def leader(connection: asyncpg.Connection) -> str | None:
-    """The name of the connection that holds the lock of this database; None: nobody does."""
+    """The name of the connection that holds the lock of this database, whoever's it is; None: nobody does."""
     found: str | None = await connection.fetchval(
-        "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+        "SELECT coalesce(nullif(a.application_name, ''), 'a connection without a name')"
+        " FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)"
         " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
         " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         " AND l.classid::bigint << 32 | l.objid::bigint = $1",
