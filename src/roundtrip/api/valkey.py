@@ -92,7 +92,7 @@ class Valkey:
             )
             _try_options(client)
         except Exception:
-            raise BadUrl("ROUNDTRIP_REDIS_URL cannot be read.") from None
+            raise BadUrl("ROUNDTRIP_REDIS_URL cannot be read, or an option of it is wrong.") from None
         self._client = client
         self._clock = clock
         self._bound_s = bound_s
