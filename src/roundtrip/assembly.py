@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gc
+import hashlib
 import json
 import math
 import os
@@ -41,7 +42,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
-from roundtrip.store import connections
+from roundtrip.store import accounts, connections
 from roundtrip.store.chain import BLOCKS_KEPT
 from roundtrip.store.forget import forget
 from roundtrip.store.migrate import migrate
@@ -159,6 +160,8 @@ async def context(
                 database_url, min_size=0, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
             )
         )
+        async with pool.acquire() as connection:
+            drawn = await accounts.secret(connection, "service", secrets.token_bytes(32))
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
@@ -189,6 +192,7 @@ async def context(
             entropy=lambda: secrets.token_bytes(32),
             lacks=rounds.lacks,
             books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
+            service_id=hashlib.sha256(drawn).hexdigest()[:16],
         )
 
 

@@ -25,7 +25,7 @@ END_S = 45.0
 """For a process to end: longer than it takes to answer what is under way."""
 _END_AT_ONCE_S = 5.0
 _FIRST_WAIT_S, _MOST_WAIT_S = 0.1, 10.0
-_LIVED_S = 60.0
+_LIVED_S = 10.0
 """Who ends sooner is started again later and later."""
 log = structlog.get_logger(__name__)
 
@@ -180,6 +180,8 @@ class Supervisor:
                     return signal.SIGTERM if how == signal.SIGHUP else how
                 if rolling is None or rolling.done():
                     rolling = asyncio.create_task(self._roll())
+                else:
+                    log.warning("processes are being replaced already; told again, nothing more is done")
         finally:
             if rolling is not None:
                 rolling.cancel()
@@ -205,6 +207,7 @@ class Supervisor:
             await child.gone.wait()
             async with place.changing:
                 if place.child is not child:
+                    failures = 0
                     continue
                 failures = failures if _now_s() - child.began_s < _LIVED_S else 0
                 wait_s = min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures, 10))

@@ -92,8 +92,8 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     store, minutes, across = None, None, None
     if settings.redis_url is not None:
         store = Valkey(settings.redis_url)
-        minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store)
-        across = SharedInValkey(store, _shape(ctx), lambda: uuid4().hex, time.monotonic)
+        minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store, service=ctx.service_id)
+        across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, minutes)
     shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across)
 
@@ -111,11 +111,11 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     return create_app(Dispatch(ctx, gate, shared), callers, running)
 
 
-def _shape(ctx: Context) -> str:
+def shape_of_answers(ctx: Context) -> str:
     """What answers that are put where other processes find them depend on: while one release takes the place
-    of another, both run."""
+    of another, both run; and another chain's service may have been given the same store."""
     published = hashlib.sha256(msgspec.json.encode([openapi_json(), tools_json()])).hexdigest()[:16]
-    return f"{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{published}"
+    return f"{ctx.service_id}:{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{published}"
 
 
 def _is_holder(settings: Settings, ctx: Context) -> IsHolder:

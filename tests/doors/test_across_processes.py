@@ -15,9 +15,15 @@ import asyncpg
 import pytest
 import redis
 
+from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.shared_minutes import SharedMinutes
+from roundtrip.api.valkey import Valkey
+from roundtrip.assembly import context, contracts_from
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
+from roundtrip.serving import shape_of_answers
 from roundtrip.settings import Settings
+from support.counting import Wall
 from support.databases import database
 from support.faulty_node import FaultyNode
 from support.nodes import node_of, over
@@ -225,3 +231,32 @@ async def test_two_processes_run_once_and_if_the_one_that_runs_is_killed_the_oth
             assert "has not been followed yet" in came[0]["content"][0]["text"]
         await watching.close()
         await locking.close()
+
+
+async def test_services_over_different_databases_share_nothing(database_url: str, built: Built) -> None:
+    """Both may be of chain 4663, and one of them a local one."""
+
+    async def shape(url: str) -> tuple[str, str]:
+        contracts = contracts_from(built.contracts)
+        async with context(Settings(), "http://127.0.0.1:9", contracts, url) as ctx:
+            return ctx.service_id, shape_of_answers(ctx)
+
+    async with (
+        database(database_url, f"service_one_{os.getpid()}") as one,
+        database(database_url, f"service_two_{os.getpid()}") as two,
+    ):
+        first, again, other = [await shape(url) for url in (one, one, two)]
+    assert first == again
+    assert first[0] != other[0]
+    assert first[1] != other[1]
+
+
+async def test_minutes_of_two_services_in_one_store_are_apart(valkey_url: str) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        left = []
+        for service in ("one", "two", "one"):
+            valkey = Valkey(valkey_url)
+            stack.push_async_callback(valkey.close)
+            minutes = SharedMinutes(MinuteLimits(Wall()), valkey, service=service)
+            left.append((await minutes.take("mite:1", 10)).remaining)
+    assert left == [9, 9, 8]

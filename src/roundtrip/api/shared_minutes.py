@@ -87,12 +87,13 @@ class SharedMinutes:
     clock; while it is gone, over this process, by its own: what ``limits`` counts beside it.
 
     One script is under way at a time; everybody who comes meanwhile is counted by the next one. ``now_ms``:
-    since 1970, instead of the store's clock.
+    since 1970, instead of the store's clock. ``service``: whose they are; others' may lie in the same store.
     """
 
     limits: MinuteLimits
     valkey: Valkey
     now_ms: Callable[[], int] | None = None
+    service: str = ""
     is_lasting: bool = True
     _waiting: deque[_Waiting] = field(default_factory=deque)
     _backs: deque[tuple[str, int]] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
@@ -168,7 +169,7 @@ class SharedMinutes:
     async def _counted(
         self, backs: list[tuple[str, int]], waiting: list[_Waiting]
     ) -> list[tuple[int, int]] | None:
-        keys = [_key(caller) for caller, _ in backs] + [_key(one.caller) for one in waiting]
+        keys = [self._key(caller) for caller, _ in backs] + [self._key(one.caller) for one in waiting]
         args: list[str | int] = ["" if self.now_ms is None else self.now_ms()]
         for _, taken_ms in backs:
             args += [taken_ms, 0]
@@ -184,6 +185,9 @@ class SharedMinutes:
             return None
         return list(zip(told[::2], told[1::2], strict=True))
 
+    def _key(self, caller: str) -> bytes:
+        return f"{NAMESPACE}:{self.service}:minute:{caller}".encode("utf-8", "surrogatepass")
+
 
 def _tell(waiting: list[_Waiting], came: list[tuple[int, int]] | None) -> None:
     for at, one in enumerate(waiting):
@@ -193,7 +197,3 @@ def _tell(waiting: list[_Waiting], came: list[tuple[int, int]] | None) -> None:
 
 def _could_be(number: object) -> bool:
     return isinstance(number, int) and -1 <= number < _LAST_MS
-
-
-def _key(caller: str) -> bytes:
-    return f"{NAMESPACE}:minute:{caller}".encode("utf-8", "surrogatepass")

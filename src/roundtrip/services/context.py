@@ -42,7 +42,8 @@ class Context:
     has read it. ``public_url``: where people reach this service; whose name they sign for. ``allowances``:
     how often callers may ask. ``is_holder``: who has the holders' limits; each of them holds ``holder_min``
     whole tokens of the service's own, once it has one. ``payments``: how calls past the day's limit are paid
-    for; None: they are not."""
+    for; None: they are not. ``service_id``: of the database that it stands on, the same for all processes of
+    a service and no other's."""
 
     chain_id: int
     contracts: Contracts
@@ -61,6 +62,7 @@ class Context:
     holder_min: int = 100_000
     has_own_token: bool = False
     payments: Payments | None = None
+    service_id: str = ""
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""
