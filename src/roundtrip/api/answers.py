@@ -31,7 +31,7 @@ class Shared:
 class NoPlace(ServiceFull):
     """As many runs as may be are under way in this process; that says nothing of the next one."""
 
-    def __init__(self, message: str = "Too many simulations are under way; ask again in a moment.") -> None:
+    def __init__(self, message: str = "Too many requests are under way; ask again in a moment.") -> None:
         super().__init__("busy", message, 1)
 
 
@@ -152,7 +152,7 @@ class SharedAnswers:
     def _check_room(self, keyed: bool, account: int | None) -> None:
         most_of_one = max(_LEAST_OF_ACCOUNT, self.most_running // 8)
         if account is not None and self._of_account[account] >= most_of_one:
-            raise NoPlace(f"{most_of_one} simulations of this account are under way; ask again in a moment.")
+            raise NoPlace(f"{most_of_one} requests of this account are under way; ask again in a moment.")
         if self._running >= self._most(keyed):
             raise NoPlace
 
