@@ -32,6 +32,8 @@ from support.indexing import at, follow
 from support.valkeys import Store, store
 
 PROJECT = Path(__file__).resolve().parents[1]
+# Under make a service logs for a person to read; here tests read it.
+os.environ.pop("MAKELEVEL", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

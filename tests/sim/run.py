@@ -22,6 +22,7 @@ from sim.play import DEEPEST, Play
 from sim.proxy import Proxy
 
 EVENTS_A_RUN = 8
+STANDS_BY = "this one stands by"
 _FOLLOWS_S = 3.0
 _LOCKED_S, _REACHED_S, _COMMAND_S = 15.0, 40.0, 40.0
 _IS_LOCKED = (
@@ -104,7 +105,7 @@ class Run:
         await self.sync.start()
 
     async def second(self) -> None:
-        """A second sync is started while the first one stands still: it is refused and changes nothing."""
+        """A second sync is started while the first one stands still: it stands by and changes nothing."""
         await self._locked()
         first = self.sync.process
         assert first is not None
@@ -112,16 +113,28 @@ class Run:
         try:
             await self._still()
             before = await arena.digest_of(self.database)
-            code = await arena.ended(await self.sync.launched("sync"), _COMMAND_S)
+            await self._stood_by()
             after = await arena.digest_of(self.database)
         finally:
             first.send_signal(signal.SIGCONT)
-        if code == 0:
-            raise WentWrong(f"a second sync was not refused: {self.sync.tail()}")
         if before != after:
             raise WentWrong(
                 "a second sync wrote: " + "; ".join(difference(before, after, ("before", "after")))
             )
+
+    async def _stood_by(self) -> None:
+        """A sync is started, says that it stands by, and is ended."""
+        said = self.sync.log.read_text().count(STANDS_BY)
+
+        async def it_does() -> bool:
+            return self.sync.log.read_text().count(STANDS_BY) > said
+
+        second = await self.sync.launched("sync")
+        stood_by = await arena.until(it_does, _COMMAND_S)
+        second.send_signal(signal.SIGTERM)
+        code = await arena.ended(second, arena.STOP_S)
+        if not stood_by or code != 0:
+            raise WentWrong(f"a second sync did not stand by, and ended with {code}: {self.sync.tail()}")
 
     async def database_stops(self) -> None:
         """The database is ended in order, and started again."""

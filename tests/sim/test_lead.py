@@ -10,9 +10,9 @@ from roundtrip.devnet import live
 from roundtrip.devnet.world import Built, Places
 from roundtrip.store.sync_lock import leader
 from sim.arena import Database, Program, chain, connected, cursor, digest_of, fresh, program, server, until
+from sim.run import STANDS_BY
 
 WAIT_S = 60.0
-STANDS_BY = "this one stands by"
 
 
 async def takes_over(connection: asyncpg.Connection, one: Program) -> None:

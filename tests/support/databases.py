@@ -1,6 +1,7 @@
 """Databases of their own on the tests' server, whichever that is: the embedded one, or one that was named."""
 
 import contextlib
+import itertools
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ SERVER_VARIABLE = "TEST_DATABASE_URL"
 _URL = re.compile(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?")
 # Several workers, and several people, may be on one server.
 _RUN = f"rt_{secrets.token_hex(3)}"
+_count = itertools.count(1)
 
 
 def named(url: str, name: str) -> str:
@@ -45,7 +47,8 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
 async def database(server_url: str, name: str, like: str = "") -> AsyncIterator[str]:
     """An empty database of this run alone, dropped at the end; its url. ``like``: the url of one to copy,
     that nobody is connected to."""
-    own = f"{_RUN}_{os.getpid()}_{name}"
+    # One that could not be dropped is nobody else's trouble.
+    own = f"{_RUN}_{os.getpid()}_{next(_count)}_{name}"
     # Nothing is durable here: files are copied in half the time that their pages are logged in.
     copy = f" TEMPLATE {name_in(like)} STRATEGY FILE_COPY" if like else ""
     async with connected(server_url) as connection:
@@ -53,11 +56,20 @@ async def database(server_url: str, name: str, like: str = "") -> AsyncIterator[
         try:
             yield named(server_url, own)
         finally:
-            try:
-                await connection.execute(f"DROP DATABASE {own} WITH (FORCE)")
-            except asyncpg.InsufficientPrivilegeError:
-                # The server's own vacuum is in it, and gives way only to who does not force it.
-                await connection.execute(f"DROP DATABASE {own}")
+            await _drop(connection, own)
+
+
+async def _drop(connection: asyncpg.Connection, name: str) -> None:
+    """Whoever is in it is thrown out. PostgreSQL gives each of them five seconds to go."""
+    for how in (" WITH (FORCE)", "", " WITH (FORCE)", " WITH (FORCE)"):
+        try:
+            await connection.execute(f"DROP DATABASE {name}{how}")
+        except (asyncpg.InsufficientPrivilegeError, asyncpg.ObjectInUseError) as fault:
+            # The server's own vacuum is in it, and gives way only to who does not force it.
+            last = fault
+        else:
+            return
+    raise last
 
 
 @contextlib.asynccontextmanager

@@ -13,10 +13,11 @@ from roundtrip.domain.events import Transferred
 from roundtrip.domain.types import Address, BlockRef, TxHash
 from roundtrip.services.context import Context
 from roundtrip.services.payment_read import not_final, own_raw, tx_in_a_block
-from roundtrip.store.credits import PaidTo
+from roundtrip.store.credits import GRACE_BLOCKS, PaidTo
 
 USDG, OTHER, WALLET, STRANGER, OLD, NEW = (Address("0x" + digit * 40) for digit in "123456")
 PLACES = [PaidTo(OLD, 50, 100), PaidTo(NEW, 100, None)]
+LAST_OF_OLD = 100 + GRACE_BLOCKS
 SENT = Sent(TxHash("0x" + "11" * 32), WALLET, USDG, 0, b"", 21_000, 0, 2, (90, "0x" + "22" * 32, 0))
 
 
@@ -28,7 +29,7 @@ def paying(*moved: tuple[Address, Address, Address, int], block: int = 90, final
 
 @pytest.mark.parametrize(
     ("block", "to_old", "to_new"),
-    [(50, 0, 0), (51, 7, 0), (100, 7, 0), (101, 0, 9), (10**9, 0, 9)],
+    [(50, 0, 0), (51, 7, 0), (100, 7, 0), (101, 7, 9), (LAST_OF_OLD, 7, 9), (LAST_OF_OLD + 1, 0, 9)],
 )
 def test_each_place_counts_in_its_own_blocks(block: int, to_old: int, to_new: int) -> None:
     one = paying((USDG, WALLET, OLD, 7), block=block)
