@@ -59,17 +59,16 @@ async def database(server_url: str, name: str, like: str = "") -> AsyncIterator[
             await _drop(connection, own)
 
 
-async def _drop(connection: asyncpg.Connection, name: str) -> None:
+async def _drop(connection: asyncpg.Connection, name: str, tries: int = 4) -> None:
     """Whoever is in it is thrown out. PostgreSQL gives each of them five seconds to go."""
-    for how in (" WITH (FORCE)", "", " WITH (FORCE)", " WITH (FORCE)"):
-        try:
-            await connection.execute(f"DROP DATABASE {name}{how}")
-        except (asyncpg.InsufficientPrivilegeError, asyncpg.ObjectInUseError) as fault:
-            # The server's own vacuum is in it, and gives way only to who does not force it.
-            last = fault
-        else:
-            return
-    raise last
+    # The server's own vacuum gives way only to who does not force it.
+    how = "" if tries % 2 else " WITH (FORCE)"
+    try:
+        await connection.execute(f"DROP DATABASE {name}{how}")
+    except (asyncpg.InsufficientPrivilegeError, asyncpg.ObjectInUseError):
+        if tries == 1:
+            raise
+        await _drop(connection, name, tries - 1)
 
 
 @contextlib.asynccontextmanager
