@@ -63,9 +63,12 @@ def chain_url(places: world.Places, built: world.Built) -> Iterator[str]:
 def rpc(chain_url: str) -> Iterator[SyncRpc]:
     """The local chain, put back afterwards to what it was."""
     with SyncRpc(chain_url) as chain:
-        snapshot = chain.call("evm_snapshot")
+        before, snapshot = chain.call("eth_blockNumber"), chain.call("evm_snapshot")
         yield chain
+        chain.call("anvil_dropAllTransactions")
         assert chain.call("evm_revert", snapshot)
+        # A block that is just being made is put on top of what was gone back to, and its parent is missing.
+        assert chain.call("eth_blockNumber") == before, "a transaction was left to be mined"
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from support.faulty_node import Batch
+from support.mining import by_hand
 from support.nodes import QuirkyNode, node_of, over, pair
 from support.paying import USDG, Shop, a_shop, answer_of, mite_of, refusal, some_address, with_payments
 from support.wallet import calldata
@@ -180,14 +181,11 @@ async def test_what_the_chain_does_not_know_is_no_transaction(shop: Shop) -> Non
 
 async def test_what_is_in_no_block_is_told_so(shop: Shop) -> None:
     rpc = shop.payer.rpc
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         sent = {"from": shop.wallet.account, "to": shop.payer.usdg, "data": transfer(shop.pay_to, USDG)}
         tx = rpc.call("eth_sendTransaction", sent | {"gas": hex(500_000)})
         code, said = await shop.refused(tx)
         assert (code, "in no block yet" in said) == ("no_such_tx", True)
-    finally:
-        rpc.call("evm_setAutomine", True)
 
 
 async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> None:

@@ -20,6 +20,7 @@ from roundtrip.venues.erc20 import TRANSFER_TOPIC
 from support.explained import ETH, kinds, newest, sums, told
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.loud import loud
+from support.mining import by_hand
 from support.trader import Market, Trader
 from support.wallet import Place, Wallet, calldata
 
@@ -167,15 +168,12 @@ async def test_eth_over_a_block_in_which_others_acted_is_said_to_be_that(
     indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet
 ) -> None:
     other = Wallet(rpc, built.contracts, "somebody else")
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         steps = alice.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
         (mine,) = alice.queue(steps, 1_000_000, 10**10, 10**9)
         twice = [replace(steps[0], to=BOB, data="0x", value_wei=1)] * 2
         first, second = other.queue(twice, 100_000, 10**10, 10**9)
         rpc.call("evm_mine")
-    finally:
-        rpc.call("evm_setAutomine", True)
     answer = await told(indexed, mine)
     assert "measured over the whole block, in which others acted" in answer.text
     for tx_hash in (first, second):

@@ -9,6 +9,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import CallerFault
 from roundtrip.services.context import Context
 from support.explained import ETH, newest, told
+from support.mining import by_hand
 from support.nodes import nodes_of
 from support.nodes import over as nodes_over
 from support.wallet import Place, Step, Wallet, calldata
@@ -51,21 +52,17 @@ async def test_a_failure_that_cannot_be_repeated_is_said_to_be_that(
     held = alice.tokens(plain)
     pay = calldata("transfer(address,uint256)", BOB, held)
     template = alice.buy_steps(plain, Place("weth", 3000), 1)[0]
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         twice = [replace(template, to=plain, data=pay, value_wei=0)] * 2
         _, tx_hash = alice.queue(twice, 200_000, 10**10, 10**9)
         rpc.call("evm_mine")
-    finally:
-        rpc.call("evm_setAutomine", True)
     answer = await told(indexed, tx_hash)
     assert (answer.status, answer.reverts) == ("failed", None)
     assert "Why cannot be told" in answer.text
 
 
 async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Built, alice: Wallet) -> None:
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         steps = alice.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
         (tx_hash,) = alice.queue(steps, 1_000_000, 10**10, 10**9)
         answer = await told(indexed, tx_hash)
@@ -73,8 +70,6 @@ async def test_what_is_in_no_block_yet(indexed: Context, rpc: SyncRpc, built: Bu
         assert (answer.tx_block, answer.tx_time, answer.fee_eth) == (None, None, None)
         assert answer.text.startswith("It is in no block yet")
         assert (answer.paid, answer.got, answer.steps) == ([], [], [])
-    finally:
-        rpc.call("evm_setAutomine", True)
         rpc.call("evm_mine")
 
 
@@ -117,12 +112,9 @@ async def test_what_failed_was_tried_and_what_is_pending_is_wanted(
     alice.send(BOB, "0x", ETH)
     failed = await told(indexed, newest(rpc))
     assert f"{alice.address} tried to send 1 eth to {BOB}." in failed.text
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         steps = [Step(EVIL, "0x", ETH), Step(BOB, "0xdeadbeef")]
         pending = [await told(indexed, one) for one in alice.queue(steps, 100_000, 10**10, 10**9)]
-    finally:
-        rpc.call("evm_setAutomine", True)
         rpc.call("evm_mine")
     assert f"{alice.address} wants to send 1 eth to {EVIL}." in pending[0].text
     assert f"{alice.address} wants to call a contract that we do not know, {BOB}" in pending[1].text

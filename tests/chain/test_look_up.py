@@ -18,6 +18,7 @@ from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import Found, LookUpParams
 from roundtrip.store import tokens
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
+from support.mining import by_hand
 from support.wallet import Step, Wallet
 
 ETH = 10**18
@@ -183,14 +184,11 @@ async def test_a_v4_pool_and_a_transaction(
 async def test_what_is_on_its_way_is_not_kept(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     """A transaction in no block, and one that nobody knows, are something else in a moment."""
     wallet = Wallet(rpc, built.contracts, "on its way")
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         (tx_hash,) = wallet.queue([Step(NOBODY, "0x", 1)], 100_000, 10**10, 10**9)
         for query in (tx_hash, "0x" + "77" * 32):
             answered = await find(indexed, LookUpParams(query))
             assert answered.ttl_ms == indexed.policy.node_fault_ttl_ms < indexed.policy.answer_ttl_ms
-    finally:
-        rpc.call("evm_setAutomine", True)
         rpc.call("evm_mine")
     mined = await find(indexed, LookUpParams(tx_hash))
     assert mined.ttl_ms == indexed.policy.answer_ttl_ms

@@ -5,6 +5,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
 from roundtrip.services.explain import explain
 from roundtrip.services.explain_answer import ExplainParams, Explanation
+from support.mining import by_hand
 from support.wallet import Step, Wallet, calldata
 
 ETH = 10**18
@@ -48,10 +49,7 @@ def curve_of(rpc: SyncRpc, built: Built, token: str) -> str:
 
 def in_one_block(rpc: SyncRpc, wallet: Wallet, step: Step) -> str:
     """The first of two transactions of the wallet in one block: its eth cannot be measured."""
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         first, _ = wallet.queue([step, Step(_NOBODY, "0x", 1)], 1_000_000, 10**10, 10**9)
         rpc.call("evm_mine")
-    finally:
-        rpc.call("evm_setAutomine", True)
     return first

@@ -25,6 +25,7 @@ from roundtrip.services.check import check
 from roundtrip.services.check_answer import Check, CheckParams, LaunchpadAnswer
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
+from support.mining import by_hand
 from support.wallet import Place, Wallet
 
 PROBE_WEI, TENTH_WEI = 10**17, 10**16
@@ -151,8 +152,7 @@ def test_in_the_launch_block_only_its_creator_buys(rpc: SyncRpc, built: Built) -
     assert rpc.call("evm_revert", snapshot)
     wallet = Wallet(rpc, built.contracts, "in a hurry")
     (buy,) = wallet.buy_steps(token, Place("weth", FEE_PIPS), TENTH_WEI)
-    rpc.call("evm_setAutomine", False)
-    try:
+    with by_hand(rpc):
         # The launch pays the higher tip, so it comes first.
         launched = {"from": launcher.account, "to": factory, "data": calldata(LAUNCH, "Rush", "RSH")}
         fees = {"maxFeePerGas": hex(40 * 10**9), "maxPriorityFeePerGas": hex(9 * 10**9)}
@@ -160,8 +160,6 @@ def test_in_the_launch_block_only_its_creator_buys(rpc: SyncRpc, built: Built) -
         hash_of_launch = rpc.call("eth_sendTransaction", launched | more | fees)
         (hash_of_buy,) = wallet.queue([buy], 10**6, 40 * 10**9, 10**9)
         rpc.call("evm_mine")
-    finally:
-        rpc.call("evm_setAutomine", True)
     receipts = [rpc.call("eth_getTransactionReceipt", one) for one in (hash_of_launch, hash_of_buy)]
     assert receipts[0]["blockNumber"] == receipts[1]["blockNumber"]
     assert [receipt["status"] for receipt in receipts] == ["0x1", "0x0"]
