@@ -15,5 +15,5 @@ def message(
     """Body and headers of one try. ``rows``: anything msgspec encodes. The body is {mite, kind, rows, ts,
     sig}; ``sig``: HMAC-SHA256 hex of ts, a dot and the webhook's id, keyed with the whole secret text.
     ``x-service-sig`` is over the raw body, with the same key; webhook-id, webhook-timestamp and
-    webhook-signature are as Standard Webhooks says, keyed with what the base64 after ``whsec_`` stands for."""
+    webhook-signature are as Standard Webhooks says, keyed with what the base64 after whsec_ stands for."""
     raise NotImplementedError
