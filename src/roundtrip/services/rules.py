@@ -69,12 +69,12 @@ def parse(text: str) -> Rule:
     try:
         tree = _PARSER.parse(text.translate(_LOWER))
     except UnexpectedCharacters as fault:
-        raise _refused(text, fault.pos_in_stream, _expected(fault.allowed)) from None
+        raise _refused(text, cast(int, fault.pos_in_stream), _expected(fault.allowed)) from None
     except UnexpectedToken as fault:
         # The end has no place of its own there, but that of the token before it.
         at = len(text) if fault.token.type == "$END" else int(fault.token.start_pos or 0)
         raise _refused(text, at, _expected(fault.expected)) from None
-    return _rule(text, cast("Tree[Token]", tree))
+    return _rule(text, tree)
 
 
 def _rule(text: str, tree: Tree[Token]) -> Rule:
