@@ -85,7 +85,7 @@ def _rule(text: str, tree: Tree[Token]) -> Rule:
         _who(tree.children[0]),
         cast(Verb, str(parts.get("SHARE_VERB") or parts["MONEY_VERB"])),
         None if over is None else _over(text, *_tokens(over)),
-        None if on is None else Address(_tokens(on)[0]),
+        None if on is None else Address(str(_tokens(on)[0])),
     )
 
 

@@ -1,12 +1,13 @@
 """The index tells what looking at every rule and follow tells, and looks at few of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from roundtrip.domain import rule_index
 from roundtrip.domain.rule_index import RuleIndex, Source
 from roundtrip.domain.rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.domain.types import Address
@@ -61,9 +62,17 @@ class IndexAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.index, self.model = RuleIndex(), Model({}, {})
+        self.patch = pytest.MonkeyPatch()
 
-    @initialize(many=st.lists(st.tuples(rules(), MITES, NUMBERS), max_size=9))
-    def begin(self, many: list[tuple[Rule, int, int]]) -> None:
+    def teardown(self) -> None:
+        self.patch.undo()
+
+    @initialize(
+        many=st.lists(st.tuples(rules(), MITES, NUMBERS), max_size=9), weight=st.sampled_from((0, 1, 99))
+    )
+    def begin(self, many: list[tuple[Rule, int, int]], weight: int) -> None:
+        # From whichever side the index starts.
+        self.patch.setattr(rule_index, "_A_FOLLOWER", weight)
         for id_, (written, mite_id, from_number) in enumerate(many, 1):
             self.add_rule(id_, mite_id, from_number, written, WALLETS[id_ % 3])
 
@@ -214,23 +223,33 @@ class Counted(Source):
     looks = 0
 
     def __getattribute__(self, name: str) -> object:
-        if name == "from_number":
+        if name in ("from_number", "mite_id"):
             Counted.looks += 1
         return super().__getattribute__(name)
 
 
+def counted(source: Source) -> Counted:
+    return Counted(source.kind, source.id, source.mite_id, source.name, source.from_number)
+
+
 @pytest.mark.parametrize("who", [ANY, FOLLOW, Who("wallet", WALLETS[0])])
 def test_only_those_it_is_about_are_looked_at(who: Who) -> None:
-    """Of a thousand rules beside each other, ten have a threshold below what was traded."""
+    """Of a thousand rules beside each other, and as many followers, ten have a threshold below it."""
     index = RuleIndex()
     for id_ in range(1000):
-        source = a_rule(id_, mite_id=id_)
-        index.add_rule(
-            Counted(source.kind, source.id, source.mite_id, source.name, 0),
-            Rule(who, "moving", Over("eth", id_)),
-            who.address,
-        )
-        index.add_follow(replace(a_follow(id_), mite_id=id_), WALLETS[0])
+        rule = Rule(who, "moving", Over("eth", id_))
+        index.add_rule(counted(a_rule(id_, mite_id=id_)), rule, who.address)
+        index.add_follow(counted(a_follow(id_, mite_id=id_)), WALLETS[0])
     Counted.looks = 0
     assert len(told(index, happening("moving", eth_wei=10))) == 10
-    assert Counted.looks == 10
+    assert 10 <= Counted.looks <= 30
+
+
+def test_whom_few_follow_costs_few_whatever_others_want_of_theirs() -> None:
+    index = RuleIndex()
+    for id_ in range(1000):
+        index.add_rule(counted(a_rule(id_, mite_id=id_)), Rule(FOLLOW, "moving"), None)
+    index.add_follow(a_follow(1, mite_id=7), WALLETS[0])
+    Counted.looks = 0
+    assert told(index, happening("moving")) == [("rule", 7)]
+    assert 1 <= Counted.looks <= 3

@@ -100,6 +100,14 @@ def test_a_rule_is_read_and_written_again(text: str) -> None:
     assert READ[text].text() == text
 
 
+def test_nothing_of_the_parser_is_left_in_a_rule() -> None:
+    rule = parse(f"creator:{T} moving over 5 % on {T}")
+    assert rule.over is not None
+    left = (rule.who.kind, rule.who.address, rule.verb, rule.over.unit, rule.token)
+    others = (parse(f"{W} buying").who.address, parse("any buying").who.kind)
+    assert {type(each) for each in left + others} == {str}
+
+
 @pytest.mark.parametrize("text", SLOPPY)
 def test_sloppy_text_has_one_canonical_form(text: str) -> None:
     assert parse(text).text() == SLOPPY[text]
