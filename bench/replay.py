@@ -56,11 +56,10 @@ def rule(
 ) -> Asked:
     """``over``: a raw amount and its unit."""
     raw, _, unit = over.partition(" ")
-    limits: dict[str, Unit] = {"eth": "eth", "usd": "usd", "%": "%"}
-    limit = Over(limits[unit], int(raw)) if over else None
-    return Asked(
-        f"{kind} {verb}{' over ' if over else ''}{over}", Watch(Rule(Who("any"), verb, limit, token), wallets)
-    )
+    units: dict[str, Unit] = {"eth": "eth", "usd": "usd", "%": "%"}
+    one = Rule(Who("any"), verb, Over(units[unit], int(raw)) if over else None, token)
+    said = f"{kind} {verb} {one.over.text() if one.over else ''}"
+    return Asked(said, Watch(one, wallets))
 
 
 async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
@@ -108,13 +107,14 @@ async def put_moves(dsn: str, scale: Scale) -> None:
         await connection.execute(
             "WITH token AS ("
             " SELECT token_id, row_number() OVER (ORDER BY token_id) AS n FROM facts.launch)"
-            " INSERT INTO facts.transfer (at_s, block_number, log_index, token_id, from_id, to_id, amount_raw,"
-            " tx_hash) SELECT $1 + one * $2::bigint / $3, 1000000 + one * $2::bigint * 10 / $3,"
+            " INSERT INTO facts.transfer"
+            " (at_s, block_number, log_index, token_id, from_id, to_id, amount_raw, tx_hash)"
+            " SELECT $1 + one * $2::bigint / $3::bigint, 1000000 + one * $2::bigint * 10 / $3::bigint,"
             " 1000 + one % 500,"
             " token_id, $4 + (one * 7919) % 1000000, $4 + (one * 104729) % 1000000,"
             " (10::numeric ^ 27) / (1 + (one * 31) % 100000),"
             " decode(md5('m' || one) || md5('n' || one), 'hex')"
-            " FROM generate_series(1, $3 - 1) AS one"
+            " FROM generate_series(1::bigint, $3::bigint - 1) AS one"
             " JOIN token ON token.n = 1 + (one * 611953) % (SELECT count(*) FROM token)",
             scale.first_s,
             scale.last_s - scale.first_s,

@@ -22,6 +22,8 @@ from .happening_rows import (
 
 LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**24
 """Above these a trade is found by its size (schema/0011); below, among the newest."""
+FEW = 40_000
+"""So many rows of a day are put in order."""
 
 
 async def trades(reader: Reader, span: Span, narrow: Narrow, buys: bool | None = None) -> Page:
@@ -31,8 +33,8 @@ async def trades(reader: Reader, span: Span, narrow: Narrow, buys: bool | None =
         return Page((), None)
     some = await _share(reader, asked, span, narrow, buys)
     if some is None:
-        least = _least(asked, narrow)
-        some = _arm(asked, span, _trade_where(asked, span, narrow, buys) + least, _is_few(narrow))
+        where = _trade_where(asked, span, narrow, buys) + _least(asked, narrow)
+        some = _arm(asked, span, where, _has_index(narrow) and await _is_few(reader, asked, span, where))
     rows = await reader.rows(_NAMED.format(chosen=some), asked)
     found = [_trade(reader, row) for row in rows if row["in_money_from"] is not None]
     return page(rows, found, span)
@@ -80,12 +82,21 @@ def _least(asked: Arguments, narrow: Narrow) -> str:
     return ""
 
 
-def _is_few(narrow: Narrow) -> bool:
-    """Whether an index leaves few enough of a day to be put in order; else the newest are walked."""
+def _has_index(narrow: Narrow) -> bool:
+    """Whether what a rule leaves is found without a walk."""
     if narrow.wallets is not None or narrow.pools is not None:
         return True
     wei, micro_usd = narrow.above("eth"), narrow.above("usd")
     return (wei is not None and wei >= LARGE_WEI) or (micro_usd is not None and micro_usd >= LARGE_MICRO_USD)
+
+
+async def _is_few(reader: Reader, asked: Arguments, span: Span, where: str) -> bool:
+    """Whether that is few enough to be put in order. Of more the newest are met soon on a walk."""
+    if span.most is None:
+        return True
+    probe = f"SELECT count(*) FROM (SELECT FROM facts.trade AS trade WHERE {where} LIMIT {FEW}) AS some_rows"  # noqa: S608
+    count: int = await reader.connection.fetchval(probe, *asked.values)
+    return count < FEW
 
 
 def _arm(asked: Arguments, span: Span, where: str, is_few: bool, source: str = "facts.trade AS trade") -> str:
@@ -118,7 +129,8 @@ async def _share(
         return None
     least_raw = ppm * LAUNCHED_RAW // PPM
     where = f"{_trade_where(asked, span, narrow, buys)} AND trade.token_raw > {asked(least_raw)}::numeric"
-    arms = [_arm(asked, span, where, least_raw >= LARGE_RAW or narrow.wallets is not None)]
+    has_index = least_raw >= LARGE_RAW or narrow.wallets is not None
+    arms = [_arm(asked, span, where, has_index and await _is_few(reader, asked, span, where))]
     small = await reader.connection.fetch(_SMALL)
     if small:
         ids = asked([row["id"] for row in small])
