@@ -55,7 +55,8 @@ async def test_of_the_built_chain_a_replay_counts_the_same(ground: Ground) -> No
     counts = Counter(one.verb for one in everything)
     assert set(counts) == {*VERBS} - {"moving", "draining"}
     # Some quotes have no price there.
-    assert all(any(one.eth_wei for one in everything if one.verb == verb) for verb in ("buying", "graduating"))
+    known = {one.verb for one in everything if one.eth_wei}
+    assert {"buying", "graduating"} <= known
     async with connected(ground.url) as connection, connection.transaction():
         row = await connection.fetchrow(
             "SELECT number, at_s, (SELECT min(at_s) FROM facts.block) FROM facts.cursor"
