@@ -68,9 +68,10 @@ bench-rules: $(VENV)/.installed
 truth: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED))
 
-# Seeded runs of the sync through faults: make sweep SEEDS=50, FIRST= where they begin.
+# Seeded runs through faults, of the sync and of alerts: make sweep SEEDS=50, FIRST= where they begin; RUNS=alerts: only of these.
 sweep: $(VENV)/.installed node_modules/.installed
-	@PYTHONPATH=tests $(BIN)/python -m sim.sweep $(or $(SEEDS),500) $(FIRST)
+	@set -e; for runs in $(or $(RUNS),index alerts); do \
+	  PYTHONPATH=tests $(BIN)/python -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
 
 # The corpus of tests/evidence anew from the local chain; and only its verdicts, after a change of the policy.
 evidence: $(VENV)/.installed node_modules/.installed

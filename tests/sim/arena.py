@@ -91,11 +91,11 @@ async def connected(database: Database) -> AsyncIterator[asyncpg.Connection]:
 
 
 @contextlib.asynccontextmanager
-async def fresh(on: EmbeddedPostgres, name: str) -> AsyncIterator[Database]:
-    """A database without a row, dropped at the end."""
+async def fresh(on: EmbeddedPostgres, name: str, like: str = TEMPLATE) -> AsyncIterator[Database]:
+    """A database without a row, or as the one that it is ``like``; dropped at the end."""
     async with connected(Database(on, "roundtrip")) as connection:
         await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {like}")
     try:
         yield Database(on, name)
     finally:
@@ -172,7 +172,7 @@ class Program:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
             )
 
     @property
@@ -259,5 +259,6 @@ async def ended(process: asyncio.subprocess.Process, limit_s: float) -> int:
         raise WentWrong(f"a process did not end within {limit_s:.0f} s") from None
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """For a child: the kernel ends it when this process is gone."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,23 +1,30 @@
-"""Many seeded runs, a line each: ``python -m sim.sweep [runs] [first seed]``; ends with 1 if one is wrong."""
+"""Many seeded runs, a line each: ``python -m sim.sweep [index|alerts] [runs] [first seed]``; ends with 1 if
+one is wrong."""
 
 import asyncio
+import contextlib
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from roundtrip.devnet import world
-from sim import arena
-from sim.run import Outcome, run
+from sim import alert_run, arena
+from sim import run as index_run
+from sim.run import Outcome
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-async def sweep(runs: int, first: int, folder: Path) -> list[Outcome]:
+async def sweep(what: str, runs: int, first: int, folder: Path) -> list[Outcome]:
     """The outcomes; a line is printed for each as it comes, and what went wrong below it."""
     places = world.Places(PROJECT, PROJECT / "var")
     built, outcomes = world.build(places, print), []
-    async with arena.server(folder / "postgres") as server:
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(arena.server(folder / "postgres"))
+        if what == "alerts":
+            await stack.enter_async_context(alert_run.followed(places, built, server, folder))
+        run = alert_run.run if what == "alerts" else index_run.run
         for seed in range(first, first + runs):
             outcomes.append(await run(seed, places, built, server, folder))
             print(outcomes[-1].line(), flush=True)
@@ -28,13 +35,14 @@ async def sweep(runs: int, first: int, folder: Path) -> list[Outcome]:
 
 def main() -> int:
     """The exit code."""
-    given = [int(word) for word in sys.argv[1:]]
+    what = "alerts" if "alerts" in sys.argv else "index"
+    given = [int(word) for word in sys.argv[1:] if word.isdecimal()]
     runs, first = [*given, *(500, 1)[len(given) :]][:2]
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         # The database's own user has to reach what is his.
         Path(name).chmod(0o711)
-        outcomes = asyncio.run(sweep(runs, first, Path(name)))
+        outcomes = asyncio.run(sweep(what, runs, first, Path(name)))
     wrong = [outcome.seed for outcome in outcomes if outcome.wrong]
     faults = sum(outcome.faults for outcome in outcomes)
     forks = sum(outcome.forks for outcome in outcomes)

@@ -1,0 +1,278 @@
+"""Alerts made over again from the facts alone, one by one, to hold beside those that were told; and plain
+parts to tell them with."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+import asyncpg
+
+from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert
+from roundtrip.domain.events import Spot
+from roundtrip.domain.rule_index import RuleIndex, Source
+from roundtrip.domain.rules import FOLLOWED_VERBS, Happening, Rule, Watch
+from roundtrip.domain.types import Address, TxHash
+from roundtrip.jobs.alerts import Parts
+from roundtrip.store import watches
+from roundtrip.store.happenings import Place
+from roundtrip.store.watches import Change
+from roundtrip.store.words import as_address, as_text
+from roundtrip.venues.base import Contracts
+
+MADE_AT = datetime.fromisoformat("2026-01-01T00:00:00Z")
+
+
+# --- parts -----------------------------------------------------------------------------------------
+
+
+class OneByOne(RuleIndex):
+    """Looks at every rule and follow."""
+
+    def __init__(self) -> None:
+        self._rules: dict[int, tuple[Source, Rule, Address | None]] = {}
+        self._follows: dict[int, tuple[Source, Address]] = {}
+
+    def add_rule(self, source: Source, rule: Rule, wallet: Address | None) -> None:
+        self._rules[source.id] = source, rule, wallet
+
+    def add_follow(self, source: Source, wallet: Address) -> None:
+        self._follows[source.id] = source, wallet
+
+    def remove(self, kind: Literal["rule", "follow"], source_id: int) -> None:
+        (self._rules if kind == "rule" else self._follows).pop(source_id, None)
+
+    def matching(self, happening: Happening) -> list[Source]:
+        number = happening.spot.block_number
+        following = [one for one in self._follows.values() if one[0].from_number < number]
+        found = []
+        for source, rule, wallet in self._rules.values():
+            own = {who for follow, who in following if follow.mite_id == source.mite_id}
+            wallets = {"follow": own, "any": None}.get(rule.who.kind, {wallet} - {None})
+            if source.from_number < number and Watch(rule, wallets).matches(happening):  # type: ignore[arg-type]
+                found.append(source)
+        found.sort(key=lambda source: source.id)
+        if happening.verb in FOLLOWED_VERBS:
+            found += sorted(
+                (source for source, wallet in following if wallet == happening.wallet),
+                key=lambda source: source.id,
+            )
+        return found
+
+
+_TRADES = """
+SELECT trade.*, trader.address AS trader, token.address AS token, quote.address AS quote
+FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
+JOIN facts.address AS trader ON trader.id = trade.trader_id
+JOIN facts.address AS token ON token.id = pool.token_id
+JOIN facts.address AS quote ON quote.id = pool.quote_id
+WHERE trade.at_s >= $1 AND trade.block_number > $2 AND trade.at_s <= $3 AND trade.block_number <= $4
+ORDER BY trade.block_number, trade.log_index
+"""
+
+
+async def trades_happened(
+    connection: asyncpg.Connection, contracts: Contracts, after: Place, to: Place
+) -> list[Happening]:
+    """Of all that may happen the trades."""
+    rows = await connection.fetch(_TRADES, after.at_s, after.number, to.at_s, to.number)
+    return [
+        Happening(
+            "buying" if row["buys"] else "selling",
+            Spot(row["block_number"], row["log_index"], row["at_s"], TxHash(as_text(row["tx_hash"]))),
+            as_address(row["trader"]),
+            as_address(row["token"]),
+            int(row["quote_raw"] if row["eth_wei"] is None else row["eth_wei"]),
+            row["micro_usd"],
+            None,
+            None,
+        )
+        for row in rows
+    ]
+
+
+async def wished(
+    connection: asyncpg.Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
+) -> None:
+    """A delivery of each to every channel of its mite."""
+    await connection.execute(
+        "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, retracted, next_at, made_at)"
+        " SELECT channel.id, gen_random_uuid()::text, given.kind, ARRAY[given.id], $4, $5, $5"
+        " FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS given (id, mite_id, kind)"
+        " JOIN accounts.channel AS channel ON channel.mite_id = given.mite_id",
+        [alert.id for alert in alerts],
+        [alert.draft.mite_id for alert in alerts],
+        [alert.draft.kind for alert in alerts],
+        retracted,
+        now,
+    )
+
+
+PLAIN = Parts(OneByOne, trades_happened, wished)
+
+
+# --- mites -----------------------------------------------------------------------------------------
+
+
+async def mites(connection: asyncpg.Connection, count: int) -> list[int]:
+    """So many new ones, each with a channel."""
+    made = []
+    for number in range(count):
+        mite_id = await connection.fetchval(
+            "INSERT INTO accounts.mite (wallet, designation, made_at) SELECT"
+            " decode(lpad(to_hex(seen + $1), 40, '0'), 'hex'), 'mite-' || seen, $2"
+            " FROM (SELECT coalesce(max(id), 0) + 1 AS seen FROM accounts.mite) AS so_far RETURNING id",
+            0xFEED00 + number,
+            MADE_AT,
+        )
+        await connection.execute(
+            "INSERT INTO accounts.channel (mite_id, kind, target, shown, state, made_at)"
+            " VALUES ($1, 'telegram', '', '', 'live', $2)",
+            mite_id,
+            MADE_AT,
+        )
+        made.append(mite_id)
+    return made
+
+
+# --- what should have been told --------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """What an alert is of."""
+
+    kind: str
+    source_id: int
+    block_number: int
+    log_index: int
+    verb: str
+    tx_hash: str
+
+
+@dataclass
+class Expected:
+    """What the facts and the rules of the moment come to. ``beyond``: of a minute, of which no rows were
+    made; ``hits``: of rules."""
+
+    rows: list[Row] = field(default_factory=list)
+    beyond: Counter[tuple[str, int, int]] = field(default_factory=Counter)
+    hits: Counter[int] = field(default_factory=Counter)
+    everything: set[Row] = field(default_factory=set)
+    """Those beyond and those of what was ended meanwhile among them."""
+    last_s: int = 0
+
+
+async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: Parts = PLAIN) -> Expected:
+    """Without a cursor, an index or a cache."""
+    known = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
+    last = Place(known["number"], known["at_s"])
+    found, counts = Expected(last_s=last.at_s), Counter[tuple[str, int, int]]()
+    live, ever = OneByOne(), OneByOne()
+    for change in await _all_changes(connection):
+        for index in (live, ever) if change.live else (ever,):
+            if change.rule is not None:
+                index.add_rule(change.source, change.rule, change.wallet)
+            elif change.wallet is not None:
+                index.add_follow(change.source, change.wallet)
+    for happening in await parts.happened(connection, contracts, Place(-1, 0), last):
+        found.everything |= {_row(source, happening) for source in ever.matching(happening)}
+        for source in live.matching(happening):
+            key = (source.kind, source.id, happening.spot.at_s // MINUTE_S)
+            counts[key] += 1
+            if counts[key] <= MOST_A_MINUTE:
+                found.rows.append(_row(source, happening))
+            else:
+                found.beyond[key] += 1
+            if source.kind == "rule":
+                found.hits[source.id] += 1
+    return found
+
+
+async def _all_changes(connection: asyncpg.Connection) -> list[Change]:
+    """Ended ones, too: an end is never the first change."""
+    found = [*await watches.changes_since(connection, 0), *await watches.changes_since(connection, 1)]
+    numbers = {change.number: change for change in found}
+    return [numbers[number] for number in sorted(numbers)]
+
+
+def _row(source: Source, happening: Happening) -> Row:
+    spot = happening.spot
+    return Row(source.kind, source.id, spot.block_number, spot.log_index, happening.verb, spot.tx_hash)
+
+
+_ALERTS = "SELECT * FROM accounts.alert ORDER BY id"
+_SENT = "SELECT unnest(alert_ids) AS id, retracted, count(*) AS times FROM accounts.delivery GROUP BY 1, 2"
+
+
+async def amiss(connection: asyncpg.Connection, contracts: Contracts, parts: Parts = PLAIN) -> list[str]:
+    """What the alerts of a database are other than they should be, for a person; nothing: all is well. All
+    facts have been read."""
+    should = await expected(connection, contracts, parts)
+    ended = await connection.fetch(
+        "SELECT 'rule' AS kind, id FROM accounts.rule WHERE ended_at IS NOT NULL"
+        " UNION ALL SELECT 'follow', id FROM accounts.follow WHERE ended_at IS NOT NULL"
+    )
+    over = {(row["kind"], row["id"]) for row in ended}
+    told = await connection.fetch(_ALERTS)
+    rows = [(_told(row), row) for row in told if row["more"] == 0]
+    live = [one for one, row in rows if row["retracted_at"] is None]
+    said = [f"told twice: {one}" for one, times in Counter(live).items() if times > 1]
+    said += [f"not told: {one}" for one in should.rows if one not in set(live)]
+    right = set(should.rows)
+    for one in live:
+        if one not in (should.everything if one[:2] in over else right):
+            said.append(f"told, and should not be: {one}")
+    lowest = await connection.fetchval("SELECT min(to_number) FROM facts.rewound")
+    for one, row in rows:
+        if row["retracted_at"] is not None and (lowest is None or one.block_number <= lowest):
+            said.append(f"taken back, and was always there: {one}")
+    a_minute = Counter(
+        (row["kind"], row["source_id"], row["at_s"] // MINUTE_S)
+        for _, row in rows
+        if row["retracted_at"] is None
+    )
+    said += [f"{times} in a minute: {key}" for key, times in a_minute.items() if times > MOST_A_MINUTE]
+    said += await _counts_amiss(connection, should, over)
+    return said + await _sent_amiss(connection, told)
+
+
+async def _counts_amiss(
+    connection: asyncpg.Connection, should: Expected, over: set[tuple[str, int]]
+) -> list[str]:
+    said = [
+        f"rule {row['id']}: {row['hits']} hits, and should be {should.hits[row['id']]}"
+        for row in await connection.fetch("SELECT id, hits FROM accounts.rule WHERE ended_at IS NULL")
+        if row["hits"] != should.hits[row["id"]]
+    ]
+    told = Counter[tuple[str, int, int]]()
+    for row in await connection.fetch("SELECT * FROM accounts.alert WHERE more > 0 AND retracted_at IS NULL"):
+        told[row["kind"], row["source_id"], row["at_s"] // MINUTE_S] += row["more"]
+    past = {key: more for key, more in should.beyond.items() if key[2] < should.last_s // MINUTE_S}
+    mine = {key: more for key, more in told.items() if key[:2] not in over}
+    if mine != past:
+        said.append(f"and so many more: {mine}, and should be {past}")
+    return said
+
+
+async def _sent_amiss(connection: asyncpg.Connection, told: Sequence[asyncpg.Record]) -> list[str]:
+    sent = {(row["id"], row["retracted"]): row["times"] for row in await connection.fetch(_SENT)}
+    wanted = {(row["id"], False): 1 for row in told}
+    wanted |= {(row["id"], True): 1 for row in told if row["retracted_at"] is not None}
+    return [
+        f"alert {number}{' taken back' if retracted else ''}: sent {sent.get((number, retracted), 0)} times,"
+        f" and should be {wanted.get((number, retracted), 0)}"
+        for number, retracted in sorted(sent.keys() | wanted.keys())
+        if sent.get((number, retracted), 0) != wanted.get((number, retracted), 0)
+    ]
+
+
+def _told(row: asyncpg.Record) -> Row:
+    spot = row["block_number"], row["log_index"], row["verb"]
+    return Row(row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
+
+
+def without(parts: Parts, **others: object) -> Parts:
+    """The same with some of them changed."""
+    return dataclasses.replace(parts, **others)  # type: ignore[arg-type]

@@ -1,0 +1,87 @@
+"""What an alert says."""
+
+import pytest
+
+from roundtrip.domain.alert_text import said, said_of_more, told
+from roundtrip.domain.events import Spot
+from roundtrip.domain.rule_index import Source
+from roundtrip.domain.rules import VERBS, Happening, Verb
+from roundtrip.domain.types import Address, TxHash
+
+WALLET, TOKEN = Address("0x" + "ab" * 20), Address("0x" + "cd" * 20)
+SPOT = Spot(7, 3, 1_760_000_000, TxHash("0x" + "11" * 32))
+ETH, USD, SHARE = 1_234_567 * 10**12, 2_500_000, 12_345
+
+
+def happening(
+    verb: Verb = "buying", eth: int | None = ETH, usd: int | None = USD, part: int | None = SHARE
+) -> Happening:
+    return Happening(verb, SPOT, WALLET, TOKEN, eth, usd, part, None if part is None else 10**6)
+
+
+@pytest.mark.parametrize(
+    ("verb", "sentence"),
+    [
+        ("buying", "0xabab…abab bought 1.234 eth of 0xcdcd…cdcd."),
+        ("selling", "0xabab…abab sold 1.234 eth of 0xcdcd…cdcd."),
+        ("launching", "0xabab…abab launched 0xcdcd…cdcd, and bought 1.234 eth of it at once."),
+        ("graduating", "0xcdcd…cdcd graduated, with 1.234 eth raised."),
+        ("moving", "0xabab…abab moved 1.234 eth of 0xcdcd…cdcd."),
+        ("draining", "0xabab…abab took 1.234 eth of the liquidity of 0xcdcd…cdcd away."),
+    ],
+)
+def test_it_says_who_did_what_for_how_much(verb: Verb, sentence: str) -> None:
+    assert said(happening(verb)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("verb", "sentence"),
+    [
+        ("buying", "whale bought 0xcdcd…cdcd."),
+        ("selling", "whale sold 0xcdcd…cdcd."),
+        ("launching", "whale launched 0xcdcd…cdcd."),
+        ("graduating", "0xcdcd…cdcd graduated."),
+        ("moving", "whale moved 0xcdcd…cdcd."),
+        ("draining", "whale took liquidity of 0xcdcd…cdcd away."),
+    ],
+)
+def test_what_is_not_known_is_not_said(verb: Verb, sentence: str) -> None:
+    assert said(happening(verb, None, None, None), "whale") == sentence
+
+
+def test_every_verb_has_its_sentence() -> None:
+    for verb in VERBS:
+        assert "{" not in said(happening(verb)) + said(happening(verb, None, None, None))
+
+
+@pytest.mark.parametrize(
+    ("eth", "usd", "part", "worth"),
+    [
+        (1, USD, SHARE, "0.000000000000000001 eth"),
+        (10**18, USD, SHARE, "1 eth"),
+        (123_456_789 * 10**18 + 1, USD, SHARE, "123456789 eth"),
+        (0, USD, SHARE, "0 eth"),
+        (None, USD, SHARE, "2.5 usd"),
+        (None, 12_345_678_901, SHARE, "12345 usd"),
+        (None, None, SHARE, "1.234%"),
+    ],
+)
+def test_worth_is_said_in_what_is_known_first(
+    eth: int | None, usd: int | None, part: int | None, worth: str
+) -> None:
+    assert said(happening("buying", eth, usd, part)) == f"0xabab…abab bought {worth} of 0xcdcd…cdcd."
+
+
+def test_a_row_of_a_follow_and_of_a_rule() -> None:
+    follow = told(Source("follow", 5, 9, "whale", 0), happening())
+    assert (follow.mite_id, follow.kind, follow.source_id, follow.who) == (9, "follow", 5, "whale")
+    assert (follow.rule, follow.said) == (None, "whale bought 1.234 eth of 0xcdcd…cdcd.")
+    text = f"deployer:{TOKEN} buying over 1 eth"
+    rule = told(Source("rule", 6, 9, text, 0), happening())
+    assert (rule.kind, rule.source_id, rule.who, rule.rule) == ("rule", 6, f"deployer:{TOKEN}", text)
+    assert (rule.eth_wei, rule.micro_usd, rule.share_ppm) == (ETH, USD, SHARE)
+    assert (rule.block_number, rule.log_index, rule.at_s, rule.tx_hash) == SPOT[:2] + SPOT[2:]
+
+
+def test_how_many_more_is_said() -> None:
+    assert said_of_more("any buying", 7) == "And 7 more in that minute: any buying."
