@@ -1,0 +1,53 @@
+"""Follows: wallets whose buys, sells and launches are told."""
+
+from datetime import UTC, datetime
+
+from roundtrip.domain.alerts import MOST_FOLLOWS
+from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.mite import Mite
+from roundtrip.store import watches
+
+from .accounts import accounts
+from .context import Answered, Context
+from .index_answer import followed_to
+from .wallet_params import WalletParams
+from .watch_answer import Followed, FollowParams, Unfollowed
+
+
+async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answered[Followed]:
+    """Follows a wallet, or calls a followed one by another name. Raises CallerFault (bad_address, bad_input),
+    ServiceFull."""
+    wallet, name, now = params.wallet(), params.called(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        stands = await followed_to(connection)
+        follow = await watches.add_follow(connection, mite.id, wallet, name, stands.block.number, now)
+        if follow is None:
+            raise CallerFault(
+                "bad_input", f"You follow {MOST_FOLLOWS} wallets, which is all you can: unfollow one first."
+            )
+        follows = len(await watches.follows_of(connection, mite.id))
+    called = f', called "{follow.name}"' if follow.name else ""
+    answer = Followed(
+        text=f"You follow {wallet}{called}. Its buys, sells and launches after block {follow.from_number} go "
+        f"to your inbox and your channels. {_count_text(follows)}",
+        address=wallet,
+        name=follow.name or None,
+        follows=follows,
+        from_block=follow.from_number,
+    )
+    return Answered(answer)
+
+
+async def unfollow_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Answered[Unfollowed]:
+    """Follows a wallet no longer. Raises CallerFault (bad_address), ServiceFull."""
+    wallet, now = params.wallet(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        was_followed = await watches.end_follow(connection, mite.id, wallet, now)
+        follows = len(await watches.follows_of(connection, mite.id))
+    said = f"You follow {wallet} no longer." if was_followed else f"You did not follow {wallet}."
+    return Answered(Unfollowed(f"{said} {_count_text(follows)}", wallet, was_followed, follows))
+
+
+def _count_text(follows: int) -> str:
+    wallets = "1 wallet" if follows == 1 else f"{follows} wallets"
+    return f"You follow {wallets} now; {MOST_FOLLOWS} are possible."
