@@ -41,6 +41,17 @@ class Happening(NamedTuple):
             return None
         return self.part_raw * _PPM // self.whole_raw
 
+    def beyond(self, unit: Unit) -> int | None:
+        """It was more than exactly the thresholds below that; None: not known, so more than none."""
+        if unit == "eth":
+            return self.eth_wei
+        if unit == "usd":
+            return self.micro_usd
+        if self.part_raw is None or not self.whole_raw:
+            return None
+        # Rounded up: 5.00001 % is more than 5 %.
+        return -(-self.part_raw * _PPM // self.whole_raw)
+
 
 @dataclass(frozen=True, slots=True)
 class Who:
@@ -69,12 +80,8 @@ class Over:
 
     def holds(self, happening: Happening) -> bool:
         """Whether it was more. What is not known is not."""
-        if self.unit == "eth":
-            return happening.eth_wei is not None and happening.eth_wei > self.raw
-        if self.unit == "usd":
-            return happening.micro_usd is not None and happening.micro_usd > self.raw
-        part_raw, whole_raw = happening.part_raw, happening.whole_raw
-        return part_raw is not None and bool(whole_raw) and part_raw * _PPM > self.raw * (whole_raw or 0)
+        beyond = happening.beyond(self.unit)
+        return beyond is not None and self.raw < beyond
 
 
 @dataclass(frozen=True, slots=True)
