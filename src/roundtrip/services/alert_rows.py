@@ -37,7 +37,8 @@ class AlertRow(msgspec.Struct, frozen=True):
     id: Annotated[int, msgspec.Meta(description="The same wherever it is told, also where it is taken back.")]
     kind: Annotated[Kind, msgspec.Meta(description="Why it is told.")]
     who: Annotated[
-        str | None, msgspec.Meta(description="Who did it: the name of the follow, or the rule's who.")
+        str | None,
+        msgspec.Meta(description="Who did it: the name of the follow, its wallet, or the rule's who."),
     ]
     verb: Annotated[
         str | None, msgspec.Meta(description="What was done; retracted: the chain took back what was told.")
@@ -65,14 +66,15 @@ def _row(alert: Alert) -> AlertRow:
     return AlertRow(
         id=alert.id,
         kind=draft.kind,
-        who=draft.who,
+        # A follow may have no name.
+        who=draft.who or draft.wallet,
         verb=RETRACTED if alert.retracted else draft.verb,
         wallet=draft.wallet,
         token=draft.token,
         symbol=None if alert.symbol is None else names.symbol(alert.symbol),
-        eth=eth_of(draft.eth_wei),
-        usd=usd_of(draft.micro_usd),
-        pct=pct_of(draft.share_ppm),
+        eth=_part(draft.eth_wei, WEI_PER_ETH),
+        usd=_part(draft.micro_usd, _MICRO),
+        pct=_part(draft.share_ppm, _PPM_PER_PERCENT),
         tx=draft.tx_hash,
         block=draft.block_number,
         ts=when(draft.at_s),
@@ -85,16 +87,6 @@ def _text(draft: Draft, retracted: bool) -> str:
     return f"{_TAKEN_BACK} {draft.said}" if retracted else draft.said
 
 
-def eth_of(wei: int | None) -> float | None:
-    """Wei as a number of eth: the edge, nothing is computed from it."""
-    return None if wei is None else wei / WEI_PER_ETH
-
-
-def usd_of(micro: int | None) -> float | None:
-    """Millionths of a dollar as a number of dollars."""
-    return None if micro is None else micro / _MICRO
-
-
-def pct_of(ppm: int | None) -> float | None:
-    """Millionths of the whole as percent."""
-    return None if ppm is None else ppm / _PPM_PER_PERCENT
+def _part(raw: int | None, whole: int) -> float | None:
+    """The edge: nothing is computed from it."""
+    return None if raw is None else raw / whole

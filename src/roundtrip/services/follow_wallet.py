@@ -2,14 +2,16 @@
 
 from datetime import UTC, datetime
 
+import asyncpg
+
 from roundtrip.domain.alerts import MOST_FOLLOWS
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
 from roundtrip.store import watches
 
 from .accounts import accounts
 from .context import Answered, Context
-from .index_answer import followed_to
 from .wallet_params import WalletParams
 from .watch_answer import Followed, FollowParams, Unfollowed
 
@@ -19,13 +21,17 @@ async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answe
     ServiceFull."""
     wallet, name, now = params.wallet(), params.called(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        stands = await followed_to(connection)
-        follow = await watches.add_follow(connection, mite.id, wallet, name, stands.block.number, now)
-        if follow is None:
+        from_number = await watches.stands(connection, ctx.heads.last_number())
+        # Not given again, it stays.
+        name = name or await _name(connection, mite, wallet)
+        try:
+            await watches.add_follow(connection, mite.id, wallet, name, from_number, now)
+        except watches.TooMany as many:
             raise CallerFault(
-                "bad_input", f"You follow {MOST_FOLLOWS} wallets, which is all you can: unfollow one first."
-            )
-        follows = len(await watches.follows_of(connection, mite.id))
+                "bad_input", f"You follow {many.most} wallets, which is all you can: unfollow one first."
+            ) from None
+        followed = {one.wallet: one for one in await watches.follows_of(connection, mite.id)}
+    follow, follows = followed[wallet], len(followed)
     called = f', called "{follow.name}"' if follow.name else ""
     answer = Followed(
         text=f"You follow {wallet}{called}. Its buys, sells and launches after block {follow.from_number} go "
@@ -46,6 +52,12 @@ async def unfollow_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Ans
         follows = len(await watches.follows_of(connection, mite.id))
     said = f"You follow {wallet} no longer." if was_followed else f"You did not follow {wallet}."
     return Answered(Unfollowed(f"{said} {_count_text(follows)}", wallet, was_followed, follows))
+
+
+async def _name(connection: asyncpg.Connection, mite: Mite, wallet: Address) -> str:
+    """As the mite calls the wallet by now; empty: it does not."""
+    follows = await watches.follows_of(connection, mite.id)
+    return next((one.name for one in follows if one.wallet == wallet), "")
 
 
 def _count_text(follows: int) -> str:

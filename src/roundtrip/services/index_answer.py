@@ -46,7 +46,9 @@ async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Curso
     """A connection that sees one state of the index, however long it is read, and where that stands. Raises
     ServiceFull (busy) where there is no index, or no database that answers."""
     async with looking(ctx) as (connection, stands):
-        yield connection, _known(stands)
+        if stands is None:
+            raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
+        yield connection, stands
 
 
 @contextlib.asynccontextmanager
@@ -63,18 +65,6 @@ async def looking(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Curso
             yield connection, await cursor(connection)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
-
-
-async def followed_to(connection: asyncpg.Connection) -> Cursor:
-    """Where the index stands, for whoever has a connection of its own. Raises ServiceFull (busy) where there
-    is none."""
-    return _known(await cursor(connection))
-
-
-def _known(stands: Cursor | None) -> Cursor:
-    if stands is None:
-        raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
-    return stands
 
 
 def when(at_s: int) -> datetime:

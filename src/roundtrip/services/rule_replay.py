@@ -1,27 +1,28 @@
 """``test_rule``: what a rule would have told within the last seven days."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 
 import asyncpg
 
-from roundtrip.domain import names
-from roundtrip.domain.alerts import INBOX_S
+from roundtrip.domain.alert_text import told
+from roundtrip.domain.alerts import INBOX_S, Alert
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.mite import Mite
+from roundtrip.domain.rule_index import Source
 from roundtrip.domain.rules import Happening, Rule, Watch
 from roundtrip.domain.types import Address
 from roundtrip.store import happenings, watches
 from roundtrip.store.addresses import ids_of
 from roundtrip.store.chain import Cursor
 from roundtrip.store.happenings import Place, Replayed
-from roundtrip.store.tokens import Label, labels
+from roundtrip.store.tokens import labels
 from roundtrip.store.vitals import followed_from_s
 
-from .alert_rows import eth_of, pct_of, usd_of
+from .alert_rows import rows
 from .context import Answered, Context
 from .index_answer import reading, when
-from .rule_said import hit_text, when_it_tells
+from .rule_said import when_it_tells
 from .rule_who import unseen_text, wallet_of
 from .rules import parse
 from .watch_answer import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested
@@ -34,9 +35,9 @@ async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
     """How often it would have hit, and the last hits. Raises CallerFault (bad_input), ServiceFull."""
     rule = parse(params.rule)
     async with reading(ctx) as (connection, stands):
-        wallet = await wallet_of(connection, stands, rule)
+        wallet = await wallet_of(connection, rule)
         notes = [await unseen_text(connection, rule)]
-        follows = {one.wallet: one.name for one in await watches.follows_of(connection, mite.id)}
+        follows = frozenset(one.wallet for one in await watches.follows_of(connection, mite.id))
         if rule.who.kind == "follow" and not follows:
             notes.append("You follow no wallet yet.")
         to = Place(stands.block.number, stands.block.timestamp_s)
@@ -44,18 +45,16 @@ async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
         if after_s > to.at_s - INBOX_S:
             notes.append(f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only.")
         with _in_time():
-            watch = Watch(rule, _wallets(rule, wallet, follows.keys()))
+            watch = Watch(rule, _wallets(rule, wallet, follows))
             found = await _replayed(connection, ctx, watch, after_s, to)
-            last = found.last[:MOST_HITS_SHOWN]
-            tokens = await _labels(connection, last)
-    rows = [_row(rule, one, tokens[one.token], follows) for one in last]
+            last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], mite)
     answer = RuleTested(
-        text=" ".join(filter(None, [_text(rule, wallet, found, rows), *notes])),
+        text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
         rule=rule.text(),
         wallet=wallet,
         hits=found.hits,
         at_least=found.at_least,
-        last=rows,
+        last=last,
         from_time=when(after_s),
         to_time=when(to.at_s),
         block=to.number,
@@ -89,9 +88,16 @@ def _in_time() -> Iterator[None]:
         ) from error
 
 
-async def _labels(connection: asyncpg.Connection, hits: Sequence[Happening]) -> dict[Address, Label]:
+async def _rows(
+    connection: asyncpg.Connection, rule: Rule, hits: Sequence[Happening], mite: Mite
+) -> list[HitRow]:
+    """As they would have been told."""
     ids = await ids_of(connection, {one.token for one in hits})
-    return {label.address: label for label in (await labels(connection, ids.values())).values()}
+    symbols = {label.address: label.symbol for label in (await labels(connection, ids.values())).values()}
+    source = Source("rule", 0, mite.id, rule.text(), 0)
+    alerts = [Alert(0, told(source, hit), symbol=symbols.get(hit.token)) for hit in hits]
+    shown = HitRow.__struct_fields__
+    return [HitRow(**{name: getattr(row, name) for name in shown}) for row in rows(alerts)]
 
 
 def _wallets(rule: Rule, wallet: Address | None, follows: Set[Address]) -> Set[Address] | None:
@@ -101,31 +107,11 @@ def _wallets(rule: Rule, wallet: Address | None, follows: Set[Address]) -> Set[A
     return None if wallet is None else frozenset({wallet})
 
 
-def _row(rule: Rule, hit: Happening, token: Label, follows: Mapping[Address, str]) -> HitRow:
-    who = rule.who.text()
-    if rule.who.kind == "follow":
-        who = follows[hit.wallet] or hit.wallet
-    return HitRow(
-        who=who,
-        verb=hit.verb,
-        wallet=hit.wallet,
-        token=hit.token,
-        symbol=None if token.symbol is None else names.symbol(token.symbol),
-        eth=eth_of(hit.eth_wei),
-        usd=usd_of(hit.micro_usd),
-        pct=pct_of(hit.share_ppm()),
-        tx=hit.spot.tx_hash,
-        block=hit.spot.block_number,
-        ts=when(hit.spot.at_s),
-        text=hit_text(hit, token),
-    )
-
-
-def _text(rule: Rule, wallet: Address | None, found: Replayed, rows: list[HitRow]) -> str:
+def _text(rule: Rule, wallet: Address | None, found: Replayed, last: list[HitRow]) -> str:
     asked = f"A rule that tells when {when_it_tells(rule, wallet)}"
     if not found.hits:
         return f"{asked} would have told nothing within the last seven days."
     times = "once" if found.hits == 1 else f"{found.hits:,} times"
     least = "at least " if found.at_least else ""
-    last = f" The last: {rows[0].text}" if rows else ""
-    return f"{asked} would have hit {least}{times} within the last seven days.{last} No rule was set."
+    newest = f" The last: {last[0].text}" if last else ""
+    return f"{asked} would have hit {least}{times} within the last seven days.{newest} No rule was set."

@@ -1,12 +1,9 @@
-"""Rules and what hits them, in words."""
+"""Rules in words."""
 
 from collections.abc import Mapping
 
-from roundtrip.domain.rules import DECIMALS, Happening, Over, Rule, Verb, Who
+from roundtrip.domain.rules import DECIMALS, Over, Rule, Verb, Who
 from roundtrip.domain.types import Address, plain_decimal
-from roundtrip.store.tokens import Label
-
-from .index_answer import called, eth_text
 
 _WORTH: Mapping[Verb, str] = {
     "buying": "for more than {}",
@@ -17,23 +14,6 @@ _WORTH: Mapping[Verb, str] = {
     "draining": "worth more than {}",
 }
 _OF_SUPPLY, _OF_LIQUIDITY = "of its supply", "of the pool's liquidity"
-_DID: Mapping[Verb, str] = {
-    "buying": "{who} bought {token}",
-    "selling": "{who} sold {token}",
-    "launching": "{who} launched {token}",
-    "graduating": "{token}, launched by {who}, graduated",
-    "moving": "{who} moved {token}",
-    "draining": "{who} took liquidity out of a pool of {token}",
-}
-_FOR: Mapping[Verb, str] = {
-    "buying": " for {}",
-    "selling": " for {}",
-    "launching": " and bought it for {}",
-    "graduating": " with {} raised",
-    "moving": " worth {}",
-    "draining": " worth {}",
-}
-_PPM_PER_PERCENT_DIGITS = 4
 
 
 def when_it_tells(rule: Rule, wallet: Address | None) -> str:
@@ -53,19 +33,6 @@ def when_it_tells(rule: Rule, wallet: Address | None) -> str:
             return f"{who} moves {token}{over}"
         case "draining":
             return f"{who} takes liquidity{over} out of a pool of {token}"
-
-
-def hit_text(happening: Happening, token: Label) -> str:
-    """What happened, as one sentence."""
-    verb, wei, micro = happening.verb, happening.eth_wei, happening.micro_usd
-    said = _DID[verb].format(who=happening.wallet, token=called(token))
-    worth = eth_text(wei) if wei is not None else None if micro is None else _usd_text(micro)
-    said += "" if worth is None else _FOR[verb].format(worth)
-    ppm = happening.share_ppm()
-    if ppm is None:
-        return f"{said}."
-    percent = plain_decimal(ppm, _PPM_PER_PERCENT_DIGITS)
-    return f"{said}, {percent} % {_OF_LIQUIDITY if verb == 'draining' else _OF_SUPPLY}."
 
 
 def _who(who: Who, wallet: Address | None) -> str:
@@ -94,7 +61,3 @@ def _over(rule: Rule) -> str:
     if rule.verb == "draining":
         return f", more than {amount} % {_OF_LIQUIDITY},"
     return f", more than {amount} % {_OF_SUPPLY} at once"
-
-
-def _usd_text(micro: int) -> str:
-    return f"{micro / 1_000_000:,.2f} dollars"

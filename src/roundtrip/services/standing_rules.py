@@ -11,7 +11,7 @@ from roundtrip.store import watches
 
 from .accounts import accounts
 from .context import Answered, Context
-from .index_answer import Nothing, followed_to
+from .index_answer import Nothing
 from .rule_said import when_it_tells
 from .rule_who import unseen_text, wallet_of
 from .rules import parse
@@ -45,20 +45,22 @@ async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
     """Sets a rule; one that stands already is given as it is. Raises CallerFault (bad_input), ServiceFull."""
     rule, now = parse(params.rule), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        stands = await followed_to(connection)
-        wallet = await wallet_of(connection, stands, rule)
-        said = [await unseen_text(connection, rule)]
-        made = await watches.add_rule(connection, mite.id, rule, wallet, stands.block.number, now)
-        if made is None:
+        wallet = await wallet_of(connection, rule)
+        from_number = await watches.stands(connection, ctx.heads.last_number())
+        try:
+            made_id = await watches.add_rule(connection, mite.id, rule, wallet, from_number, now)
+        except watches.TooMany as many:
             raise CallerFault(
-                "bad_input", f"You have {MOST_RULES} rules, which is all you can: delete one first."
-            )
+                "bad_input", f"You have {many.most} rules, which is all you can: delete one first."
+            ) from None
+        (made,) = [one for one in await watches.rules_of(connection, mite.id) if one.id == made_id]
+        said = [await unseen_text(connection, rule)]
         if rule.who.kind == "follow" and not await watches.follows_of(connection, mite.id):
             said.append("You follow no wallet yet: follow_wallet is what it needs.")
     said.insert(
         0,
         f"Rule {made.id} stands: of what happens after block {made.from_number} you are told when "
-        f"{when_it_tells(rule, wallet)}.",
+        f"{when_it_tells(rule, made.wallet)}.",
     )
     return Answered(RuleMade(**msgspec.structs.asdict(_listed(made)), text=" ".join(filter(None, said))))
 
@@ -72,7 +74,7 @@ async def delete_rule(ctx: Context, params: RuleIdParams, mite: Mite) -> Answere
     return Answered(RuleDropped(f"Rule {params.id} is dropped: it tells of nothing any more.", params.id))
 
 
-def _listed(standing: watches.Standing) -> RuleListed:
+def _listed(standing: watches.KeptRule) -> RuleListed:
     return RuleListed(
         id=standing.id,
         rule=standing.rule.text(),

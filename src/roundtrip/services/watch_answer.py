@@ -149,7 +149,7 @@ class RuleDropped(msgspec.Struct, frozen=True, rename="camel"):
 class HitRow(msgspec.Struct, frozen=True, rename="camel"):
     """What the rule would have told of."""
 
-    who: Annotated[str, msgspec.Meta(description="Who did it: the name of the follow, or the rule's who.")]
+    who: Annotated[str, msgspec.Meta(description="Whom the rule is about, as it says.")]
     verb: str
     wallet: str
     token: str

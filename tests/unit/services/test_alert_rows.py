@@ -100,3 +100,9 @@ def test_numbers_are_finite_however_large_and_zero_is_not_null() -> None:
 
 def test_rows_keep_their_order() -> None:
     assert [row.id for row in rows([Alert(9, DRAFT), Alert(2, DRAFT), Alert(5, DRAFT)])] == [9, 2, 5]
+
+
+def test_a_followed_wallet_without_a_name_is_its_address() -> None:
+    follow = replace(DRAFT, kind="follow", rule=None)
+    assert told(Alert(5, replace(follow, who="Whale1")))["who"] == "Whale1"
+    assert told(Alert(5, replace(follow, who="")))["who"] == WALLET
