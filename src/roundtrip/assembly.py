@@ -33,6 +33,7 @@ from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address, parse_address
+from roundtrip.jobs.alerts import Alerts
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.networks import ROBINHOOD, Network
@@ -359,9 +360,16 @@ async def beside_serving(
     async with (
         following(settings, network, database_url, lambda _: None) as sync,
         beside(sync.run(stays=True), "sync"),
-        beside(worker(ctx).run(), "jobs"),
+        beside(worked(ctx), "jobs"),
     ):
         yield
+
+
+async def worked(ctx: Context) -> None:
+    """Does the work that is to be done later, and tells mites of what happens, over an open context; until it
+    is cancelled."""
+    async with beside(Alerts(ctx).run(), "alerts"):
+        await worker(ctx).run()
 
 
 def worker(ctx: Context) -> Worker[Context]:

@@ -167,7 +167,7 @@ app.add_typer(key_commands.app, name="keys")
 
 @app.command()
 def work() -> None:
-    """Only the work that is to be done later, on the network that is set."""
+    """Only the work that is to be done later, and alerts, on the network that is set."""
     settings = Settings()
     log_to_stderr()
     assembly.spare_the_collector()
@@ -181,7 +181,7 @@ async def _work(settings: Settings, network: Network) -> None:
         assembly.context(*given, database_url, network.look_back_blocks) as ctx,
     ):
         print(f"{processes.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
-        await assembly.worker(ctx).run()
+        await assembly.worked(ctx)
 
 
 @app.command()

@@ -63,6 +63,7 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     block = BlockRef(9, "0x" + "09" * 32, 9)
     await holder_reads.keep(index, TOKEN, Kept("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
+    await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
     await jobs.enqueue(index, "token", TOKEN)
 
 

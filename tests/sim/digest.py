@@ -46,6 +46,7 @@ LEFT_OUT = {
     "winners_counted": "by when that was",
     "holder_read": "read off the chain itself, as far as somebody asked",
     "position_base": "where folding begins; what comes of it stands in position",
+    "rewound": "reorganisations that were seen; a fresh sync sees none of them",
 }
 """The other tables of the schema, and why."""
 

@@ -1,12 +1,13 @@
 """``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by
-ours where the chain's is ahead; and books of holders that nobody asked for."""
+ours where the chain's is ahead; books of holders that nobody asked for; and what mites were told."""
 
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
+from roundtrip.domain.alerts import INBOX_S
 from roundtrip.services.context import Context
-from roundtrip.store import chain, holder_reads, inside, jobs, partitions
+from roundtrip.store import alert_cursor, alerts, chain, holder_reads, inside, jobs, partitions, watches
 from roundtrip.store.jobs import Job
 from roundtrip.store.partitions import DAY_S, Daily
 from roundtrip.sync.retire import retire_trades
@@ -29,7 +30,11 @@ async def prune(ctx: Context, job: Job) -> Effect:
 
     async def step(connection: asyncpg.Connection) -> None:
         await jobs.forget_failed(connection, now - FAILED_KEPT)
-        may_be_more = await _drop_books(connection, now) or await _drop_some(connection, ctx)
+        may_be_more = (
+            await _drop_books(connection, now)
+            or await _forget_told(connection, now)
+            or await _drop_some(connection, ctx)
+        )
         # Last: from here on the job's row is locked.
         run_at = now if may_be_more else now + timedelta(seconds=DAY_S)
         await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
@@ -41,6 +46,13 @@ async def _drop_books(connection: asyncpg.Connection, now: datetime) -> bool:
     """Whether there were books of holders to drop, which are kept by our clock alone."""
     dropped = await holder_reads.prune(connection, now - holder_reads.KEPT_FOR)
     return dropped + await holder_reads.prune_to(connection) > 0
+
+
+async def _forget_told(connection: asyncpg.Connection, now: datetime) -> bool:
+    """Whether there was more of it than is taken away at once."""
+    await watches.forget_ended(connection, now)
+    await alert_cursor.forget(connection)
+    return await alerts.forget(connection, now - timedelta(seconds=INBOX_S))
 
 
 async def _drop_some(connection: asyncpg.Connection, ctx: Context) -> bool:

@@ -14,7 +14,10 @@ _BY_BLOCK = (
 
 
 async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
-    """Every fact above block ``to``. Positions are the caller's."""
+    """Every fact above block ``to``, noted for whoever read them. Positions are the caller's."""
+    await connection.execute(
+        "INSERT INTO facts.rewound (to_number, to_s) VALUES ($1, $2)", to.number, to.timestamp_s
+    )
     # By the trades that are taken away next.
     await curves.take_away(connection, to)
     for table in _BY_TIME:

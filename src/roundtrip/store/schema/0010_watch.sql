@@ -1,22 +1,26 @@
 -- What mites watch, and what they were told of it.
 
--- Every reorganisation, written with it: facts above to_number were taken away. By it whoever read them steps back.
+-- Every reorganisation, written with it: facts above block to_number, which is of to_s, were taken away. By it whoever
+-- read them steps back.
 CREATE TABLE facts.rewound (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    to_number int NOT NULL
+    to_number int NOT NULL,
+    to_s      int NOT NULL
 );
 
 -- Rules and follows change in the order of these numbers: whoever changes any holds one advisory lock from before it
 -- takes a number to the end of its transaction, so that no lower number comes to light after a higher one.
 CREATE SEQUENCE accounts.watch_changes;
 
--- from_number: facts of later blocks count. ended_at: no longer followed; kept until every reader has seen it.
+-- from_number: facts of later blocks count. rewound: the last reorganisation before it was made; a later one that goes
+-- back further takes from_number with it. ended_at: no longer followed; kept until every reader has seen it.
 CREATE TABLE accounts.follow (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     mite_id     bigint      NOT NULL REFERENCES accounts.mite,
     wallet      bytea       NOT NULL CHECK (octet_length(wallet) = 20),
     name        text        NOT NULL,
     from_number int         NOT NULL,
+    rewound     bigint      NOT NULL,
     made_at     timestamptz NOT NULL,
     ended_at    timestamptz,
     change      bigint      NOT NULL UNIQUE
@@ -39,6 +43,7 @@ CREATE TABLE accounts.rule (
     over_raw    numeric     CHECK (over_raw >= 0),
     token       bytea       CHECK (octet_length(token) = 20),
     from_number int         NOT NULL,
+    rewound     bigint      NOT NULL,
     made_at     timestamptz NOT NULL,
     hits        bigint      NOT NULL DEFAULT 0 CHECK (hits >= 0),
     ended_at    timestamptz,
@@ -86,6 +91,7 @@ CREATE INDEX alert_by_block ON accounts.alert (block_number) WHERE retracted_at 
 -- The same fact is told of once, whoever tries it how often.
 CREATE UNIQUE INDEX alert_once ON accounts.alert (mite_id, kind, source_id, block_number, log_index, verb)
     WHERE retracted_at IS NULL AND more = 0 AND block_number IS NOT NULL;
+CREATE INDEX alert_more ON accounts.alert (at_s) WHERE retracted_at IS NULL AND more > 0;
 
 -- What one rule or follow raised in one minute of the chain's clock (at_s / 60). beyond: those that became no rows;
 -- told: how many of them "and n more" spoke of already.

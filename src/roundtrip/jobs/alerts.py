@@ -1,0 +1,394 @@
+"""Facts into alerts, exactly once: what was told, what is to be sent and how far facts were read are one
+transaction. Whoever has the cursor's row reads on; any process may, and none remembers anything that the
+database does not say.
+
+Facts are read over several statements, while the sync goes on. Up to a block they stay what they are, unless
+blocks are taken away; so at its end a step looks whether any were, and is made again then. One moment for all
+of it, by a stricter isolation, would have steps refused whenever a channel or a rule was written meanwhile:
+the busier it is the more often, and in the end always."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import asyncpg
+import structlog
+
+from roundtrip.chain.background import is_cancelled
+from roundtrip.domain.alert_text import said_of_more, told
+from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
+from roundtrip.domain.rule_index import RuleIndex, Source
+from roundtrip.domain.rules import Happening
+from roundtrip.store import alert_cursor, alerts, chain, deliveries, happenings, watches
+from roundtrip.store.alert_cursor import AlertCursor, Counted, MinuteKey, Untold
+from roundtrip.store.happenings import Place
+from roundtrip.venues.base import Contracts
+
+from .worker import described
+
+CHANNEL = "facts"
+"""Notified by the sync with each of its transactions."""
+POLL_S = 1.0
+MOST_BLOCKS = 100
+MOST_MATCHES = 2_000
+"""Read and told in one transaction: nobody waits long for it. Blocks are never parted."""
+MOST_UNTOLD = 500
+STILL_S = MINUTE_S + 5.0
+"""Of a chain that stands still so long the minute is over, too."""
+_TURN = 256
+"""Happenings after which others have their turn."""
+_AGAIN_S, _REFUSED_S, _DATABASE_S = 0.5, 0.02, 5.0
+_RELOADED_S = watches.ENDED_KEPT.total_seconds() / 2
+log = structlog.get_logger(__name__)
+
+
+class Tells(Protocol):
+    """What it needs of a context."""
+
+    @property
+    def pool(self) -> asyncpg.Pool: ...
+
+    @property
+    def contracts(self) -> Contracts: ...
+
+    @property
+    def now_s(self) -> Callable[[], float]: ...
+
+
+Happened = Callable[[asyncpg.Connection, Contracts, Place, Place], Awaitable[list[Happening]]]
+
+
+class Wishes(Protocol):
+    """As ``deliveries.wish``."""
+
+    def __call__(
+        self, connection: asyncpg.Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
+    ) -> Awaitable[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What it is made of."""
+
+    index: Callable[[], RuleIndex] = RuleIndex
+    happened: Happened = happenings.happened
+    wish: Wishes = deliveries.wish
+
+
+class _TakenAway(Exception):
+    """Blocks were taken away while they were read."""
+
+
+class Alerts:
+    """``most_blocks``, ``most_matches``: of one transaction."""
+
+    def __init__(
+        self,
+        ctx: Tells,
+        parts: Parts | None = None,
+        poll_s: float = POLL_S,
+        most_blocks: int = MOST_BLOCKS,
+        most_matches: int = MOST_MATCHES,
+    ) -> None:
+        self._ctx = ctx
+        self._parts = parts or Parts()
+        self._poll_s, self._most_blocks, self._most_matches = poll_s, most_blocks, most_matches
+        self._wake = asyncio.Event()
+        self._index: RuleIndex | None = None
+        self._change, self._loaded_s, self._loaded_at = 0, 0.0, -1
+        self._stood: tuple[int, float] | None = None
+        """The index's last block that was seen, and when it was seen first."""
+        self._away = self._undid = False
+
+    # --- going on ----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until it is cancelled; a database that goes away is waited for."""
+        while True:
+            try:
+                await self._rounds()
+            except Exception as error:
+                if is_cancelled():
+                    raise asyncio.CancelledError from error
+                # Whatever it is: nobody else would begin this again.
+                if not self._away:
+                    log.warning("no alerts can be made", error=described(error))
+                self._away = True
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _rounds(self) -> None:
+        """As long as the connection lasts by which it hears of facts."""
+        async with self._listening() as cut:
+            while not cut.is_set():
+                self._wake.clear()
+                while await self._stepped():
+                    pass
+                if self._away:
+                    log.info("alerts are made again")
+                self._away = False
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._poll_s):
+                        await self._wake.wait()
+
+    async def _stepped(self) -> bool:
+        """A step; one that stood in another's way is made again."""
+        try:
+            return await self.step()
+        except asyncpg.TransactionRollbackError:
+            await asyncio.sleep(_REFUSED_S)
+            return True
+
+    @contextlib.asynccontextmanager
+    async def _listening(self) -> AsyncIterator[asyncio.Event]:
+        """Woken by new facts; gives what is set when the connection is lost."""
+        cut = asyncio.Event()
+
+        def wake(*_: Any) -> None:
+            self._wake.set()
+
+        def lost(*_: Any) -> None:
+            cut.set()
+            self._wake.set()
+
+        async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+            await connection.add_listener(CHANNEL, wake)
+            connection.add_termination_listener(lost)
+            try:
+                yield cut
+            finally:
+                # One that was lost is no longer ours to be asked anything.
+                if not cut.is_set():
+                    connection.remove_termination_listener(lost)
+                    await connection.remove_listener(CHANNEL, wake)
+
+    # --- one step ----------------------------------------------------------------------------------
+
+    async def step(self) -> bool:
+        """One transaction; whether there may be more to do. With any error nothing was done."""
+        try:
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+                more = await self._step(connection)
+                self._undid = False
+                return more
+        except _TakenAway:
+            return True
+        finally:
+            if self._undid:
+                # It was read after something was undone that is undone no more.
+                self._index, self._undid = None, False
+
+    async def _step(self, connection: asyncpg.Connection) -> bool:
+        taken = await alert_cursor.take(connection)
+        if taken is None:
+            return await self._begun(connection)
+        known = await chain.cursor(connection)
+        if known is None:
+            return False
+        last, now = Place(known.block.number, known.block.timestamp_s), self._now()
+        at, index = await self._undone(connection, taken, now)
+        # Facts that were forgotten are read again: until they are all there again nothing is new.
+        to = await self._told(connection, index, at.at, last, now) if last.number > at.at.number else at.at
+        if AlertCursor(to, at.rewound) != taken:
+            await alert_cursor.move(connection, AlertCursor(to, at.rewound))
+        more = await self._tell_of_more(connection, self._over_before(to, last), now)
+        if await alert_cursor.last_rewound(connection) > at.rewound:
+            raise _TakenAway
+        return more or to.number < last.number
+
+    async def _begun(self, connection: asyncpg.Connection) -> bool:
+        """Whether it began just now."""
+        if await alert_cursor.is_there(connection):
+            return False
+        rewound, known = await alert_cursor.last_rewound(connection), await chain.cursor(connection)
+        if known is None:
+            return False
+        await watches.turn_back(connection, 0, rewound)
+        last = Place(known.block.number, known.block.timestamp_s)
+        began = await alert_cursor.begin(connection, last, rewound)
+        if await alert_cursor.last_rewound(connection) > rewound:
+            raise _TakenAway
+        return began
+
+    async def _refreshed(self, connection: asyncpg.Connection, rewound: int) -> RuleIndex:
+        """All that is watched, as it is now. ``rewound``: with a reorganisation things count from elsewhere
+        on, which is no change of them."""
+        stale = self._loaded_at != rewound or self._ctx.now_s() - self._loaded_s > _RELOADED_S
+        index = None if stale else self._index
+        if index is None:
+            index, self._change = self._parts.index(), 0
+            self._loaded_at, self._loaded_s = rewound, self._ctx.now_s()
+        for change in await watches.changes_since(connection, self._change):
+            source, rule, wallet = change.source, change.rule, change.wallet
+            if not change.live:
+                index.remove(source.kind, source.id)
+            elif rule is not None:
+                index.add_rule(source, rule, wallet)
+            elif wallet is not None:
+                index.add_follow(source, wallet)
+            self._change = change.number
+        self._index = index
+        return index
+
+    # --- what happened -----------------------------------------------------------------------------
+
+    async def _told(
+        self, connection: asyncpg.Connection, index: RuleIndex, after: Place, last: Place, now: datetime
+    ) -> Place:
+        """Tells of what comes next after ``after``, and gives how far that was."""
+        to = await alert_cursor.place_after(connection, after, self._most_blocks, last)
+        found = await self._parts.happened(connection, self._ctx.contracts, after, to)
+        matches: list[tuple[Source, Happening]] = []
+        for number, happening in enumerate(found):
+            spot = happening.spot
+            if len(matches) >= self._most_matches and spot.block_number > found[number - 1].spot.block_number:
+                before = found[number - 1].spot
+                to = Place(before.block_number, before.at_s)
+                break
+            matches += [(source, happening) for source in index.matching(happening)]
+            if number % _TURN == _TURN - 1:
+                await asyncio.sleep(0)
+        if matches:
+            await self._put(connection, matches, now)
+        return to
+
+    async def _put(
+        self, connection: asyncpg.Connection, matches: Sequence[tuple[Source, Happening]], now: datetime
+    ) -> None:
+        counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
+        drafts, hits = capped(matches, counts)
+        made = await alerts.put(connection, drafts, now)
+        await self._parts.wish(connection, made, now)
+        await alert_cursor.put_minutes(connection, counts)
+        await watches.count_hits(connection, list(hits.items()))
+
+    async def _tell_of_more(self, connection: asyncpg.Connection, before_minute: int, now: datetime) -> bool:
+        """Of minutes that are over, how many happenings became no rows; whether there may be more of them."""
+        found = await alert_cursor.untold(connection, before_minute, MOST_UNTOLD)
+        if not found:
+            return False
+        drafts = [more_of(one) for one in found]
+        made = await alerts.put(connection, [draft for draft in drafts if draft is not None], now)
+        await self._parts.wish(connection, made, now)
+        for one in found:
+            one.counted.told = one.counted.beyond
+        await alert_cursor.put_minutes(connection, {one.key: one.counted for one in found})
+        return len(found) == MOST_UNTOLD
+
+    def _over_before(self, at: Place, last: Place) -> int:
+        """The first minute that is not over yet: by the chain's clock; where all was read and the chain
+        stands still, by how long it does."""
+        minute, now_s = at.at_s // MINUTE_S, self._ctx.now_s()
+        if self._stood is None or self._stood[0] != last.number:
+            self._stood = (last.number, now_s)
+        stands_still = at.number == last.number and now_s - self._stood[1] >= STILL_S
+        return minute + 1 if stands_still else minute
+
+    # --- what was taken away -----------------------------------------------------------------------
+
+    async def _undone(
+        self, connection: asyncpg.Connection, taken: AlertCursor, now: datetime
+    ) -> tuple[AlertCursor, RuleIndex]:
+        """Steps back to where the index's facts are still those that were read, takes back what was told of
+        the others, and counts anew."""
+        found = await alert_cursor.rewinds_after(connection, taken.rewound)
+        if found is None:
+            return taken, await self._refreshed(connection, taken.rewound)
+        self._undid = True
+        await watches.turn_back(connection, taken.rewound, found.last)
+        index = await self._refreshed(connection, found.last)
+        to = found.to
+        if to.number >= taken.at.number:
+            return AlertCursor(taken.at, found.last), index
+        gone = await alerts.retract(connection, to.number, to.at_s, now)
+        await self._parts.wish(connection, gone, now, retracted=True)
+        await self._count_back(connection, index, to, gone)
+        return AlertCursor(to, found.last), index
+
+    async def _count_back(
+        self, connection: asyncpg.Connection, index: RuleIndex, to: Place, gone: Sequence[Alert]
+    ) -> None:
+        """What was counted of the blocks after ``to`` is no more. Of its own minute something stays."""
+        own = to.at_s // MINUTE_S
+        taken = await alert_cursor.take_minutes(connection, own)
+        left = {key: counted for key, counted in taken.items() if key.minute == own}
+        hits = {key.source_id: 0 for key in taken if key.kind == "rule"}
+        for key, counted in taken.items():
+            if key.kind == "rule":
+                hits[key.source_id] -= counted.raised + counted.beyond
+        for alert in gone:
+            draft = alert.draft
+            if draft.more == 0 and draft.at_s // MINUTE_S == own and draft.source_id is not None:
+                left_of = left.get(MinuteKey(draft.kind, draft.source_id, own))  # type: ignore[arg-type]
+                if left_of is not None:
+                    left_of.raised -= 1
+        full = {key for key, counted in left.items() if counted.beyond and counted.raised >= MOST_A_MINUTE}
+        again = await self._counted_again(connection, index, to, full)
+        for key, counted in left.items():
+            # Rows come first: where there is room for more of them, nothing was beyond yet.
+            counted.beyond = max(0, min(counted.beyond, again.get(key, 0) - counted.raised))
+            counted.told = 0
+            if key.kind == "rule":
+                hits[key.source_id] += counted.raised + counted.beyond
+        await alert_cursor.put_minutes(connection, left)
+        await watches.count_hits(connection, list(hits.items()))
+
+    async def _counted_again(
+        self, connection: asyncpg.Connection, index: RuleIndex, to: Place, keys: set[MinuteKey]
+    ) -> dict[MinuteKey, int]:
+        """How often these were matched in the minute of ``to`` up to there."""
+        found = dict.fromkeys(keys, 0)
+        if keys:
+            after = await alert_cursor.place_before(connection, to.at_s // MINUTE_S * MINUTE_S)
+            for happening in await self._parts.happened(connection, self._ctx.contracts, after, to):
+                for source in index.matching(happening):
+                    key = key_of(source, happening)
+                    if key in found:
+                        found[key] += 1
+        return found
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._ctx.now_s(), UTC)
+
+
+def key_of(source: Source, happening: Happening) -> MinuteKey:
+    """Under which it counts."""
+    return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S)
+
+
+def capped(
+    matches: Sequence[tuple[Source, Happening]], counts: dict[MinuteKey, Counted]
+) -> tuple[list[Draft], dict[int, int]]:
+    """The rows that these become, in order, and how often each rule was hit. ``counts`` is counted up: what a
+    minute has no room for is counted only."""
+    drafts: list[Draft] = []
+    hits: dict[int, int] = {}
+    for source, happening in matches:
+        counted = counts.setdefault(key_of(source, happening), Counted(source.mite_id))
+        if counted.raised < MOST_A_MINUTE:
+            counted.raised += 1
+            drafts.append(told(source, happening))
+        else:
+            counted.beyond += 1
+        if source.kind == "rule":
+            hits[source.id] = hits.get(source.id, 0) + 1
+    return drafts, hits
+
+
+def more_of(one: Untold) -> Draft | None:
+    """The row that says how many there were; None: nobody watches for it any more."""
+    if one.name is None:
+        return None
+    key, more, is_rule = one.key, one.counted.beyond - one.counted.told, one.key.kind == "rule"
+    return Draft(
+        mite_id=one.counted.mite_id,
+        kind=key.kind,
+        source_id=key.source_id,
+        at_s=key.minute * MINUTE_S + MINUTE_S - 1,
+        said=said_of_more(one.name, more),
+        who=one.name.split(" ", 1)[0] if is_rule else one.name,
+        rule=one.name if is_rule else None,
+        more=more,
+    )
