@@ -13,7 +13,6 @@ _WORTH: Mapping[Verb, str] = {
     "moving": "worth more than {}",
     "draining": "worth more than {}",
 }
-_OF_SUPPLY, _OF_LIQUIDITY = "of its supply", "of the pool's liquidity"
 
 
 def when_it_tells(rule: Rule, wallet: Address | None) -> str:
@@ -59,5 +58,5 @@ def _over(rule: Rule) -> str:
     if over.unit != "%":
         return f" {_WORTH[rule.verb].format(f'{amount} {over.unit}')}"
     if rule.verb == "draining":
-        return f", more than {amount} % {_OF_LIQUIDITY},"
-    return f", more than {amount} % {_OF_SUPPLY} at once"
+        return f", more than {amount} % of the pool's,"
+    return f", more than {amount} % of its supply at once"
