@@ -225,8 +225,8 @@ async def _write_blocks(connection: asyncpg.Connection, scale: Scale) -> None:
         last,
     )
     await connection.execute(
-        "INSERT INTO facts.cursor (start_number, number, hash, at_s, older_number, first_hash, rewinds)"
-        " SELECT $1, number, hash, at_s, $1, hash, 1 FROM facts.block WHERE number = $2",
+        "INSERT INTO facts.cursor (start_number, number, hash, at_s, older_number, first_hash)"
+        " SELECT $1, number, hash, at_s, $1, hash FROM facts.block WHERE number = $2",
         FIRST_BLOCK,
         last,
     )

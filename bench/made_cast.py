@@ -20,12 +20,14 @@ WALLETS_A_TRADE = 1 / 12
 @dataclass(frozen=True, slots=True)
 class Scale:
     """How much of it. ``last_s``: the newest block's time, seconds since 1970. A day is always as busy: with
-    more trades the history is longer. Raises ValueError where there would be no room for those who are always
-    there."""
+    more trades the history is longer. ``transfers_s``: of so long transfers are made; no board reads
+    more than two days. Raises ValueError where there would be no room for those who are always there."""
 
     trades: int
     last_s: int
     seed: int = 1
+    trades_a_day: int = TRADES_A_DAY
+    transfers_s: int = 2 * DAY_S
 
     def __post_init__(self) -> None:
         if self.trades < FEWEST_TRADES:
@@ -33,7 +35,7 @@ class Scale:
 
     @property
     def first_s(self) -> int:
-        return self.last_s - self.trades * DAY_S // TRADES_A_DAY
+        return self.last_s - self.trades * DAY_S // self.trades_a_day
 
     @property
     def blocks(self) -> int:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from roundtrip.domain.events import Spot
 from roundtrip.domain.types import WEI_PER_ETH, TxHash
 
-from .made_cast import BLOCKS_A_S, DAY_S, TRADES_A_DAY, Cast
+from .made_cast import BLOCKS_A_S, DAY_S, Cast
 from .made_up import NULL, PHANTOM_WEI, SUPPLY_RAW, Market, Planned, World
 
-POOLS_A_DAY = TRADES_A_DAY // 24
-"""With 24 million trades a million."""
+TRADES_A_POOL = 24
+"""With 24 million trades a million pools."""
 CURVES, V3 = 0.144, 0.604
 """Of all places: some 6,000 launches a day. The rest are v4 pools."""
 MOST_STORIES = 3_000
@@ -30,12 +30,13 @@ class Lives:
     def play(self, from_s: int, end_s: int) -> None:
         """Everything that begins in that time, and the evergreens' share of trades in it."""
         world, scale = self.world, self.world.scale
+        pools_a_day = scale.trades_a_day // TRADES_A_POOL
         for share in range(24):
             first = scale.block_at(from_s + (end_s - from_s) * share // 24)
             end = scale.block_at(from_s + (end_s - from_s) * (share + 1) // 24)
-            for _ in range(round((end - first) * POOLS_A_DAY / DAY_S / BLOCKS_A_S)):
+            for _ in range(round((end - first) * pools_a_day / DAY_S / BLOCKS_A_S)):
                 self._open(self.chance.randrange(first, end))
-        due = (end_s - from_s) * TRADES_A_DAY // DAY_S
+        due = (end_s - from_s) * scale.trades_a_day // DAY_S
         there = sum(
             len(lines)
             for (table, day), lines in world.rows.daily.items()

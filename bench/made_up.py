@@ -23,8 +23,6 @@ PHANTOM_WEI, THRESHOLD_WEI = 168 * WEI_PER_ETH // 100, 42 * WEI_PER_ETH // 10
 SUPPLY_RAW = 10**27
 RECENT_S = 7 * DAY_S
 """Transfers and what insiders did are kept for so long."""
-TRANSFERS_S = 2 * DAY_S
-"""Of transfers two days are made, to save disk: no answer reads more."""
 
 
 LINE_COLUMNS = {
@@ -132,7 +130,7 @@ class World:
         self.logs = bytearray(scale.blocks)
         self.evergreens: list[Market] = []
         self._recent_s = scale.last_s - RECENT_S
-        self._transfers_s = scale.last_s - TRANSFERS_S
+        self._transfers_s = scale.last_s - scale.transfers_s
         self._begin()
 
     # --- places -----------------------------------------------------------------------------------

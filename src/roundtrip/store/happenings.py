@@ -1,4 +1,9 @@
-"""What happened, as rules see it: the same out of the index while it happens and in a replay."""
+"""What happened, as rules see it: the same out of the index while it happens and in a replay.
+
+What each verb means stands with the functions that read it (``happening_trades``, ``happening_moves``). Every
+value is a function of facts that are in the index once the block is written, but for one: of a token that no
+launchpad launched, the supply is what was last read of it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +11,16 @@ from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.rules import Happening, Watch
+from roundtrip.domain.rules import VERBS, Happening, Watch
 from roundtrip.venues.base import Contracts
+
+from .happening_moves import drains, moves
+from .happening_rows import ALL, NEWEST, Narrow, Page, Reader, Span, days_back, narrowed
+from .happening_trades import graduations, launches, trades
+
+MOST_COUNTED = 10_000
+MOST_TOLD = 10
+"""So many of a replay's hits are given, the newest."""
 
 
 class Place(NamedTuple):
@@ -30,12 +43,70 @@ class Replayed:
 async def happened(
     connection: asyncpg.Connection, contracts: Contracts, after: Place, to: Place
 ) -> list[Happening]:
-    """Everything a rule may be about in the blocks after ``after`` up to ``to``, in the chain's order."""
-    raise NotImplementedError
+    """Everything a rule may be about in the blocks after ``after`` up to ``to``, in the chain's order. In a
+    transaction."""
+    reader, start_number = await Reader.of(connection, contracts), await _start_number(connection)
+    span = Span(after.at_s, to.at_s, after.number, to.number)
+    pages = (
+        await trades(reader, span, ALL),
+        await launches(reader, span, ALL),
+        await graduations(reader, span, ALL),
+        await moves(reader, span, ALL),
+        await drains(reader, span, ALL, start_number),
+    )
+    return sorted((one for page in pages for one in page.found), key=_place)
 
 
 async def replayed(
     connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
 ) -> Replayed:
-    """What ``happened`` would have given for ``watch`` since, counted up to MOST_COUNTED."""
-    raise NotImplementedError
+    """What ``happened`` would have given for ``watch`` after ``after_s``, seconds since 1970, up to ``to``,
+    counted up to MOST_COUNTED. In a transaction; many statements, a day each, of which the caller bounds the
+    time."""
+    reader, start_number = await Reader.of(connection, contracts), await _start_number(connection)
+    narrow = await narrowed(connection, watch)
+    hits, last = 0, list[Happening]()
+    if narrow is None:
+        return Replayed(0, False, last)
+    for first_s, last_s in days_back(after_s, to.at_s):
+        before = NEWEST
+        while True:
+            # One more than is counted, so that most rules are one look at a day.
+            span = Span(first_s, last_s, -1, to.number, before, MOST_COUNTED + 1)
+            page = await _page(reader, span, narrow, watch, start_number)
+            for happening in page.found:
+                if not watch.matches(happening):
+                    continue
+                if hits == MOST_COUNTED:
+                    return Replayed(hits, True, last)
+                hits += 1
+                if hits <= MOST_TOLD:
+                    last.append(happening)
+            if page.rest is None:
+                break
+            before = page.rest
+    return Replayed(hits, False, last)
+
+
+async def _page(reader: Reader, span: Span, narrow: Narrow, watch: Watch, start_number: int) -> Page:
+    """The newest of a span's that a rule leaves."""
+    verb = watch.rule.verb
+    if verb in ("buying", "selling"):
+        return await trades(reader, span, narrow, verb == "buying")
+    if verb == "launching":
+        return await launches(reader, span, narrow)
+    if verb == "graduating":
+        return await graduations(reader, span, narrow)
+    if verb == "moving":
+        return await moves(reader, span, narrow)
+    return await drains(reader, span, narrow, start_number)
+
+
+async def _start_number(connection: asyncpg.Connection) -> int:
+    found: int | None = await connection.fetchval("SELECT start_number FROM facts.cursor")
+    return 0 if found is None else found
+
+
+def _place(happening: Happening) -> tuple[int, int, int]:
+    spot = happening.spot
+    return spot.block_number, spot.log_index, VERBS.index(happening.verb)
