@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes truth sweep evidence rejudge clean
+.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -59,6 +59,10 @@ bench-boards: $(VENV)/.installed
 # them. FLAGS=--reuse asks of those that were made before; they stay in var/bench-holders, three gigabytes.
 bench-holders: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python -m bench.holders $(FLAGS)
+
+# Whom a happening is told to, among ten thousand rules and a hundred thousand: a minute.
+bench-rules: $(VENV)/.installed
+	@$(BIN)/python -m bench.rules $(FLAGS)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed

@@ -3,11 +3,13 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from .rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb
 from .types import Address
 
+_id = attrgetter("id")
 _Kind = Literal["rule", "follow"]
 
 
@@ -23,6 +25,8 @@ class Source:
     from_number: int
 
 
+_A_FOLLOWER = 4
+"""To look up a follower's rules takes as long as going through so many."""
 _Ranked = tuple[int, int, Source]
 """By threshold, then by id."""
 
@@ -66,12 +70,12 @@ class _Bucket:
         """How many it is about, without touching them."""
         return len(self.plain) + sum(count for _, count in self.passed(happening))
 
-    def of(self, happening: Happening) -> Iterator[Source]:
+    def of(self, happening: Happening) -> list[Source]:
         """Those that it is about."""
-        yield from self.plain.values()
+        found = list(self.plain.values())
         for ranked, count in self.passed(happening):
-            for place in range(count):
-                yield ranked[place][2]
+            found += [source for _, _, source in ranked[:count]]
+        return found
 
 
 _Group = Address | int | Literal["any", "follow"]
@@ -144,31 +148,31 @@ class RuleIndex:
                     rules += bucket.of(happening)
             if followers:
                 rules += self._of_followers(followers, token, happening)
-        told = sorted((rule for rule in rules if rule.from_number < number), key=_id)
+        told = [rule for rule in rules if rule.from_number < number]
+        told.sort(key=_id)
         if verb in FOLLOWED_VERBS:
-            told += sorted((each for each in followers.values() if each.from_number < number), key=_id)
+            follows = [follow for follow in followers.values() if follow.from_number < number]
+            told += sorted(follows, key=_id)
         return told
 
     def _of_followers(
         self, followers: Mapping[int, Source], token: Address | None, happening: Happening
-    ) -> Iterator[Source]:
+    ) -> list[Source]:
         """Rules about ``follow`` of those who follow the wallet. Of those who follow it, and of the rules
         that it is about if they do, the fewer are gone through."""
         verb, number = happening.verb, happening.spot.block_number
         everybodys = self._buckets.get((verb, "follow", token))
         if everybodys is None:
-            return
-        if everybodys.count(happening) < len(followers):
-            for rule in everybodys.of(happening):
-                follow = followers.get(rule.mite_id)
-                if follow is not None and follow.from_number < number:
-                    yield rule
-            return
+            return []
+        if everybodys.count(happening) < len(followers) * _A_FOLLOWER:
+            return [
+                rule
+                for rule in everybodys.of(happening)
+                if (follow := followers.get(rule.mite_id)) is not None and follow.from_number < number
+            ]
+        found: list[Source] = []
         for mite_id, follow in followers.items():
             bucket = self._buckets.get((verb, mite_id, token))
             if bucket is not None and follow.from_number < number:
-                yield from bucket.of(happening)
-
-
-def _id(source: Source) -> int:
-    return source.id
+                found += bucket.of(happening)
+        return found
