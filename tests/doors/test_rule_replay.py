@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
@@ -43,14 +43,17 @@ class Tape:
     last: Sequence[Happening] = ()
     watch: Watch | None = None
     span: tuple[int, Place] | None = None
-    waits_for: str | None = field(default=None)
-    """A table that it reads, which somebody may have locked."""
+    waits_for: str | None = None
+    """A table that it reads for ever, which somebody may have locked."""
+    limit: str = ""
+    """Of each of its statements."""
 
     async def replayed(
         self, connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
     ) -> Replayed:
         self.watch, self.span = watch, (after_s, to)
-        if self.waits_for:
+        self.limit = await connection.fetchval("SHOW statement_timeout")
+        while self.waits_for:
             await connection.execute(f"SELECT FROM {self.waits_for} LIMIT 1")
         return Replayed(self.hits, self.at_least, self.last)
 
@@ -169,16 +172,26 @@ async def test_a_token_that_is_not_known_is_no_fault(me: Caller, tape: Tape) -> 
     assert f"Nothing was ever seen of {STRANGER}: look whether that address is right." in answer["text"]
 
 
-async def test_what_takes_too_long_is_busy(me: Caller, tape: Tape, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule_replay, "LONGEST_MS", 50)
+@pytest.mark.parametrize("locked", [True, False])
+async def test_what_takes_too_long_is_busy(
+    me: Caller, tape: Tape, monkeypatch: pytest.MonkeyPatch, locked: bool
+) -> None:
+    """In one statement, or in many that are each quick."""
+    monkeypatch.setattr(rule_replay, "LONGEST_S", 0.05)
     tape.waits_for = "jobs.job"
     async with asyncio.timeout(20), me.ctx.pool.acquire() as connection, connection.transaction():
-        await connection.execute("LOCK TABLE jobs.job IN ACCESS EXCLUSIVE MODE")
+        if locked:
+            await connection.execute("LOCK TABLE jobs.job IN ACCESS EXCLUSIVE MODE")
         error = await me.error("test_rule", rule="any buying")
     assert error.startswith("busy: Seven days of that take too long to read just now. ")
-    # The limit was that statement's and no other's.
-    tape.waits_for = None
-    assert (await me.told("test_rule", rule="any buying"))["hits"] == 0
+
+
+async def test_its_statements_end_though_nobody_waits_for_them(me: Caller, tape: Tape) -> None:
+    await me.told("test_rule", rule="any buying")
+    assert tape.limit == "8s"
+    # Of that transaction and of no other.
+    async with me.ctx.pool.acquire() as connection:
+        assert await connection.fetchval("SHOW statement_timeout") == "0"
 
 
 async def test_without_an_index_it_is_busy(me: Caller, tape: Tape) -> None:
@@ -193,3 +206,42 @@ async def test_without_an_index_it_is_busy(me: Caller, tape: Tape) -> None:
             await connection.execute(f"INSERT INTO facts.cursor ({names}) VALUES ({marks})", *row.values())  # noqa: S608
     assert error.startswith("busy: ")
     assert refused.startswith("busy: ")
+
+
+# --- with the real replay --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "counted"),
+    [
+        ("any buying", "SELECT count(*) FROM facts.trade WHERE buys AND at_s > $1"),
+        ("any selling", "SELECT count(*) FROM facts.trade WHERE NOT buys AND at_s > $1"),
+        ("any launching", "SELECT count(*) FROM facts.launch WHERE at_s > $1"),
+        ("any graduating", "SELECT count(*) FROM facts.launch_step WHERE step = 'pooled' AND at_s > $1"),
+    ],
+)
+async def test_what_the_local_chain_has_is_told(me: Caller, rule: str, counted: str) -> None:
+    to = await place(me)
+    answer = await me.told("test_rule", rule=rule)
+    assert answer["hits"] == await me.ctx.pool.fetchval(counted, to.at_s - INBOX_S)
+    assert answer["hits"] > 0
+    assert len(answer["last"]) == min(10, answer["hits"])
+    assert {row["verb"] for row in answer["last"]} == {rule.split()[1]}
+    blocks = [row["block"] for row in answer["last"]]
+    assert blocks == sorted(blocks, reverse=True)
+
+
+async def test_a_followed_wallets_buys_are_its_own(me: Caller) -> None:
+    trader = await me.ctx.pool.fetchrow(
+        "SELECT address.address, count(*) FROM facts.trade JOIN facts.address ON address.id = trader_id"
+        " WHERE buys AND at_s > $1 GROUP BY address.address ORDER BY count(*) LIMIT 1",
+        (await place(me)).at_s - INBOX_S,
+    )
+    wallet = "0x" + trader["address"].hex()
+    assert (await me.told("test_rule", rule="follow buying"))["hits"] == 0
+    await me.told("follow_wallet", address=wallet)
+    for rule in ("follow buying", f"{wallet} buying"):
+        answer = await me.told("test_rule", rule=rule)
+        assert answer["hits"] == trader["count"]
+        assert {row["wallet"] for row in answer["last"]} == {wallet}
+        assert {row["who"] for row in answer["last"]} == {rule.split()[0]}

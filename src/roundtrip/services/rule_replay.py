@@ -1,7 +1,8 @@
 """``test_rule``: what a rule would have told within the last seven days."""
 
-from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Sequence, Set
+from contextlib import asynccontextmanager
 
 import asyncpg
 
@@ -27,8 +28,8 @@ from .rule_who import unseen_text, wallet_of
 from .rules import parse
 from .watch_answer import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested
 
-LONGEST_MS = 8_000
-"""For a statement of the replay; it is to take two seconds of 24 million trades."""
+LONGEST_S = 8.0
+"""It is to take two seconds of 24 million trades."""
 
 
 async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[RuleTested]:
@@ -44,9 +45,9 @@ async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
         after_s = await _after_s(connection, stands)
         if after_s > to.at_s - INBOX_S:
             notes.append(f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only.")
-        with _in_time():
+        async with _in_time(connection):
             watch = Watch(rule, _wallets(rule, wallet, follows))
-            found = await _replayed(connection, ctx, watch, after_s, to)
+            found = await happenings.replayed(connection, ctx.contracts, watch, after_s, to)
             last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], mite)
     answer = RuleTested(
         text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
@@ -68,18 +69,14 @@ async def _after_s(connection: asyncpg.Connection, stands: Cursor) -> int:
     return max(after_s, await followed_from_s(connection, stands)) if stands.start_number else after_s
 
 
-async def _replayed(
-    connection: asyncpg.Connection, ctx: Context, watch: Watch, after_s: int, to: Place
-) -> Replayed:
-    await connection.execute("SELECT set_config('statement_timeout', $1, true)", str(LONGEST_MS))
-    return await happenings.replayed(connection, ctx.contracts, watch, after_s, to)
-
-
-@contextmanager
-def _in_time() -> Iterator[None]:
+@asynccontextmanager
+async def _in_time(connection: asyncpg.Connection) -> AsyncIterator[None]:
+    """All that it asks takes so long and no longer, also where nobody waits for it any more."""
+    await connection.execute("SELECT set_config('statement_timeout', $1, true)", str(int(LONGEST_S * 1000)))
     try:
-        yield
-    except asyncpg.QueryCanceledError as error:
+        async with asyncio.timeout(LONGEST_S):
+            yield
+    except (TimeoutError, asyncpg.QueryCanceledError) as error:
         raise ServiceFull(
             "busy",
             "Seven days of that take too long to read just now. Ask again later, or narrow the rule by a "

@@ -11,9 +11,9 @@ from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.types import Address, parse_address
 
 from .alert_rows import Eth, Pct, Symbol, Ts, Usd
+from .rules import MOST_CHARACTERS
 
 MOST_NAME = 24
-MOST_RULE_CHARACTERS = 200
 MOST_HITS_SHOWN = 10
 _NAME = re.compile("[A-Za-z0-9]*")
 
@@ -69,7 +69,7 @@ class RuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: Annotated[
         str,
         msgspec.Meta(
-            max_length=MOST_RULE_CHARACTERS,
+            max_length=MOST_CHARACTERS,
             description="<who> <verb> [over <n> eth|usd|%] [on <token>]. who: follow, any, a wallet's "
             "address, deployer:<token>, creator:<token>. verb: buying, selling, launching, graduating, "
             "moving, draining.",
