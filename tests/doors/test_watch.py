@@ -19,7 +19,7 @@ from roundtrip.store.happenings import Replayed
 from support.doors import over_mcp_client
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
-from support.watching import SETTINGS, STRANGER, Caller, a_launch, caller, draft, operation, put
+from support.watching import SETTINGS, STRANGER, Caller, a_launch, caller, draft, operation, put, sent_by
 
 SNIPER = actor_address(SNIPERS[0])
 MADE = "2025-10-09T08:53:20Z"
@@ -217,6 +217,16 @@ async def test_who_deployed_and_who_created_is_looked_up(me: Caller) -> None:
     assert [one["wallet"] for one in (await me.told("list_rules"))["rules"]] == [deployer, sender, SNIPER]
 
 
+async def test_who_deployed_need_not_be_who_created(me: Caller) -> None:
+    token, deployer, _ = await a_launch(me)
+    assert deployer != SNIPER
+    async with sent_by(me, token, SNIPER):
+        for who, wallet in (("deployer", deployer), ("creator", SNIPER)):
+            made = await me.told("create_rule", rule=f"{who}:{token} selling")
+            assert made["wallet"] == wallet
+            assert made["wallet"] == (await me.told("test_rule", rule=f"{who}:{token} selling"))["wallet"]
+
+
 async def test_a_token_that_no_launchpad_launched(me: Caller) -> None:
     for rule in (f"deployer:{STRANGER} selling", f"creator:{STRANGER} selling", f"any moving on {STRANGER}"):
         for name in ("create_rule", "test_rule"):
@@ -240,18 +250,10 @@ async def test_while_older_launches_are_read_nobody_is_told_that_there_is_none(m
 
 
 async def test_who_sent_a_launch_before_the_index_is_not_known(me: Caller) -> None:
-    token, deployer, sender = await a_launch(me)
-    change = (
-        "UPDATE facts.launch SET sender_id = (SELECT id FROM facts.address WHERE address = $2)"
-        " WHERE token_id = (SELECT id FROM facts.address WHERE address = $1)"
-    )
-    given = bytes.fromhex(token[2:])
-    await me.ctx.pool.execute(change, given, bytes(20))
-    try:
+    token, deployer, _ = await a_launch(me)
+    async with sent_by(me, token, "0x" + "0" * 40):
         error = await me.error("create_rule", rule=f"creator:{token} selling")
         assert (await me.told("create_rule", rule=f"deployer:{token} selling"))["wallet"] == deployer
-    finally:
-        await me.ctx.pool.execute(change, given, bytes.fromhex(sender[2:]))
     assert error == (
         f"bad_input: Who sent the launch of {token} is not known: it is older than what was followed here. "
         f"Its deployer is: deployer:{token}."

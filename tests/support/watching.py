@@ -1,5 +1,7 @@
 """An account that asks what it watches by a real key."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -88,6 +90,21 @@ async def a_launch(me: Caller) -> tuple[str, str, str]:
         " JOIN facts.address AS sender ON sender.id = launch.sender_id ORDER BY launch.block_number LIMIT 1"
     )
     return tuple("0x" + row[name].hex() for name in ("token", "deployer", "sender"))
+
+
+@contextlib.asynccontextmanager
+async def sent_by(me: Caller, token: str, sender: str) -> AsyncIterator[None]:
+    """A token whose launch somebody else sent, for a while; he stands in the index."""
+    _, _, was = await a_launch(me)
+    change = (
+        "UPDATE facts.launch SET sender_id = (SELECT id FROM facts.address WHERE address = $2)"
+        " WHERE token_id = (SELECT id FROM facts.address WHERE address = $1)"
+    )
+    await me.ctx.pool.execute(change, bytes.fromhex(token[2:]), bytes.fromhex(sender[2:]))
+    try:
+        yield
+    finally:
+        await me.ctx.pool.execute(change, bytes.fromhex(token[2:]), bytes.fromhex(was[2:]))
 
 
 def draft(me: Caller, number: int = 1, **more: Any) -> Draft:
