@@ -40,23 +40,31 @@ async def over_http(base_url: str, operation: Operation, arguments: dict[str, An
     return Came(body["error"]["code"], None)
 
 
-async def over_bare_mcp(base_url: str, operation: Operation, arguments: dict[str, Any]) -> Came:
-    """A JSON-RPC POST and nothing else."""
+async def over_bare_mcp(
+    base_url: str, operation: Operation, arguments: dict[str, Any], key: str | None = None
+) -> Came:
+    """A JSON-RPC POST and nothing else; with a key by its header."""
     request = {
         "jsonrpc": "2.0",
         "id": 7,
         "method": "tools/call",
         "params": {"name": operation.name, "arguments": arguments},
     }
-    async with aiohttp.ClientSession() as session, session.post(f"{base_url}/mcp", json=request) as response:
+    headers = {} if key is None else {"x-api-key": key}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{base_url}/mcp", json=request, headers=headers) as response,
+    ):
         assert response.status == 200
         result = msgspec.json.decode(await response.read())["result"]
     return _came(result["isError"], result["content"][0]["text"], result.get("structuredContent"))
 
 
-async def over_mcp_client(base_url: str, operation: Operation, arguments: dict[str, Any]) -> Came:
-    """The official client; it checks the answer against the listed output schema."""
-    async with Client(f"{base_url}/mcp") as client:
+async def over_mcp_client(
+    base_url: str, operation: Operation, arguments: dict[str, Any], key: str | None = None
+) -> Came:
+    """The official client; it checks the answer against the listed output schema. A key goes by address."""
+    async with Client(f"{base_url}/mcp" + ("" if key is None else f"/{key}")) as client:
         result = await client.call_tool(operation.name, arguments)
     text = result.content[0]
     assert text.type == "text"

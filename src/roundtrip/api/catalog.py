@@ -8,8 +8,11 @@ from .tables.system import SYSTEM
 from .tables.tokens import TOKENS
 from .tables.trades import TRADES
 from .tables.wallets import WALLETS
+from .tables.watch import WATCH
 
-OPERATIONS: tuple[Operation, ...] = (*TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *ACCOUNTS, *SYSTEM)
+OPERATIONS: tuple[Operation, ...] = (
+    *TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *ACCOUNTS, *WATCH, *SYSTEM,
+)  # fmt: skip
 
 
 def tools() -> tuple[Operation, ...]:

@@ -37,16 +37,18 @@ class KeptRule:
     rule: Rule
     wallet: Address | None
     hits: int
+    from_number: int
     made_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFollow:
-    """A wallet that is followed, as the mite calls it."""
+    """A wallet that is followed, as the mite calls it. ``from_number``: as of a rule."""
 
     id: int
     wallet: Address
     name: str
+    from_number: int
     made_at: datetime
 
 
@@ -134,7 +136,10 @@ async def rules_of(connection: asyncpg.Connection, mite_id: int) -> list[KeptRul
     rows = await connection.fetch(
         "SELECT * FROM accounts.rule WHERE mite_id = $1 AND ended_at IS NULL ORDER BY id", mite_id
     )
-    return [KeptRule(row["id"], _rule(row), _wallet(row), row["hits"], row["made_at"]) for row in rows]
+    return [
+        KeptRule(row["id"], _rule(row), _wallet(row), row["hits"], row["from_number"], row["made_at"])
+        for row in rows
+    ]
 
 
 async def end_rule(connection: asyncpg.Connection, mite_id: int, rule_id: int, now: datetime) -> bool:
@@ -210,7 +215,10 @@ async def follows_of(connection: asyncpg.Connection, mite_id: int) -> list[KeptF
     rows = await connection.fetch(
         "SELECT * FROM accounts.follow WHERE mite_id = $1 AND ended_at IS NULL ORDER BY id", mite_id
     )
-    return [KeptFollow(row["id"], as_address(row["wallet"]), row["name"], row["made_at"]) for row in rows]
+    return [
+        KeptFollow(row["id"], as_address(row["wallet"]), row["name"], row["from_number"], row["made_at"])
+        for row in rows
+    ]
 
 
 async def end_follow(connection: asyncpg.Connection, mite_id: int, wallet: Address, now: datetime) -> bool:

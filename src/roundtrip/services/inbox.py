@@ -1,0 +1,50 @@
+"""What a mite was told."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.alerts import INBOX_S
+from roundtrip.domain.mite import Mite
+from roundtrip.store import alerts as store
+
+from .accounts import accounts
+from .alert_rows import RETRACTED, AlertRow, rows
+from .context import Answered, Context
+from .index_answer import Nothing
+from .watch_answer import Text
+
+MOST_ROWS = 500
+MOST_SAID = 3
+"""So many sentences stand in the text; each row has its own."""
+
+
+class Inbox(msgspec.Struct, frozen=True, rename="camel"):
+    """The alerts of the last seven days, the newest first."""
+
+    text: Text
+    total: Annotated[int, msgspec.Meta(description="How many there are, shown or not.")]
+    rows: Annotated[list[AlertRow], msgspec.Meta(description=f"The newest {MOST_ROWS} at most.")]
+
+
+async def inbox(ctx: Context, params: Nothing, mite: Mite) -> Answered[Inbox]:
+    """Every alert that was raised for the mite. Raises ServiceFull."""
+    since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
+    async with accounts(ctx) as connection:
+        alerts, total = await store.newest(connection, mite.id, since, MOST_ROWS)
+    shown = rows(alerts)
+    return Answered(Inbox(_text(shown, total), total, shown))
+
+
+def _text(shown: list[AlertRow], total: int) -> str:
+    if not shown:
+        return "Nothing was told to you within the last seven days."
+    count = "1 alert" if total == 1 else f"{total:,} alerts"
+    said = [f"{count} within the last seven days."]
+    if total > len(shown):
+        said.append(f"The newest {len(shown)} are shown.")
+    taken_back = sum(row.verb == RETRACTED for row in shown)
+    if taken_back:
+        said.append(f"{taken_back} of them the chain took back.")
+    return " ".join([*said, "The newest:", *(row.text for row in shown[:MOST_SAID])])
