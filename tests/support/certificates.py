@@ -42,7 +42,9 @@ def authority(folder: Path) -> Authority:
 def self_signed(folder: Path, *hosts: str) -> ssl.SSLContext:
     """A server's context with a certificate that nobody vouches for."""
     key = ec.generate_private_key(ec.SECP256R1())
-    built = _certificate(_name(hosts[0]), _name(hosts[0]), key).add_extension(_alternatives(hosts), critical=False)
+    built = _certificate(_name(hosts[0]), _name(hosts[0]), key).add_extension(
+        _alternatives(hosts), critical=False
+    )
     return _context(folder, key, built.sign(key, hashes.SHA256()))
 
 

@@ -105,7 +105,9 @@ class Receiver:
         await self._count(1)
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
+            headers = {
+                name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
+            }
             body = await reader.readexactly(int(headers.get("content-length", "0")))
             self.got.append(Got(head[0], headers, body))
             await self.behave(reader, writer)

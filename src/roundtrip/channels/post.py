@@ -3,33 +3,24 @@
 import asyncio
 import email.utils
 import re
-import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv6Address
-from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from .addresses import is_global, parsed
+from .addresses import is_global
+from .connecting import NotGlobal, TooMuch, session
 from .lookups import Lookups
 from .targets import Target
 
 TIMEOUT_S = 10.0
 MOST_READ = 16 * 1024
-MOST_HEADERS = 100
-MOST_LINE = 8 * 1024
-"""Of the answer's first line, and of each header."""
-USER_AGENT = "roundtrip"
 
-Address = IPv4Address | IPv6Address
-AddrInfo = tuple[int, int, int, str, tuple[Any, ...]]
 _SECONDS = re.compile(r"[0-9]{1,9}")
-_SENT_AT_ONCE = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +38,6 @@ class Reply:
     def ok(self) -> bool:
         """Only 2xx is success."""
         return self.status is not None and 200 <= self.status < 300
-
-
-class NotGlobal(OSError):
-    """The address that was about to be connected to is not one of the internet."""
 
 
 def retry_after_s(text: str | None, now_s: float) -> float | None:
@@ -88,18 +75,16 @@ class Poster:
         resolver = self._resolver or Lookups(self._timeout_s)
         # It loads the certificates: not while others wait for the loop.
         trust = await asyncio.to_thread(ssl.create_default_context)
-        self._out = _session(resolver, trust, lambda address, port: is_global(address))
+        self._out = session(resolver, trust, lambda address, port: is_global(address))
         ports = {int(at.rpartition(":")[2]) for at in self.loopback}
         if ports:
-            self._here = _session(
-                resolver, trust, lambda address, port: address.is_loopback and port in ports
-            )
+            self._here = session(resolver, trust, lambda address, port: address.is_loopback and port in ports)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for session in (self._out, self._here):
-            if session is not None:
-                await session.close()
+        for opened in (self._out, self._here):
+            if opened is not None:
+                await opened.close()
         self._out = self._here = None
 
     async def post(
@@ -112,20 +97,20 @@ class Poster:
     ) -> Reply:
         """Never raises for what the other side does. No redirect is followed; the address really connected to
         is looked at, at every connect. ``timeout_s``: over everything; None: this poster's own."""
-        session = self._here if f"{to.host}:{to.port}" in self.loopback else self._out
-        if session is None:
+        asked = self._here if f"{to.host}:{to.port}" in self.loopback else self._out
+        if asked is None:
             raise RuntimeError("a poster is entered before it posts")
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         began = time.perf_counter()
         try:
-            reply = await self._answered(session, to, body, headers, most_read, limit_s)
+            reply = await self._answered(asked, to, body, headers, most_read, limit_s)
         except Exception as error:  # a stranger's answer is behind it: whatever it broke, it is no answer
             reply = Reply(None, _why(error, limit_s), None, 0)
         return replace(reply, took_ms=round((time.perf_counter() - began) * 1000))
 
     async def _answered(
         self,
-        session: aiohttp.ClientSession,
+        asked: aiohttp.ClientSession,
         to: Target,
         body: bytes,
         headers: Mapping[str, str],
@@ -136,7 +121,7 @@ class Poster:
         read = bytearray()
         try:
             async with asyncio.timeout(limit_s):
-                answer = await session.post(
+                answer = await asked.post(
                     URL(to.url, encoded=True), data=body, headers=headers, allow_redirects=False
                 )
                 while len(read) < most_read and (part := await answer.content.read(most_read - len(read))):
@@ -150,37 +135,6 @@ class Poster:
                 _hang_up(answer)
         wished_s = retry_after_s(answer.headers.get("retry-after"), self._now_s())
         return Reply(answer.status, None, wished_s, 0, bytes(read))
-
-
-def _session(
-    resolver: AbstractResolver, trust: ssl.SSLContext, may_reach: Callable[[Address, int], bool]
-) -> aiohttp.ClientSession:
-    def checked(info: AddrInfo) -> socket.socket:
-        """Called for every connect with the very address that is then connected to. Raises NotGlobal."""
-        family, kind, protocol, _, (host, port, *_) = info
-        address = parsed(str(host))
-        if address is None or not may_reach(address, port):
-            raise NotGlobal("not an address of the internet")
-        made = socket.socket(family, kind, protocol)
-        # A whole message fits: whoever does not read it leaves nothing behind here once it is given up.
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SENT_AT_ONCE)
-        return made
-
-    connector = aiohttp.TCPConnector(
-        resolver=resolver, ssl=trust, socket_factory=checked, force_close=True, limit=0
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"user-agent": USER_AGENT, "accept-encoding": "identity"},
-        timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
-        auto_decompress=False,
-        trust_env=False,
-        read_bufsize=MOST_READ,
-        max_line_size=MOST_LINE,
-        max_field_size=MOST_LINE,
-        max_headers=MOST_HEADERS,
-    )
 
 
 def _hang_up(answer: aiohttp.ClientResponse) -> None:
@@ -201,6 +155,7 @@ def _why(error: Exception, limit_s: float) -> str:
 
 
 _SAID: tuple[tuple[type[Exception], str], ...] = (
+    (TooMuch, "it answered too much"),
     (aiohttp.ClientConnectorDNSError, "its name leads to no address"),
     (aiohttp.ClientConnectorCertificateError, "its certificate is not one to trust for that host"),
     (aiohttp.ClientSSLError, "no TLS could be agreed with it"),

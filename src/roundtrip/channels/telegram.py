@@ -14,9 +14,9 @@ from .targets import Target, target
 _T = TypeVar("_T")
 MOST_ROWS = 10
 MOST_CHARACTERS = 4096
-MOST_READ = 4 * 2**20
-"""Of one answer: ten updates, each with whatever somebody sent."""
-_MOST_UPDATES = 10
+MOST_READ = 384 * 1024
+"""Of one answer: some updates, each with whatever somebody sent; the longest text alone may take 24 KiB."""
+_MOST_UPDATES = 4
 _MOST_NAME = 64
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
 _START = re.compile(r"/start(?:@[A-Za-z0-9_]{1,64})? ([A-Za-z0-9_-]{1,64})")
