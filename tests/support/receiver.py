@@ -109,7 +109,9 @@ class Receiver:
                 name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
             }
             body = await reader.readexactly(int(headers.get("content-length", "0")))
-            self.got.append(Got(head[0], headers, body))
+            async with self._changed:
+                self.got.append(Got(head[0], headers, body))
+                self._changed.notify_all()
             await self.behave(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # whoever asked has left
@@ -137,6 +139,8 @@ async def receiver(tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]
         serving.add(task)
         try:
             await made.serve(reader, writer)
+        except asyncio.CancelledError:
+            pass  # the test is over
         finally:
             serving.discard(task)
 
