@@ -164,12 +164,12 @@ async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCapture
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         telegram = reach(api, poster)
         api.token = "1:other"
-        for at in (telegram, Telegram(poster, TOKEN, "https://10.0.0.1.example:9/x"[:0] or api.url)):
-            with pytest.raises(OSError, match="status 401") as failed:
-                await at.started(0, 0)
-            assert TOKEN not in "".join(traceback.format_exception(failed.value))
-            reply = await at.tell(5, ["one"])
-            assert TOKEN not in f"{reply!r}{at!r}{caplog.text}"
+        with pytest.raises(OSError, match="status 401") as failed:
+            await telegram.started(0, 0)
+        assert TOKEN not in "".join(traceback.format_exception(failed.value))
+        reply = await telegram.tell(5, ["one"])
+        assert reply.status == 401
+        assert TOKEN not in f"{reply!r}{telegram!r}{caplog.text}"
     async with Poster(frozenset({api.at})) as poster:
         with pytest.raises(OSError, match="could not be connected to") as failed:
             await Telegram(poster, TOKEN, api.url).started(0, 0)
@@ -184,7 +184,7 @@ def test_a_token_that_is_none_is_refused_without_being_told(token: str) -> None:
 
 
 def test_telegram_itself_is_reached_by_tls() -> None:
-    assert Telegram(Poster(), TOKEN, "https://api.telegram.org/")
+    Telegram(Poster(), TOKEN, "https://api.telegram.org/")
     with pytest.raises(BadTarget):
         Telegram(Poster(), TOKEN, "http://api.telegram.org")
 

@@ -141,9 +141,16 @@ class Slow:
         self.may = threading.Event()
         self.asked: list[str] = []
         self.found: list[tuple[int, str]] = [(socket.AF_INET, "127.0.0.1")]
+        self._each = threading.Semaphore(0)
+
+    async def reached(self, times: int) -> None:
+        """Waits until it was asked so often."""
+        for _ in range(times):
+            assert await asyncio.to_thread(self._each.acquire, timeout=PATIENCE_S)
 
     def __call__(self, host: str, port: int) -> list[tuple[int, str]]:
         self.asked.append(host)
+        self._each.release()
         assert self.may.wait(PATIENCE_S)
         return self.found
 
@@ -153,8 +160,7 @@ async def test_slow_names_of_one_owner_take_only_so_many_threads_and_others_get_
     lookups = Lookups(PATIENCE_S, slow)
     evil = [asyncio.ensure_future(lookups.resolve(f"h{number}.evil.example", 1)) for number in range(50)]
     good = asyncio.ensure_future(lookups.resolve("hook.good.example", 1))
-    while "hook.good.example" not in slow.asked:
-        await asyncio.sleep(0)
+    await slow.reached(MOST_THREADS_OF_ONE + 1)
     assert sorted(slow.asked) == sorted(
         [*(f"h{number}.evil.example" for number in range(MOST_THREADS_OF_ONE)), "hook.good.example"]
     )
@@ -167,10 +173,7 @@ async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
     slow = Slow()
     lookups = Lookups(PATIENCE_S, slow)
     many = [asyncio.ensure_future(lookups.resolve(f"hook.owner{number}.example", 1)) for number in range(60)]
-    while len(slow.asked) < MOST_THREADS:
-        await asyncio.sleep(0)
-    for _ in range(100):
-        await asyncio.sleep(0)
+    await slow.reached(MOST_THREADS)
     assert len(slow.asked) == MOST_THREADS
     slow.may.set()
     assert len(await asyncio.gather(*many)) == 60

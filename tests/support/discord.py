@@ -12,8 +12,8 @@ PATH = "/api/webhooks/1234567890/stand-in_of-a-token"
 
 @dataclass
 class DiscordApi:
-    """``told``: the messages it took. ``wait_s``: the next one is refused with it. ``deleted``: the webhook is
-    gone."""
+    """``told``: the messages it took. ``wait_s``: the next one is refused with it. ``deleted``: the webhook
+    is gone."""
 
     port: int = 0
     told: list[dict[str, Any]] = field(default_factory=list)

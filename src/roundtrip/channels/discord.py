@@ -18,7 +18,7 @@ HOSTS = frozenset({"discord.com:443", "discordapp.com:443"})
 _SUPPRESS_EMBEDS = 1 << 2
 _PATH = re.compile(r"/api(?:/v[0-9]{1,2})?/webhooks/[0-9]{1,20}/[A-Za-z0-9_-]{1,100}/?")
 _MARKUP = re.compile(r"([\\*_~`|>\[\]()#<:@-])")
-_GONE = frozenset({10015, 50027})
+_GONE = (10015, 50027)
 """Discord's codes: unknown webhook, invalid webhook token."""
 
 

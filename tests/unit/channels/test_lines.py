@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from roundtrip.channels.lines import cut, length, lines
 
-Texts = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=400), min_size=1, max_size=30)
+Texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=400), min_size=1, max_size=30)
 
 
 def utf16(text: str) -> int:

@@ -15,7 +15,7 @@ from roundtrip.channels.targets import MOST_CHARACTERS, BadTarget, Target, targe
     [
         ("https://hook.example", "https://hook.example/", "hook.example", 443),
         ("https://hook.example:443/a", "https://hook.example/a", "hook.example", 443),
-        ("HTTPS://Hook.EXAMPLE/Path?Q=%2F&x=a@b:c", "https://hook.example/Path?Q=%2F&x=a@b:c", "hook.example", 443),
+        ("HTTPS://Hook.EXAMPLE/P?Q=%2F&x=a@b:c", "https://hook.example/P?Q=%2F&x=a@b:c", "hook.example", 443),
         ("https://hook.example?x=1", "https://hook.example/?x=1", "hook.example", 443),
         ("https://hook.example./x", "https://hook.example/x", "hook.example", 443),
         ("https://hook.example:8443/x", "https://hook.example:8443/x", "hook.example", 8443),
@@ -27,7 +27,7 @@ from roundtrip.channels.targets import MOST_CHARACTERS, BadTarget, Target, targe
         ("https://r3---sn-x.hook.example/", "https://r3---sn-x.hook.example/", "r3---sn-x.hook.example", 443),
         ("https://1password.example/", "https://1password.example/", "1password.example", 443),
         ("https://1.1.1.1/", "https://1.1.1.1/", "1.1.1.1", 443),
-        ("https://[2606:4700:4700:0::1111]/x", "https://[2606:4700:4700::1111]/x", "[2606:4700:4700::1111]", 443),
+        ("https://[2606:4700:47:0::11]/x", "https://[2606:4700:47::11]/x", "[2606:4700:47::11]", 443),
         ("https://[2606:4700::1]:8443", "https://[2606:4700::1]:8443/", "[2606:4700::1]", 8443),
     ],
 )  # fmt: skip
@@ -39,7 +39,7 @@ def test_a_target_is_asked_for_in_one_form(text: str, url: str, host: str, port:
 
 def test_a_homograph_is_another_host() -> None:
     """With a Cyrillic letter it is that name's owner that is told, and shown to be so."""
-    assert target("https://dіscord.com/").host == "xn--dscord-q9e.com"
+    assert target("https://dіscord.com/").host == "xn--dscord-pvf.com"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,7 @@ def test_any_text_is_a_target_or_is_refused_and_a_target_stays_one(rest: str, be
 
 @pytest.mark.parametrize(
     "text",
-    ["1.1.1.1", "8.8.8.8", "93.184.215.14", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1"]
-    + ["192.0.1.1", "198.17.255.255", "223.255.255.255", "2606:4700::1", "2a00:1450::1", "2001:4860::8888"],
+    ["1.1.1.1", "8.8.8.8", "93.184.215.14", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1", "192.0.1.1", "198.17.255.255", "223.255.255.255", "2606:4700::1", "2a00:1450::1", "2001:4860::8888"],
 )
 def test_addresses_of_the_internet(text: str) -> None:
     assert is_global(ip_address(text))
@@ -93,7 +92,7 @@ def test_no_address_is_let_through_that_the_standard_library_knows_as_private(ad
     found = ip_address(str(address))
     if is_global(found):
         assert found.is_global
-        assert not (found.is_multicast or found.is_reserved or found.is_loopback or found.is_link_local)
+        assert not any((found.is_multicast, found.is_reserved, found.is_loopback, found.is_link_local))
 
 
 @settings(max_examples=300, deadline=None)
