@@ -78,10 +78,13 @@ def test_any_text_is_a_target_or_is_refused_and_a_target_stays_one(rest: str, be
     assert target(found.url) == found
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["1.1.1.1", "8.8.8.8", "93.184.215.14", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1", "192.0.1.1", "198.17.255.255", "223.255.255.255", "2606:4700::1", "2a00:1450::1", "2001:4860::8888"],
-)
+OF_THE_INTERNET = (
+    "1.1.1.1", "8.8.8.8", "93.184.215.14", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1",
+    "192.0.1.1", "198.17.255.255", "223.255.255.255", "2606:4700::1", "2a00:1450::1", "2001:4860::8888",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OF_THE_INTERNET)
 def test_addresses_of_the_internet(text: str) -> None:
     assert is_global(ip_address(text))
 
