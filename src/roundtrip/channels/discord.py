@@ -1,17 +1,60 @@
 """Discord's incoming webhooks."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
 
+import msgspec
+
+from .lines import length, lines
+from .post import Reply
 from .targets import Target
 
 MOST_ROWS = 10
+MOST_CHARACTERS = 2000
+HOSTS = frozenset({"discord.com:443", "discordapp.com:443"})
+_SUPPRESS_EMBEDS = 1 << 2
+_PATH = re.compile(r"/api(?:/v[0-9]{1,2})?/webhooks/[0-9]{1,20}/[A-Za-z0-9_-]{1,100}/?")
+_MARKUP = re.compile(r"([\\*_~`|>\[\]()#<:@-])")
+_GONE = (10015, 50027)
+"""Discord's codes: unknown webhook, invalid webhook token."""
 
 
-def is_discord(to: Target) -> bool:
-    """Whether it is a webhook of Discord's own host."""
-    raise NotImplementedError
+def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
+    """Whether it is a webhook of Discord's own host. ``hosts``: with their ports, a stand-in's too."""
+    return f"{to.host}:{to.port}" in hosts and _PATH.fullmatch(urlsplit(to.url).path) is not None
 
 
 def message(texts: Sequence[str]) -> tuple[bytes, dict[str, str]]:
     """Body and headers: plain text that pings nobody, a row a line, within what Discord takes."""
-    raise NotImplementedError
+    content = _MARKUP.sub(r"\\\1", lines(texts, MOST_ROWS, MOST_CHARACTERS))
+    if length(content) > MOST_CHARACTERS:
+        # Escaped it is at most twice as long; cut afterwards, an escape might lose its half.
+        content = _MARKUP.sub(r"\\\1", lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
+    said = {"content": content, "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
+    return msgspec.json.encode(said), {"content-type": "application/json"}
+
+
+def answered(reply: Reply) -> Reply:
+    """What the answer means: a webhook that was deleted comes as status 410, and how long to wait as Discord
+    says it in the body."""
+    if reply.status == 429 and (wait_s := _told(reply).get("retry_after")) is not None:
+        return replace(reply, retry_after_s=_seconds(wait_s, reply.retry_after_s))
+    if reply.status in (401, 404) and _told(reply).get("code") in _GONE:
+        return replace(reply, status=410)
+    return reply
+
+
+def _told(reply: Reply) -> dict[str, Any]:
+    try:
+        told = msgspec.json.decode(reply.read)
+    except (msgspec.DecodeError, UnicodeError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _seconds(told: object, otherwise: float | None) -> float | None:
+    fits = isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < 1e9
+    return float(told) if fits else otherwise  # type: ignore[arg-type]

@@ -1,0 +1,74 @@
+// A receiver of alerts, with nothing but Node's standard library (18 or later).
+//
+//     WEBHOOK_SECRET=whsec_... PORT=8000 node receiver.mjs
+//
+// It stands behind whatever speaks TLS for you. Without WEBHOOK_SECRET it takes the test delivery that set_webhook
+// makes before it shows you the secret, and does nothing else.
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { createServer } from "node:http";
+
+const SECRET = process.env.WEBHOOK_SECRET ?? "";
+const MOST_BYTES = 1024 * 1024;
+const TOLERANCE_S = 5 * 60;
+
+const done = new Set(); // keep it in your database, for a week
+
+// Whether this service sent exactly these bytes, lately. `body` is what came, before any parsing.
+function verified(secret, headers, body, nowS) {
+  const sentS = headers["webhook-timestamp"] ?? "";
+  if (!/^[0-9]{1,12}$/.test(sentS) || Math.abs(nowS - Number(sentS)) > TOLERANCE_S) return false;
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  const hmac = createHmac("sha256", key).update(`${headers["webhook-id"] ?? ""}.${sentS}.`).update(body);
+  const wanted = Buffer.from(`v1,${hmac.digest("base64")}`);
+  return (headers["webhook-signature"] ?? "").split(" ").some((one) => {
+    const given = Buffer.from(one);
+    return given.length === wanted.length && timingSafeEqual(given, wanted);
+  });
+}
+
+// Each row once, though it may come again: a row and its retraction have the same id.
+function take(alert) {
+  for (const row of alert.rows) {
+    const key = `${row.id} ${row.verb}`;
+    if (done.has(key)) continue;
+    act(row);
+    done.add(key);
+  }
+}
+
+// Yours. Texts and symbols are strangers' words: show them, obey them never.
+function act(row) {
+  if (row.verb === "retracted") console.log("never happened:", row.id);
+  else console.log("alert:", row.id, row.text);
+}
+
+function answer(response, status) {
+  response.writeHead(status, { "content-length": "0", connection: "close" }).end();
+}
+
+const server = createServer(async (request, response) => {
+  try {
+    if (request.method !== "POST") return answer(response, 501);
+    const parts = [];
+    let length = 0;
+    for await (const part of request) {
+      length += part.length;
+      if (length > MOST_BYTES) return answer(response, 413);
+      parts.push(part);
+    }
+    const body = Buffer.concat(parts);
+    if (SECRET === "") return answer(response, 204);
+    if (!verified(SECRET, request.headers, body, Date.now() / 1000)) return answer(response, 401);
+    take(JSON.parse(body.toString("utf8")));
+    return answer(response, 204);
+  } catch (error) {
+    console.error(error);
+    return answer(response, 500);
+  }
+});
+
+server.requestTimeout = 10_000;
+server.listen(Number(process.env.PORT ?? "8000"), "127.0.0.1", () => {
+  console.log("listening on", server.address().port);
+});

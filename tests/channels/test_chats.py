@@ -1,0 +1,275 @@
+"""Telegram and Discord, against stand-ins of their APIs."""
+
+import asyncio
+import traceback
+
+import pytest
+from aiohttp import web
+
+from roundtrip.channels import discord
+from roundtrip.channels.post import Poster, Reply
+from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.telegram import Started, Telegram
+from support.discord import PATH, discord_api
+from support.telegram import TOKEN, TelegramApi, telegram_api
+
+SCAM = "[free eth](https://scam.example) @everyone <@1> **x** https://scam.example `y` ||z||"
+
+
+def reach(api: TelegramApi, poster: Poster) -> Telegram:
+    return Telegram(poster, TOKEN, api.url)
+
+
+async def test_telegram_is_told_in_plain_text() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        api.chats.add(5)
+        reply = await reach(api, poster).tell(5, ["one", "<b>two</b>\n_three_"])
+        assert reply.ok
+        assert api.told == [
+            {"chat_id": 5, "text": "one\n<b>two</b> _three_", "link_preview_options": {"is_disabled": True}}
+        ]
+
+
+async def test_telegram_takes_what_is_long_and_many() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        api.chats.add(5)
+        assert (await reach(api, poster).tell(5, ["😀" * 3000] * 30)).ok
+        assert api.told[0]["text"].splitlines()[-1] == "and 20 more"
+
+
+async def test_a_person_who_blocked_the_bot_is_gone() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        api.chats.add(5)
+        api.blocked.add(5)
+        assert (await reach(api, poster).tell(5, ["one"])).status == 410
+
+
+async def test_telegram_says_how_long_to_wait() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        api.chats.add(5)
+        api.wait_s = 33
+        reply = await reach(api, poster).tell(5, ["one"])
+        assert (reply.status, reply.retry_after_s) == (429, 33.0)
+        assert (await reach(api, poster).tell(5, ["one"])).ok
+
+
+async def test_a_chat_that_is_not_there_is_an_error_of_ours() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        assert (await reach(api, poster).tell(6, ["one"])).status == 400
+
+
+@pytest.mark.parametrize("body", ["", "{}", '{"ok": false}', "[]", "<html>", '{"ok": "yes"}', "\udcff"])
+async def test_an_answer_that_is_not_telegrams_is_none(body: str) -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram = reach(api, poster)
+        said = body.encode("utf-8", "surrogateescape")
+        api.broken = web.Response(body=said)
+        reply = await telegram.tell(5, ["one"])
+        assert (reply.ok, reply.status, reply.error) == (False, None, "its answer is not Telegram's")
+        api.broken = web.Response(body=said)
+        assert await telegram.name() is None
+        api.broken = web.Response(body=said)
+        with pytest.raises(OSError, match="Telegram could not be asked"):
+            await telegram.started(0, 0)
+
+
+async def test_what_the_bot_is_called() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        assert await reach(api, poster).name() == "stand_in_bot"
+        api.bot_name = "evil/../name"
+        assert await reach(api, poster).name() is None
+        api.token = "1:other"
+        assert await reach(api, poster).name() is None
+
+
+async def test_who_sent_a_code_is_found_among_the_rest() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram = reach(api, poster)
+        await api.says(1, "hello")
+        first = await api.says(2, "/start code-1_A")
+        await api.says(3, "/start code-2", kind="group")
+        await api.says(4, "/start")
+        found, newest = await telegram.started(0, 0)
+        assert found == [Started(first, 2, "code-1_A", "Ann Lee")]
+        await api.says(5, "/start two words")
+        await api.happens({"edited_message": {"text": "/start code-3"}})
+        second = await api.says(6, "/start@stand_in_bot code-4")
+        found, newest = await telegram.started(newest, 0)
+        assert (found, newest) == ([Started(second, 6, "code-4", "Ann Lee")], second)
+        assert await telegram.started(newest, 0) == ([], newest)
+
+
+async def test_an_update_of_another_shape_is_got_past() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram = reach(api, poster)
+        await api.happens({"message": "what is this"})
+        await api.happens({"message": {"chat": {"id": "x"}, "text": 5}})
+        third = await api.says(2, "/start code")
+        found, newest = await telegram.started(0, 0)
+        assert (found, newest) == ([Started(third, 2, "code", "Ann Lee")], third)
+
+
+async def test_updates_that_are_huge_are_got_past() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram, after, found = reach(api, poster), 0, list[Started]()
+        for number in range(9):
+            await api.says(number, "\u202e" * 4096, reply_to_message={"text": "\u202e" * 4096})
+        last = await api.says(9, "/start code")
+        while after < last:
+            some, newest = await telegram.started(after, 0)
+            assert newest > after
+            found, after = found + some, newest
+        assert [one.code for one in found] == ["code"]
+
+
+async def test_an_update_is_waited_for() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        waiting = asyncio.ensure_future(reach(api, poster).started(0, 25))
+        await api.polled()
+        number = await api.says(2, "/start code")
+        assert await waiting == ([Started(number, 2, "code", "Ann Lee")], number)
+
+
+async def test_a_longer_wait_than_a_posts_is_a_wait_all_the_same() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at}), timeout_s=0.01) as poster:
+        waiting = asyncio.ensure_future(reach(api, poster).started(0, 25))
+        await api.polled()
+        await api.says(2, "/start code")
+        assert [one.code for one in (await waiting)[0]] == ["code"]
+
+
+async def test_what_was_not_written_down_comes_again() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram = reach(api, poster)
+        await api.says(2, "/start code")
+        first = await telegram.started(0, 0)
+        assert await telegram.started(0, 0) == first
+        assert await reach(api, poster).started(0, 0) == first
+
+
+async def test_numbers_that_begin_again_lower_after_a_quiet_week_are_seen() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram = reach(api, poster)
+        await api.says(2, "/start code-1")
+        _, newest = await telegram.started(0, 0)
+        assert await telegram.started(newest, 0) == ([], newest)
+        api.next_update_id = 12
+        await api.says(3, "/start code-2")
+        found, newest = await telegram.started(newest, 0)
+        assert ([one.code for one in found], newest) == (["code-2"], 12)
+        assert await telegram.started(newest, 0) == ([], 12)
+
+
+async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCaptureFixture) -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        telegram = reach(api, poster)
+        api.token = "1:other"
+        with pytest.raises(OSError, match="status 401") as failed:
+            await telegram.started(0, 0)
+        assert TOKEN not in "".join(traceback.format_exception(failed.value))
+        reply = await telegram.tell(5, ["one"])
+        assert reply.status == 401
+        assert TOKEN not in f"{reply!r}{telegram!r}{caplog.text}"
+    async with Poster(frozenset({api.at})) as poster:
+        with pytest.raises(OSError, match="could not be connected to") as failed:
+            await Telegram(poster, TOKEN, api.url).started(0, 0)
+        assert TOKEN not in "".join(traceback.format_exception(failed.value))
+
+
+@pytest.mark.parametrize("token", ["", "12345", "12345:", "12345:a/../b", "12345:a\r\nb", "x:abc", "1:a b"])
+def test_a_token_that_is_none_is_refused_without_being_told(token: str) -> None:
+    with pytest.raises(ValueError, match="a Telegram token is") as refused:
+        Telegram(Poster(), token, "https://api.telegram.org")
+    assert not token or token not in str(refused.value)
+
+
+def test_telegram_itself_is_reached_by_tls() -> None:
+    Telegram(Poster(), TOKEN, "https://api.telegram.org/")
+    with pytest.raises(BadTarget):
+        Telegram(Poster(), TOKEN, "http://api.telegram.org")
+
+
+async def test_discord_is_told_in_plain_text_that_pings_nobody() -> None:
+    async with discord_api() as api, Poster(frozenset({api.at})) as poster:
+        reply = await poster.post(target(api.url, poster.loopback), *discord.message(["one", SCAM]))
+        assert (discord.answered(reply), reply.status, reply.ok) == (reply, 204, True)
+        said = api.told[0]
+        assert (said["allowed_mentions"], said["flags"]) == ({"parse": []}, 4)
+        assert said["content"] == (
+            "one\n\\[free eth\\]\\(https\\://scam.example\\) \\@everyone \\<\\@1\\> \\*\\*x\\*\\* "
+            "https\\://scam.example \\`y\\` \\|\\|z\\|\\|"
+        )
+
+
+@pytest.mark.parametrize("text", ["*" * 3000, "x" * 3000, "😀" * 1500, "a*" * 1200, "\\" * 2100])
+@pytest.mark.parametrize("rows", [1, 9, 30])
+async def test_discord_takes_what_is_long_and_many(text: str, rows: int) -> None:
+    async with discord_api() as api, Poster(frozenset({api.at})) as poster:
+        reply = await poster.post(target(api.url, poster.loopback), *discord.message([text] * rows))
+        assert reply.ok
+        content = api.told[0]["content"]
+        assert content.count("\n") == min(rows, 11 if rows > 10 else rows) - 1
+        assert "…" in content
+
+
+async def test_discord_says_how_long_to_wait_and_that_a_webhook_is_gone() -> None:
+    async with discord_api() as api, Poster(frozenset({api.at})) as poster:
+        to = target(api.url, poster.loopback)
+        api.wait_s = 1.337
+        reply = discord.answered(await poster.post(to, *discord.message(["one"])))
+        assert (reply.status, reply.retry_after_s) == (429, 1.337)
+        api.deleted = True
+        assert discord.answered(await poster.post(to, *discord.message(["one"]))).status == 410
+
+
+@pytest.mark.parametrize(
+    ("status", "read", "found", "wait_s"),
+    [
+        (429, b'{"retry_after": true}', 429, 9.0),
+        (429, b'{"retry_after": -1}', 429, 9.0),
+        (429, b'{"retry_after": 1e300}', 429, 9.0),
+        (429, b'{"retry_after": "5"}', 429, 9.0),
+        (429, b'{"retry_after": 5}', 429, 5.0),
+        (429, b"<html>", 429, 9.0),
+        (429, b"\xff", 429, 9.0),
+        (429, b"[1]", 429, 9.0),
+        (404, b'{"code": 10015}', 410, 9.0),
+        (401, b'{"code": 50027}', 410, 9.0),
+        (404, b'{"code": [10015]}', 404, 9.0),
+        (404, b'{"code": 0}', 404, 9.0),
+        (404, b"", 404, 9.0),
+        (500, b'{"code": 10015}', 500, 9.0),
+        (200, b'{"code": 10015}', 200, 9.0),
+    ],
+)
+def test_what_discord_answers(status: int, read: bytes, found: int, wait_s: float) -> None:
+    reply = discord.answered(Reply(status, None, 9.0, 1, read))
+    assert (reply.status, reply.retry_after_s) == (found, wait_s)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_one"),
+    [
+        (f"https://discord.com{PATH}", True),
+        (f"https://DISCORD.com.:443{PATH}?thread_id=5", True),
+        (f"https://discordapp.com{PATH}", True),
+        ("https://discord.com/api/v10/webhooks/1/abc_-", True),
+        (f"https://discord.com:8443{PATH}", False),
+        (f"https://discord.com.evil.example{PATH}", False),
+        (f"https://evil.example/discord.com{PATH}", False),
+        (f"https://evildiscord.com{PATH}", False),
+        (f"https://dіscord.com{PATH}", False),
+        ("https://discord.com/api/webhooks/x/abc", False),
+        ("https://discord.com/api/webhooks/1/abc/../../users", False),
+        ("https://discord.com/oauth2/authorize", False),
+        ("https://discord.com/?/api/webhooks/1/abc", False),
+    ],
+)
+def test_what_is_a_webhook_of_discords(url: str, is_one: bool) -> None:
+    assert discord.is_discord(target(url)) is is_one
+
+
+def test_a_stand_in_of_discord_is_one_where_it_is_named() -> None:
+    there = Target(f"http://127.0.0.1:9000{PATH}", "127.0.0.1", 9000)
+    assert not discord.is_discord(there)
+    assert discord.is_discord(there, frozenset({"127.0.0.1:9000"}))

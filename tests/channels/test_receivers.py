@@ -1,0 +1,142 @@
+"""The receivers of docs/receivers, each as the process it is: what this service sends, and what not."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roundtrip.channels.post import Poster
+from roundtrip.channels.targets import target
+from roundtrip.channels.webhook import message, new_secret
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SECRET, OTHER = new_secret(bytes(range(24))), new_secret(bytes(24))
+PATIENCE_S = 30.0
+RECEIVERS = {"python": "receiver.py", "javascript": "receiver.mjs"}
+
+
+def row(number: int, verb: str = "buying", text: str = "naïve ☃ bought") -> dict[str, Any]:
+    return {"id": number, "kind": "rule", "verb": verb, "text": text}
+
+
+class Running:
+    """A receiver that runs, and what it says."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.port = 0
+
+    async def says(self) -> str:
+        assert self._process.stdout is not None
+        async with asyncio.timeout(PATIENCE_S):
+            return (await self._process.stdout.readline()).decode().strip()
+
+    async def told(self, body: bytes, headers: dict[str, str]) -> int | None:
+        at = f"127.0.0.1:{self.port}"
+        async with Poster(frozenset({at}), timeout_s=PATIENCE_S) as poster:
+            return (await poster.post(target(f"http://{at}/alerts", poster.loopback), body, headers)).status
+
+
+@contextlib.asynccontextmanager
+async def running(language: str, secret: str) -> AsyncIterator[Running]:
+    program = sys.executable if language == "python" else shutil.which("node")
+    assert program is not None, "node runs the receiver in JavaScript"
+    process = await asyncio.create_subprocess_exec(
+        program,
+        str(DOCS / "receivers" / RECEIVERS[language]),
+        stdout=asyncio.subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "WEBHOOK_SECRET": secret, "PORT": "0"},
+    )
+    found = Running(process)
+    try:
+        first = await found.says()
+        assert first.startswith("listening on "), first
+        found.port = int(first.split()[-1])
+        yield found
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize("language", RECEIVERS)
+async def test_a_receiver_does_each_row_once_and_takes_it_back(language: str) -> None:
+    now_s = int(time.time())
+    async with running(language, SECRET) as there:
+        first = message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1), row(2)])
+        assert await there.told(*first) == 204
+        assert [await there.says(), await there.says()] == [
+            "alert: 1 naïve ☃ bought",
+            "alert: 2 naïve ☃ bought",
+        ]
+        assert (
+            await there.told(*message(SECRET, "msg_1", now_s + 5, "mite-ab12", "rule", [row(1), row(2)]))
+            == 204
+        )
+        assert await there.told(*first) == 204
+        taken_back = [row(2, "retracted"), row(3)]
+        assert await there.told(*message(SECRET, "msg_2", now_s, "mite-ab12", "rule", taken_back)) == 204
+        assert [await there.says(), await there.says()] == ["never happened: 2", "alert: 3 naïve ☃ bought"]
+
+
+@pytest.mark.parametrize("language", RECEIVERS)
+async def test_a_receiver_takes_nothing_that_this_service_did_not_send(language: str) -> None:
+    now_s = int(time.time())
+    async with running(language, SECRET) as there:
+        body, headers = message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1)])
+        spaced = json.dumps(json.loads(body)).encode()
+        wrong = {
+            "another secret": message(OTHER, "msg_1", now_s, "mite-ab12", "rule", [row(1)]),
+            "another body": (body.replace(b'"id":1', b'"id":9'), headers),
+            "the same body written otherwise": (spaced, headers),
+            "another id": (body, {**headers, "webhook-id": "msg_2"}),
+            "another time": (body, {**headers, "webhook-timestamp": str(now_s + 1)}),
+            "an old message": message(SECRET, "msg_1", now_s - 600, "mite-ab12", "rule", [row(1)]),
+            "one of the future": message(SECRET, "msg_1", now_s + 600, "mite-ab12", "rule", [row(1)]),
+            "no time": (body, {**headers, "webhook-timestamp": "soon"}),
+            "no headers": (body, {}),
+            "no signature": (body, {**headers, "webhook-signature": ""}),
+            "half a signature": (body, {**headers, "webhook-signature": headers["webhook-signature"][:9]}),
+            "another version": (
+                body,
+                {**headers, "webhook-signature": headers["webhook-signature"].replace("v1", "v2")},
+            ),
+            "nothing": (b"", headers),
+        }
+        for case, told in wrong.items():
+            assert await there.told(*told) == 401, case
+        assert await there.told(b"x" * 1_100_000, headers) in (413, None)
+        # Of several signatures one is enough: so a secret can be changed.
+        turned = {**headers, "webhook-signature": f"v1,AAAA {headers['webhook-signature']}"}
+        assert await there.told(body, turned) == 204
+        assert await there.says() == "alert: 1 naïve ☃ bought", "the first that it took"
+
+
+@pytest.mark.parametrize("language", RECEIVERS)
+async def test_a_receiver_without_a_secret_takes_the_test_delivery_and_does_nothing(language: str) -> None:
+    async with running(language, "") as there:
+        tried = message(SECRET, "msg_1", int(time.time()), "mite-ab12", "test", [row(1)])
+        assert await there.told(*tried) == 204
+
+
+def test_the_page_shows_what_is_sent() -> None:
+    """The example in docs/webhooks.md is signed with the secret that stands beside it."""
+    page = (DOCS / "webhooks.md").read_text()
+    secret = re.search(r"whsec_[A-Za-z0-9+/=]+", page)
+    shown = re.search(r"```http\n(.*?)\n\n(.*?)\n```", page, re.DOTALL)
+    assert secret is not None
+    assert shown is not None
+    headers = {name.lower(): value for name, value in re.findall(r"^([\w-]+): (.*)$", shown[1], re.MULTILINE)}
+    told = json.loads(shown[2])
+    sent_s, webhook_id = int(headers["webhook-timestamp"]), headers["webhook-id"]
+    body, signed = message(secret[0], webhook_id, sent_s, told["mite"], told["kind"], told["rows"])
+    assert body.decode() == shown[2]
+    assert headers | signed == headers

@@ -1,0 +1,60 @@
+"""Discord's incoming webhooks on loopback, with what it refuses and how it says so."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+PATH = "/api/webhooks/1234567890/stand-in_of-a-token"
+
+
+@dataclass
+class DiscordApi:
+    """``told``: the messages it took. ``wait_s``: the next one is refused with it. ``deleted``: the webhook
+    is gone."""
+
+    port: int = 0
+    told: list[dict[str, Any]] = field(default_factory=list)
+    wait_s: float | None = None
+    deleted: bool = False
+
+    @property
+    def at(self) -> str:
+        """Host and port, as ``loopback`` has them."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.at}{PATH}"
+
+    async def serve(self, request: web.Request) -> web.Response:
+        if self.deleted or request.path != PATH:
+            return web.json_response({"message": "Unknown Webhook", "code": 10015}, status=404)
+        if self.wait_s is not None:
+            wait_s, self.wait_s = self.wait_s, None
+            told = {"message": "You are being rate limited.", "retry_after": wait_s, "global": False}
+            return web.json_response(told, status=429, headers={"retry-after": str(int(wait_s) + 1)})
+        said = await request.json()
+        content = said.get("content", "")
+        if not content.strip() or len(content.encode("utf-16-le")) // 2 > 2000:
+            return web.json_response({"message": "Invalid Form Body", "code": 50035}, status=400)
+        self.told.append(said)
+        return web.Response(status=204)
+
+
+@contextlib.asynccontextmanager
+async def discord_api() -> AsyncIterator[DiscordApi]:
+    made = DiscordApi()
+    app = web.Application()
+    app.router.add_post("/{path:.*}", made.serve)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        made.port = runner.addresses[0][1]
+        yield made
+    finally:
+        await runner.cleanup()
