@@ -32,23 +32,23 @@ class OneByOne(RuleIndex):
     """Looks at every rule and follow."""
 
     def __init__(self) -> None:
-        self._rules: dict[int, tuple[Source, Rule, Address | None]] = {}
-        self._follows: dict[int, tuple[Source, Address]] = {}
+        self._each_rule: dict[int, tuple[Source, Rule, Address | None]] = {}
+        self._each_follow: dict[int, tuple[Source, Address]] = {}
 
     def add_rule(self, source: Source, rule: Rule, wallet: Address | None) -> None:
-        self._rules[source.id] = source, rule, wallet
+        self._each_rule[source.id] = source, rule, wallet
 
     def add_follow(self, source: Source, wallet: Address) -> None:
-        self._follows[source.id] = source, wallet
+        self._each_follow[source.id] = source, wallet
 
     def remove(self, kind: Literal["rule", "follow"], source_id: int) -> None:
-        (self._rules if kind == "rule" else self._follows).pop(source_id, None)
+        (self._each_rule if kind == "rule" else self._each_follow).pop(source_id, None)
 
     def matching(self, happening: Happening) -> list[Source]:
         number = happening.spot.block_number
-        following = [one for one in self._follows.values() if one[0].from_number < number]
+        following = [one for one in self._each_follow.values() if one[0].from_number < number]
         found = []
-        for source, rule, wallet in self._rules.values():
+        for source, rule, wallet in self._each_rule.values():
             own = {who for follow, who in following if follow.mite_id == source.mite_id}
             wallets = {"follow": own, "any": None}.get(rule.who.kind, {wallet} - {None})
             if source.from_number < number and Watch(rule, wallets).matches(happening):  # type: ignore[arg-type]
