@@ -134,6 +134,8 @@ async def test_a_longer_wait_than_a_posts_is_a_wait_all_the_same() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at}), timeout_s=0.01) as poster:
         waiting = asyncio.ensure_future(reach(api, poster).started(0, 25))
         await api.polled()
+        ended, _ = await asyncio.wait({waiting}, timeout=0.1)
+        assert not ended
         await api.says(2, "/start code")
         assert [one.code for one in (await waiting)[0]] == ["code"]
 

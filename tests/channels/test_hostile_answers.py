@@ -154,6 +154,13 @@ async def test_an_answer_is_read_no_further_than_it_may_be(case: str) -> None:
         assert len(there.got) == 1
 
 
+async def test_what_is_packed_stays_packed() -> None:
+    async with receiver() as there:
+        there.behave = answer(200, gzip.compress(b"hello"), {"content-encoding": "gzip"})
+        reply = await told(there, LONG_S)
+    assert gzip.decompress(reply.read) == b"hello"
+
+
 @pytest.mark.parametrize("case", EITHER)
 async def test_an_answer_that_goes_wrong_somewhere_ends_there(case: str) -> None:
     async with receiver() as there:

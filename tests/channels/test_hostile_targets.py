@@ -325,7 +325,8 @@ async def test_what_is_named_opens_no_other_host_and_no_other_port(ears: Ears) -
 async def test_a_proxy_of_the_environment_is_not_asked(ears: Ears, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{ears.port}")
-    async with Poster(timeout_s=20, resolver=Says([(socket.AF_INET, "10.0.0.1")])) as poster:
-        reply = await poster.post(target("https://hook.example/"), b"{}", {})
+    named = frozenset({"hook.example:1", f"127.0.0.1:{ears.port}"})
+    async with Poster(named, timeout_s=20, resolver=Says([(socket.AF_INET, "10.0.0.1")])) as poster:
+        reply = await poster.post(target("http://hook.example:1/", named), b"{}", {})
     assert reply.error == NOT_GLOBAL
     assert ears.heard() == []

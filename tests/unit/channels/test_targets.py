@@ -89,6 +89,10 @@ def test_addresses_of_the_internet(text: str) -> None:
     assert is_global(ip_address(text))
 
 
+def test_an_address_of_one_link_is_not_of_the_internet() -> None:
+    assert not is_global(ip_address("2606:4700::1%lo"))
+
+
 @settings(max_examples=500, deadline=None)
 @given(st.ip_addresses())
 def test_no_address_is_let_through_that_the_standard_library_knows_as_private(address: object) -> None:
