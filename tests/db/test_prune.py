@@ -9,15 +9,17 @@ from typing import cast
 import asyncpg
 import pytest
 
+from roundtrip.domain.alerts import INBOX_S, Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
-from roundtrip.store import holder_reads, jobs, partitions
+from roundtrip.store import alerts, holder_reads, jobs, partitions
 from roundtrip.store.holder_reads import KEPT_FOR, Kept
 from roundtrip.store.partitions import DAY_S, Daily
 from roundtrip.sync import retire
 from roundtrip.sync.folding import fold_onto
 from roundtrip.venues.base import Contracts
+from support.alerting import mites
 from support.tables import all_rows, appended, begun, own_database, tables
 from support.told_blocks import Chain, bought, launched, moved, sent, sold
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
@@ -207,3 +209,18 @@ async def test_books_of_holders_go_without_an_index(index: asyncpg.Connection, p
     await holder_reads.keep(index, HIGH, book)
     await run_of(Ground(pool, 8 * DAY_S))
     assert await holder_reads.head_of(index, HIGH) is None
+
+
+async def test_what_mites_were_told_goes_after_seven_days(
+    index: asyncpg.Connection, pool: asyncpg.Pool
+) -> None:
+    chain = old_story()
+    await followed(index, chain)
+    newest_s = chain.blocks[-1].ref.timestamp_s
+    (mite,) = await mites(index, 1)
+    for kept_s in (0, INBOX_S, INBOX_S + 1):
+        made_at = datetime.fromtimestamp(newest_s - kept_s, UTC)
+        await alerts.put(index, [Draft(mite, "test", None, newest_s, "a test")], made_at)
+    await run_of(Ground(pool, newest_s))
+    assert await index.fetchval("SELECT count(*) FROM accounts.alert") == 2
+    await index.execute("TRUNCATE accounts.mite CASCADE")

@@ -101,7 +101,7 @@ class Alerts:
         self._change, self._loaded_s, self._loaded_at = 0, 0.0, -1
         self._stood: tuple[int, float] | None = None
         """The index's last block that was seen, and when it was seen first."""
-        self._away = self._undid = False
+        self._away = False
 
     # --- going on ----------------------------------------------------------------------------------
 
@@ -170,15 +170,9 @@ class Alerts:
         """One transaction; whether there may be more to do. With any error nothing was done."""
         try:
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
-                more = await self._step(connection)
-                self._undid = False
-                return more
+                return await self._step(connection)
         except _TakenAway:
             return True
-        finally:
-            if self._undid:
-                # It was read after something was undone that is undone no more.
-                self._index, self._undid = None, False
 
     async def _step(self, connection: asyncpg.Connection) -> bool:
         taken = await alert_cursor.take(connection)
@@ -296,7 +290,6 @@ class Alerts:
         found = await alert_cursor.rewinds_after(connection, taken.rewound)
         if found is None:
             return taken, await self._refreshed(connection, taken.rewound)
-        self._undid = True
         await watches.turn_back(connection, taken.rewound, found.last)
         index = await self._refreshed(connection, found.last)
         to = found.to
