@@ -181,7 +181,7 @@ async def _work(settings: Settings, network: Network) -> None:
         assembly.context(*given, database_url, network.look_back_blocks) as ctx,
     ):
         print(f"{processes.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
-        await assembly.worker(ctx).run()
+        await assembly.work(ctx)
 
 
 @app.command()

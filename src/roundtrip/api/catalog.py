@@ -3,13 +3,23 @@
 from .operation import Operation
 from .tables.accounts import ACCOUNTS
 from .tables.boards import BOARDS
+from .tables.channels import CHANNELS
 from .tables.lookups import LOOKUPS
 from .tables.system import SYSTEM
 from .tables.tokens import TOKENS
 from .tables.trades import TRADES
 from .tables.wallets import WALLETS
 
-OPERATIONS: tuple[Operation, ...] = (*TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *ACCOUNTS, *SYSTEM)
+OPERATIONS: tuple[Operation, ...] = (
+    *TOKENS,
+    *WALLETS,
+    *LOOKUPS,
+    *BOARDS,
+    *TRADES,
+    *ACCOUNTS,
+    *CHANNELS,
+    *SYSTEM,
+)
 
 
 def tools() -> tuple[Operation, ...]:
