@@ -48,6 +48,8 @@ DELIVERY_LIFE: MappingProxyType[tuple[DeliveryState, DeliveryEvent], DeliverySta
 WAITS_S = (5, 60, 300, 1800, 7200, 21_600, 43_200)
 """After the first try that failed, the second and so on."""
 MOST_TRIES = len(WAITS_S) + 1
+IN_ORDER_TRIES = 2
+"""One that failed more often goes behind the others: what is refused for ever does not hold them up."""
 OFF_AFTER_S = 3 * 86_400
 """So long nothing but failures switches a channel off."""
 QUIET = timedelta(days=1)

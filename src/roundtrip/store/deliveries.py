@@ -9,7 +9,14 @@ from datetime import datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.alerts import Alert
-from roundtrip.domain.channels import TOLD, DeliveryEvent, DeliveryState, delivery_after, messages_of
+from roundtrip.domain.channels import (
+    IN_ORDER_TRIES,
+    TOLD,
+    DeliveryEvent,
+    DeliveryState,
+    delivery_after,
+    messages_of,
+)
 
 from . import jobs
 
@@ -96,11 +103,11 @@ def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
 
 
 async def due(connection: asyncpg.Connection, channel_id: int, now: datetime, most: int) -> list[Delivery]:
-    """Those of a channel that may be sent now, the oldest first."""
+    """Those of a channel that may be sent now, the oldest first; behind them those that failed often."""
     rows = await connection.fetch(
         "SELECT id, webhook_id, kind, alert_ids, retracted, tries FROM accounts.delivery"
-        " WHERE channel_id = $1 AND state = 'waiting' AND next_at <= $2 ORDER BY id LIMIT $3",
-        channel_id, now, most,
+        " WHERE channel_id = $1 AND state = 'waiting' AND next_at <= $2 ORDER BY tries > $4, id LIMIT $3",
+        channel_id, now, most, IN_ORDER_TRIES,
     )  # fmt: skip
     return [Delivery(**{**dict(row), "alert_ids": tuple(row["alert_ids"])}) for row in rows]
 
