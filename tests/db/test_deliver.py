@@ -280,7 +280,7 @@ async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street:
     mite = await street.mite()
     dead, other = await street.webhook(mite, "dead.example"), await street.webhook(mite, "b.example")
     street.servers.replies["dead.example"] = [answered(500)] * 1000
-    began_s = street.at_s
+    began_s = before_s = street.at_s
     await street.alert(mite, "first")
     await street.run()
     while (await street.channel(dead)).state == "failing":

@@ -31,8 +31,7 @@ def alert(n: int, mite_id: int, kind: Any = "rule") -> Alert:
 
 async def wished(connection: asyncpg.Connection, channel_id: int) -> list[tuple[Any, ...]]:
     rows = await connection.fetch(
-        "SELECT kind, alert_ids, retracted, state, next_at FROM accounts.delivery WHERE channel_id = $1"
-        " ORDER BY id",
+        "SELECT kind, alert_ids, retracted FROM accounts.delivery WHERE channel_id = $1 ORDER BY id",
         channel_id,
     )
     return [(row["kind"], list(row["alert_ids"]), row["retracted"]) for row in rows]

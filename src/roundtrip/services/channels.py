@@ -11,7 +11,7 @@ from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.domain.alerts import MOST_CHANNELS, Alert, Draft
 from roundtrip.domain.errors import CallerFault, LimitReached
 from roundtrip.domain.mite import Mite
-from roundtrip.store import channels, deliveries, jobs
+from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import New
 
 from .accounts import accounts
@@ -78,7 +78,7 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
             channel_id = same
             await channels.set_again(connection, channel_id, new, now)
             # What waited for it to come back need wait no longer.
-            await jobs.enqueue(connection, deliveries.JOB, str(channel_id))
+            await deliveries.hurry(connection, channel_id, now)
         kept = await channels.channel(connection, channel_id)
     assert kept is not None
     text = f"The test arrived at {new.shown}: alerts go there from now on."

@@ -148,6 +148,16 @@ async def ended(
     return True
 
 
+async def hurry(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
+    """What of a channel waits may be sent at once."""
+    await connection.execute(
+        "UPDATE accounts.delivery SET next_at = $2 WHERE channel_id = $1 AND state = 'waiting'",
+        channel_id,
+        now,
+    )
+    await jobs.enqueue(connection, JOB, str(channel_id))
+
+
 async def drop(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
     """Whatever of a channel waits is not sent any more."""
     await connection.execute(
