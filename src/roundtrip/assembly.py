@@ -366,20 +366,21 @@ async def beside_serving(
     async with (
         following(settings, network, database_url, lambda _: None) as sync,
         beside(sync.run(stays=True), "sync"),
-        beside(work(ctx), "jobs"),
+        beside(worked(ctx), "jobs"),
     ):
         yield
+
+
+async def worked(ctx: Context) -> None:
+    """Does the work that is to be done later, and links chats, over an open context; until it is
+    cancelled."""
+    async with beside(link_chats(ctx), "telegram"):
+        await worker(ctx).run()
 
 
 def worker(ctx: Context) -> Worker[Context]:
     """What does the work that is to be done later, over an open context."""
     return Worker(ctx, KINDS, secrets.SystemRandom().random)
-
-
-async def work(ctx: Context) -> None:
-    """All that is done beside serving and the sync, until it is cancelled."""
-    async with beside(link_chats(ctx), "telegram"):
-        await worker(ctx).run()
 
 
 @contextlib.asynccontextmanager
@@ -412,7 +413,10 @@ def secret_key(settings: Settings) -> bytes:
                 os.link(drawn, path)
         finally:
             drawn.unlink()
-    key = base64.b64decode(path.read_bytes().strip(), validate=True)
+    try:
+        key = base64.b64decode(path.read_bytes().strip(), validate=True)
+    except ValueError:
+        key = b""
     if len(key) != 32:
         raise ValueError(f"{path} does not hold 32 bytes in base64")
     return key

@@ -11,6 +11,7 @@ import pytest
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.chain.background import beside
+from roundtrip.channels.post import Reply
 from roundtrip.channels.seal import Seal, Unsealable
 from roundtrip.channels.targets import Target
 from roundtrip.channels.telegram import Started
@@ -151,6 +152,15 @@ async def test_a_webhook_of_discord_is_a_channel_of_its_own_kind(street: Street)
     await street.run()
     assert street.servers.sent[1].to.url == DISCORD
     assert "it buys" in street.servers.sent[1].said["content"]
+
+
+async def test_a_webhook_that_discord_no_longer_knows_is_removed(street: Street) -> None:
+    mite = await street.mite()
+    answer = await set_to(street, mite, DISCORD)
+    street.servers.otherwise = Reply(404, None, None, 3, b'{"code": 10015}')
+    await street.alert(mite, "it buys")
+    await street.run()
+    assert (await street.channel(answer["channel"]["id"])).state == "removed"
 
 
 async def test_the_same_url_again_replaces_the_secret(street: Street) -> None:

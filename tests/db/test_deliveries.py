@@ -135,20 +135,6 @@ async def test_what_somebody_else_wrote_meanwhile_is_left(connection: asyncpg.Co
     assert await deliveries.next_at(connection, channel_id) == NOW + timedelta(seconds=5)
 
 
-async def test_the_log_is_forgotten_but_not_what_waits(connection: asyncpg.Connection) -> None:
-    owner = await mite(connection, 1)
-    channel_id = await channel(connection, owner)
-    await deliveries.wish(connection, [alert(1, owner)], NOW)
-    await deliveries.wish(connection, [alert(2, owner)], NOW)
-    first, _ = await deliveries.due(connection, channel_id, NOW, 10)
-    await deliveries.ended(connection, first, "delivered", NOW, deliveries.Try(NOW, 200, None, 3))
-    await deliveries.forget(connection, NOW)
-    assert len(await wished(connection, channel_id)) == 2
-    await deliveries.forget(connection, NOW + timedelta(seconds=1))
-    assert await wished(connection, channel_id) == [("rule", [2], False)]
-    assert await connection.fetchval("SELECT count(*) FROM accounts.delivery_try") == 0
-
-
 async def test_wishes_come_to_light_with_their_transaction(connection: asyncpg.Connection) -> None:
     owner = await mite(connection, 1)
     channel_id = await channel(connection, owner)

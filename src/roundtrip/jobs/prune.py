@@ -1,12 +1,12 @@
 """``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by
-ours where the chain's is ahead; books of holders that nobody asked for; and what became of deliveries."""
+ours where the chain's is ahead; and books of holders that nobody asked for."""
 
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
 from roundtrip.services.context import Context
-from roundtrip.store import chain, deliveries, holder_reads, inside, jobs, partitions
+from roundtrip.store import chain, holder_reads, inside, jobs, partitions
 from roundtrip.store.jobs import Job
 from roundtrip.store.partitions import DAY_S, Daily
 from roundtrip.sync.retire import retire_trades
@@ -29,7 +29,6 @@ async def prune(ctx: Context, job: Job) -> Effect:
 
     async def step(connection: asyncpg.Connection) -> None:
         await jobs.forget_failed(connection, now - FAILED_KEPT)
-        await deliveries.forget(connection, now - deliveries.KEPT_FOR)
         may_be_more = await _drop_books(connection, now) or await _drop_some(connection, ctx)
         # Last: from here on the job's row is locked.
         run_at = now if may_be_more else now + timedelta(seconds=DAY_S)

@@ -111,7 +111,8 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
         return Reply(None, "its secret cannot be read with the key that is set", None, 0)
     except BadTarget as error:
         return Reply(None, str(error), None, 0)
-    return await outward.poster.post(aim, body, headers)
+    reply = await outward.poster.post(aim, body, headers)
+    return discord.answered(reply) if to.kind == "discord" else reply
 
 
 async def _to_telegram(outward: Outward, to: To, message: Message) -> Reply:

@@ -4,7 +4,7 @@ transaction."""
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import asyncpg
 
@@ -22,7 +22,6 @@ from . import jobs
 
 JOB = "deliver"
 """The kind of the jobs that send; the key is the channel's number."""
-KEPT_FOR = timedelta(days=7)
 MOST_ROWS = {"webhook": 50, "telegram": 10, "discord": 10}
 """Of one message, by the channel's kind."""
 
@@ -187,8 +186,14 @@ async def resend(connection: asyncpg.Connection, delivery_id: int, now: datetime
     return before
 
 
-async def forget(connection: asyncpg.Connection, before: datetime) -> None:
-    """Those that ended, and were made before then, with their tries."""
-    await connection.execute(
-        "DELETE FROM accounts.delivery WHERE made_at < $1 AND state <> 'waiting'", before
+async def log(connection: asyncpg.Connection, channel_id: int, most: int) -> list[asyncpg.Record]:
+    """The newest of a channel, the newest first, each with status and error of its last try."""
+    found: list[asyncpg.Record] = await connection.fetch(
+        "SELECT delivery.*, last.status, last.error FROM accounts.delivery AS delivery LEFT JOIN LATERAL"
+        " (SELECT status, error FROM accounts.delivery_try WHERE delivery_id = delivery.id"
+        "  ORDER BY number DESC LIMIT 1) AS last ON true"
+        " WHERE channel_id = $1 ORDER BY delivery.id DESC LIMIT $2",
+        channel_id,
+        most,
     )
+    return found
