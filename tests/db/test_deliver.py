@@ -167,6 +167,7 @@ async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(str
     mite = await street.mite()
     channel_id = await street.webhook(mite)
     await street.alert(mite, "one")
+    await street.alert(mite, "not before it either")
     for wished, waits in ((100.0, 100), (1.0, WAITS_S[1]), (10.0**9, WAITS_S[-1])):
         street.servers.otherwise = answered(503, wished)
         assert await street.run() == 1
@@ -333,6 +334,18 @@ async def test_what_is_removed_while_it_is_sent_stays_removed(street: Street) ->
     assert (await street.channel(channel_id)).state == "removed"
     assert await street.states(channel_id) == ["dropped"]
     assert await street.run() == 0
+
+
+async def test_what_was_wished_for_just_before_a_channel_was_removed_is_dropped(street: Street) -> None:
+    """Its transaction saw the channel, and ended after it was removed."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    async with street.pool.acquire() as connection:
+        await channels.remove(connection, channel_id)
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["dropped"]
+    assert street.servers.sent == []
 
 
 async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(street: Street) -> None:

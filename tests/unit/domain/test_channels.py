@@ -129,6 +129,7 @@ def test_waits_are_as_decided() -> None:
     ]  # fmt: skip
     assert [wait_s(1, drawn) for drawn in (0.0, 1.0)] == [3.75, 6.25]
     assert wait_s(1, 0.5, 10**9) == 43_200
+    assert timedelta(seconds=OFF_AFTER_S) == timedelta(days=3)
 
 
 @pytest.mark.parametrize(
