@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 
 import asyncpg
@@ -10,19 +9,17 @@ import msgspec
 import pytest
 
 from roundtrip.api.catalog import OPERATIONS
-from roundtrip.chain.background import beside
 from roundtrip.channels.post import Reply
 from roundtrip.channels.seal import Seal, Unsealable
 from roundtrip.channels.targets import Target
-from roundtrip.channels.telegram import Started
 from roundtrip.domain.alerts import MOST_CHANNELS
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.mite import Mite
-from roundtrip.jobs.telegram import LOCK, link_chats
 from roundtrip.services.channels import ATTEMPTS_OF_HOST, ATTEMPTS_OF_MITE
 from roundtrip.services.context import Context
 from roundtrip.services.outward import CLOSED
-from roundtrip.services.telegram_link import WINDOW_S
+from roundtrip.store import channels
+from roundtrip.store.channels import New
 from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, Street, answered
 from support.paying import answer_of
 from support.tables import own_database
@@ -219,6 +216,27 @@ async def test_an_account_has_five_channels_whoever_comes_at_once(street: Street
     assert (await set_to(street, mite, "https://n0.example/alerts"))["replaced"] is True
 
 
+async def test_a_channel_that_another_is_just_making_is_counted(street: Street) -> None:
+    mite = await street.mite()
+    for n in range(MOST_CHANNELS - 1):
+        await street.webhook(mite, f"n{n}.example")
+    street.servers.hangs.add("late.example")
+    late = asyncio.create_task(set_to(street, mite, "https://late.example/"))
+    async with asyncio.timeout(WAIT_S), street.pool.acquire() as other:
+        await street.servers.came.wait()
+        async with other.transaction():
+            await channels.lock_mite(other, mite.id)
+            await channels.add(other, mite.id, New("telegram", b"77", "Ann", None), street.now())
+            street.servers.go.set()
+            while not late.done() and not await other.fetchval(  # noqa: ASYNC110
+                "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
+            ):
+                await asyncio.sleep(0)
+        with pytest.raises(RoundtripError, match="5 channels already"):
+            await late
+    assert len(await listed(street, mite)) == MOST_CHANNELS
+
+
 async def test_an_account_may_try_so_many_targets_in_ten_minutes(street: Street) -> None:
     mite, other = await street.mite(), await street.mite()
     street.servers.otherwise = answered(500)
@@ -312,129 +330,3 @@ async def test_what_is_told_of_a_channel_that_fails(street: Street) -> None:
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE mite_id = $1", mite.id)
     answer = await answer_of(street.ctx, "list_channels", mite)
     assert "1 switched off" in answer["text"]
-
-
-# --- Telegram --------------------------------------------------------------------------------------
-
-
-async def code_for(street: Street, mite: Mite) -> str:
-    told = (await answer_of(street.ctx, "list_channels", mite))["telegram"]
-    assert told["bot"] == "some_bot"
-    start, _, code = told["link"].partition("?start=")
-    assert start == "https://t.me/some_bot"
-    return str(code)
-
-
-async def start(street: Street, *started: Started) -> list[str]:
-    """What the bot tells whoever starts it so."""
-    before = len(street.chats.told)
-    street.chats.updates = [[one] for one in started]
-    street.chats.idle.clear()
-    async with beside(link_chats(street.ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
-        await street.chats.idle.wait()
-    return [texts[0] for _, texts in street.chats.told[before:]]
-
-
-async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
-    mite = await street.mite()
-    code = await code_for(street, mite)
-    assert len(code) <= 64
-    came = [Started(1, 77, code, "Ann \u202e<b>"), Started(2, 78, code, "Eve")]
-    linked, late = await start(street, *came)
-    assert mite.designation in linked
-    assert "not good" in late
-    (row,) = await listed(street, mite)
-    assert (row["kind"], row["target"], row["state"]) == ("telegram", "Ann <b>", "live")
-    await street.alert(mite, "it buys")
-    await street.run()
-    assert street.chats.told[-1] == (77, ["it buys"])
-    # The next update is asked for, and none twice.
-    assert street.chats.asked_after == [0, 1, 2]
-
-
-async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street: Street) -> None:
-    mite = await street.mite()
-    street.at_s = NOW_S - NOW_S % WINDOW_S
-    code = await code_for(street, mite)
-    street.at_s += 2 * WINDOW_S
-    assert "not good" in (await start(street, Started(1, 77, code, "Ann")))[0]
-    assert await listed(street, mite) == []
-    street.at_s -= 1
-    assert mite.designation in (await start(street, Started(2, 77, code, "Ann")))[0]
-
-
-async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
-    mite, other = await street.mite(), await street.mite()
-    code = await code_for(street, mite)
-    forged = code.replace(f"{mite.id}-", f"{other.id}-")
-    changed = code[:-1] + ("0" if code[-1] != "0" else "1")
-    wrong = ["", "x", forged, changed, f"{10**17}-{'0' * 32}", "0-" + "0" * 32, code + "0"]
-    said = await start(street, *(Started(n, 77, one, "Eve") for n, one in enumerate(wrong, 1)))
-    assert ["not good" in one for one in said] == [True] * len(wrong)
-    assert await listed(street, mite) == await listed(street, other) == []
-
-
-async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
-    mite = await street.mite()
-    await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
-    (row,) = await listed(street, mite)
-    await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", row["id"])
-    # As nothing was made, this code stays good for as long as any.
-    await start(street, Started(2, 77, await code_for(street, mite), "Ann"))
-    assert [(one["id"], one["state"]) for one in await listed(street, mite)] == [(row["id"], "live")]
-
-
-async def test_there_is_no_sixth_chat(street: Street) -> None:
-    mite = await street.mite()
-    for n in range(MOST_CHANNELS):
-        await street.webhook(mite, f"n{n}.example")
-    said = await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
-    assert "5 channels already" in said[0]
-    assert len(await listed(street, mite)) == MOST_CHANNELS
-
-
-async def test_who_blocked_the_bot_is_gone(street: Street) -> None:
-    mite = await street.mite()
-    await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
-    street.chats.reply = answered(410)
-    await street.alert(mite, "it buys")
-    await street.run()
-    assert await listed(street, mite) == []
-
-
-async def test_one_process_listens_and_another_takes_over(street: Street) -> None:
-    async with street.pool.acquire() as holder:
-        assert await holder.fetchval("SELECT pg_try_advisory_lock($1)", LOCK)
-        async with beside(link_chats(street.ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
-            for _ in range(20):
-                await street.pool.fetchval("SELECT 1")
-            assert street.chats.asked_after == []
-            await holder.execute("SELECT pg_advisory_unlock($1)", LOCK)
-            await street.chats.idle.wait()
-    assert street.chats.asked_after == [0]
-
-
-async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
-    mite = await street.mite()
-    code = await code_for(street, mite)
-    asked = street.chats.started
-    failures = [OSError("away"), OSError("away")]
-
-    async def started(after: int, wait_s: int) -> tuple[list[Started], int]:
-        if failures:
-            raise failures.pop()
-        return await asked(after, wait_s)
-
-    street.chats.started = started  # type: ignore[method-assign]
-    assert mite.designation in (await start(street, Started(1, 77, code, "Ann")))[0]
-    assert failures == []
-
-
-async def test_without_a_bot_that_says_its_name_there_is_no_link(street: Street) -> None:
-    mite = await street.mite()
-    street.chats.called = None
-    assert (await answer_of(street.ctx, "list_channels", mite))["telegram"] is None
-
-
-def test_a_window_is_as_long_as_the_texts_say() -> None:
-    assert timedelta(seconds=WINDOW_S) == timedelta(minutes=10)
