@@ -18,7 +18,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly, demo_commands, index_commands, key_commands, processes, serving, verify
+from roundtrip import (
+    assembly,
+    delivery_commands,
+    demo_commands,
+    index_commands,
+    key_commands,
+    processes,
+    serving,
+    verify,
+)
 from roundtrip.api import publish as publishing
 from roundtrip.api.llms import llms_txt
 from roundtrip.api.openapi import openapi_json
@@ -163,6 +172,7 @@ app.command()(index_commands.rebuild)
 app.command()(index_commands.forget)
 app.command()(index_commands.origin)
 app.add_typer(key_commands.app, name="keys")
+app.add_typer(delivery_commands.app, name="deliveries")
 
 
 @app.command()

@@ -1,8 +1,9 @@
 """The environment, read once. Only the command line reads it; everyone else is handed what they need."""
 
+import base64
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
@@ -20,6 +21,11 @@ class NodeSetting(BaseModel):
     calls_per_second: float = Field(0, ge=0)
     calls_per_day: int = Field(0, ge=0)
     calls_a_request: int = Field(0, ge=0)
+
+
+LoopbackTarget = Annotated[str, Field(pattern="^(127\\.[0-9.]+|localhost|\\[::1\\]):[0-9]+$")]
+"""A host and its port, as ``channels.targets.target`` names them."""
+_KEY_BYTES = 32
 
 
 class Settings(BaseSettings):
@@ -56,6 +62,23 @@ class Settings(BaseSettings):
     sync_from: int | None = Field(None, ge=0)
     most_checks_at_once: int = Field(128, ge=1)
     most_connections: int = Field(2_000, ge=1)
+    secret_key: str | None = None
+    telegram_token: str | None = Field(None, pattern="^[0-9]+:[A-Za-z0-9_-]+$")
+    telegram_url: str = Field("https://api.telegram.org", pattern="^https?://[^/?#\\s]+$")
+    webhook_loopback: tuple[LoopbackTarget, ...] = ()
+
+    @field_validator("secret_key")
+    @classmethod
+    def _key(cls, given: str | None) -> str | None:
+        """32 bytes in base64."""
+        if given is not None:
+            try:
+                length = len(base64.b64decode(given, validate=True))
+            except ValueError:
+                length = 0
+            if length != _KEY_BYTES:
+                raise ValueError("it has to be 32 bytes in base64")
+        return given
 
     @field_validator("rpc_urls", mode="before")
     @classmethod

@@ -3,6 +3,7 @@
 from .operation import Operation
 from .tables.accounts import ACCOUNTS
 from .tables.boards import BOARDS
+from .tables.channels import CHANNELS
 from .tables.lookups import LOOKUPS
 from .tables.system import SYSTEM
 from .tables.tokens import TOKENS
@@ -11,7 +12,7 @@ from .tables.wallets import WALLETS
 from .tables.watch import WATCH
 
 OPERATIONS: tuple[Operation, ...] = (
-    *TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *ACCOUNTS, *WATCH, *SYSTEM,
+    *TOKENS, *WALLETS, *LOOKUPS, *BOARDS, *TRADES, *ACCOUNTS, *WATCH, *CHANNELS, *SYSTEM,
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
 
 from .books import Books
+from .outward import CLOSED, Outward
 from .own_token import IsHolder, nobody_holds
 
 A = TypeVar("A")
@@ -43,7 +44,7 @@ class Context:
     how often callers may ask. ``is_holder``: who has the holders' limits; each of them holds ``holder_min``
     whole tokens of the service's own, once it has one. ``payments``: how calls past the day's limit are paid
     for; None: they are not. ``service_id``: of the database that it stands on, the same for all processes of
-    a service and no other's."""
+    a service and no other's. ``outward``: what talks to the servers of people who are told something."""
 
     chain_id: int
     contracts: Contracts
@@ -63,6 +64,7 @@ class Context:
     has_own_token: bool = False
     payments: Payments | None = None
     service_id: str = ""
+    outward: Outward = CLOSED
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

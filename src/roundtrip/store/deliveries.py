@@ -1,11 +1,51 @@
-"""What is to be sent to whom. Each function takes the caller's connection and ends no transaction."""
+"""What is to be sent to whom, and what became of it. Each function takes the caller's connection and ends no
+transaction."""
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import asyncpg
 
 from roundtrip.domain.alerts import Alert
+from roundtrip.domain.channels import (
+    IN_ORDER_TRIES,
+    TOLD,
+    DeliveryEvent,
+    DeliveryState,
+    delivery_after,
+    messages_of,
+)
+
+from . import jobs
+
+JOB = "deliver"
+"""The kind of the jobs that send; the key is the channel's number."""
+MOST_ROWS = {"webhook": 50, "telegram": 10, "discord": 10}
+"""Of one message, by the channel's kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One message that waits. ``tries``: that were made of it, and failed."""
+
+    id: int
+    webhook_id: str
+    kind: str
+    alert_ids: tuple[int, ...]
+    retracted: bool
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """``status`` None: there was no answer."""
+
+    tried_at: datetime
+    status: int | None
+    error: str | None
+    took_ms: int
 
 
 async def wish(
@@ -14,4 +54,146 @@ async def wish(
     """A delivery of these to every channel of their mites that is not off, in the caller's transaction: rows
     of one mite and kind together, as many as a message of the channel holds. ``retracted``: it takes back
     what they said."""
-    raise NotImplementedError
+    await wish_and_run(connection, alerts, now, retracted)
+
+
+async def wish_and_run(
+    connection: asyncpg.Connection,
+    alerts: Sequence[Alert],
+    now: datetime,
+    retracted: bool = False,
+    more: Sequence[int] = (),
+) -> None:
+    """The same, and the channels ``more`` are run, too. In one statement: of several transactions that wish
+    each takes the jobs' rows in the same order, and none waits for another in a circle."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for alert in alerts:
+        groups.setdefault((alert.draft.mite_id, alert.draft.kind), []).append(alert.id)
+    found = await connection.fetch(
+        "SELECT id, mite_id, kind FROM accounts.channel WHERE mite_id = ANY ($1) AND state = ANY ($2)"
+        " ORDER BY id",
+        sorted({mite_id for mite_id, _ in groups}),
+        list(TOLD),
+    )
+    messages = [
+        (
+            channel["id"],
+            webhook_id(channel["id"], ids[some.start], retracted),
+            kind,
+            ids[some.start : some.stop],
+        )
+        for channel in found
+        for (mite_id, kind), ids in groups.items()
+        if mite_id == channel["mite_id"]
+        for some in messages_of(len(ids), MOST_ROWS[channel["kind"]])
+    ]
+    await connection.executemany(
+        "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, retracted, next_at, made_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (webhook_id) DO NOTHING",
+        [(*message, retracted, now) for message in messages],
+    )
+    await jobs.enqueue_many(connection, JOB, [str(one) for one in {*more, *(to for to, *_ in messages)}])
+
+
+def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
+    """The same whenever the same is wished for: nobody is told twice under two ids."""
+    said = f"{channel_id} {first_alert_id} {'retracted' if retracted else 'told'}"
+    return f"msg_{hashlib.sha256(said.encode()).hexdigest()[:32]}"
+
+
+async def due(connection: asyncpg.Connection, channel_id: int, now: datetime, most: int) -> list[Delivery]:
+    """Those of a channel that may be sent now, the oldest first; behind them those that failed often."""
+    rows = await connection.fetch(
+        "SELECT id, webhook_id, kind, alert_ids, retracted, tries FROM accounts.delivery"
+        " WHERE channel_id = $1 AND state = 'waiting' AND next_at <= $2 ORDER BY tries > $4, id LIMIT $3",
+        channel_id, now, most, IN_ORDER_TRIES,
+    )  # fmt: skip
+    return [Delivery(**{**dict(row), "alert_ids": tuple(row["alert_ids"])}) for row in rows]
+
+
+async def next_at(connection: asyncpg.Connection, channel_id: int) -> datetime | None:
+    """When the next one of a channel may be sent; None: nothing waits."""
+    found: datetime | None = await connection.fetchval(
+        "SELECT min(next_at) FROM accounts.delivery WHERE channel_id = $1 AND state = 'waiting'", channel_id
+    )
+    return found
+
+
+async def ended(
+    connection: asyncpg.Connection,
+    delivery: Delivery,
+    event: DeliveryEvent,
+    now: datetime,
+    tried: Try | None = None,
+    again_at: datetime | None = None,
+) -> bool:
+    """What one run made of it. False: somebody else wrote meanwhile what became of it, and nothing is
+    changed. ``again_at``: where it is tried again."""
+    state = delivery_after("waiting", event)
+    done = await connection.fetchval(
+        "UPDATE accounts.delivery SET state = $3, tries = tries + $4, next_at = coalesce($5, next_at),"
+        " ended_at = CASE WHEN $3 <> 'waiting' THEN $6::timestamptz END"
+        " WHERE id = $1 AND state = 'waiting' AND tries = $2 RETURNING id",
+        delivery.id, delivery.tries, state, 0 if tried is None else 1, again_at, now,
+    )  # fmt: skip
+    if done is None:
+        return False
+    if tried is not None:
+        await connection.execute(
+            "INSERT INTO accounts.delivery_try (delivery_id, number, tried_at, status, error, took_ms)"
+            " SELECT $1, 1 + count(*), $2, $3, $4, $5 FROM accounts.delivery_try WHERE delivery_id = $1",
+            delivery.id, tried.tried_at, tried.status, tried.error, tried.took_ms,
+        )  # fmt: skip
+    return True
+
+
+async def hurry(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
+    """What of a channel waits may be sent at once."""
+    await connection.execute(
+        "UPDATE accounts.delivery SET next_at = $2 WHERE channel_id = $1 AND state = 'waiting'",
+        channel_id,
+        now,
+    )
+    await jobs.enqueue(connection, JOB, str(channel_id))
+
+
+async def drop(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
+    """Whatever of a channel waits is not sent any more."""
+    await connection.execute(
+        "UPDATE accounts.delivery SET state = $2, ended_at = $3 WHERE channel_id = $1 AND state = 'waiting'",
+        channel_id, delivery_after("waiting", "dropped"), now,
+    )  # fmt: skip
+
+
+async def resend(connection: asyncpg.Connection, delivery_id: int, now: datetime) -> DeliveryState | None:
+    """Sends it once more, under the same id, with tries as at first; what it was before. None: there is none
+    such, or its channel is off or removed. Raises Illegal where it waits already."""
+    row = await connection.fetchrow(
+        "SELECT delivery.state, channel_id FROM accounts.delivery"
+        " JOIN accounts.channel ON channel.id = channel_id"
+        " WHERE delivery.id = $1 AND channel.state = ANY ($2) FOR UPDATE OF delivery",
+        delivery_id,
+        list(TOLD),
+    )
+    if row is None:
+        return None
+    before: DeliveryState = row["state"]
+    await connection.execute(
+        "UPDATE accounts.delivery SET state = $2, tries = 0, next_at = $3, ended_at = NULL WHERE id = $1",
+        delivery_id, delivery_after(before, "resent"), now,
+    )  # fmt: skip
+    await jobs.enqueue(connection, JOB, str(row["channel_id"]))
+    return before
+
+
+async def log(connection: asyncpg.Connection, channel_id: int, most: int) -> list[asyncpg.Record]:
+    """The newest of a channel, the newest first, each with status and error of its last try."""
+    found: list[asyncpg.Record] = await connection.fetch(
+        "SELECT delivery.*, last.status, last.error FROM accounts.delivery AS delivery LEFT JOIN LATERAL"
+        " (SELECT status, error FROM accounts.delivery_try WHERE delivery_id = delivery.id"
+        "  ORDER BY number DESC LIMIT 1) AS last ON true"
+        " WHERE channel_id = $1 ORDER BY delivery.id DESC LIMIT $2",
+        channel_id,
+        most,
+    )
+    return found

@@ -1,0 +1,77 @@
+"""The commands of deliveries: what became of one, and sending it once more."""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import asyncpg
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from roundtrip import assembly
+from roundtrip.domain.channels import Illegal
+from roundtrip.settings import Settings
+from roundtrip.store import connections, deliveries
+from roundtrip.terminal import console, run
+
+app = typer.Typer(no_args_is_help=True, help="Messages to channels: list a channel's, send one again.")
+
+_NO = 1
+_MOST_LISTED = 100
+
+
+@app.command("list")
+def list_deliveries(
+    channel: Annotated[int, typer.Argument(help="The channel's number.", min=1, max=2**63 - 1)],
+) -> None:
+    """The newest hundred of a channel with what came of their last try, the newest first."""
+    run(_list(Settings(), channel))
+
+
+async def _list(settings: Settings, channel_id: int) -> None:
+    async with _connected(settings) as connection:
+        found = await deliveries.log(connection, channel_id, _MOST_LISTED)
+    table = Table("id", "webhook id", "kind", "rows", "state", "tries", "made", "last status", "last error")
+    for one in found:
+        table.add_row(
+            str(one["id"]), one["webhook_id"], one["kind"], str(len(one["alert_ids"])), one["state"],
+            str(one["tries"]), f"{one['made_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+            "" if one["status"] is None else str(one["status"]), Text(one["error"] or ""),
+        )  # fmt: skip
+    console.print(table)
+
+
+@app.command()
+def resend(
+    which: Annotated[int, typer.Argument(metavar="ID", help="As the list tells it.", min=1, max=2**63 - 1)],
+) -> None:
+    """Sends a message once more, under the same id; exit 1: there is none such, its channel is off or
+    removed, or it waits already."""
+    run(_resend(Settings(), which))
+
+
+async def _resend(settings: Settings, which: int) -> None:
+    async with _connected(settings) as connection, connection.transaction():
+        try:
+            before = await deliveries.resend(connection, which, datetime.fromtimestamp(time.time(), UTC))
+        except Illegal:
+            print(f"roundtrip: message {which} waits already")
+            raise SystemExit(_NO) from None
+    if before is None:
+        print(f"roundtrip: there is no message {which} of a channel that is told")
+        raise SystemExit(_NO)
+    print(f"message {which} was {before}, and is sent once more")
+
+
+@contextlib.asynccontextmanager
+async def _connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    async with assembly.database(settings, joins=True) as database_url:
+        await assembly.migrated(database_url)
+        connection = await connections.connect(database_url)
+        try:
+            yield connection
+        finally:
+            await connection.close()

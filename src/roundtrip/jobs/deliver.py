@@ -1,0 +1,157 @@
+"""``deliver``, of a channel: sends what waits for it, the oldest first, and wishes for itself while something
+does.
+
+Of a channel there is one job: a target that hangs holds one place. What is sent and not written down, because
+the worker died, is sent again under the same id; nothing is ever sent under another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from roundtrip.channels.post import Reply
+from roundtrip.domain.alerts import Draft
+from roundtrip.domain.channels import MOST_TRIES, TOLD, DeliveryEvent, Event, failing_since, failure, wait_s
+from roundtrip.services.alert_rows import rows
+from roundtrip.services.context import Context
+from roundtrip.services.outward import Message, To, send, why
+from roundtrip.store import accounts, alerts, channels, deliveries, jobs
+from roundtrip.store.channels import Channel
+from roundtrip.store.deliveries import Delivery, Try
+from roundtrip.store.jobs import Job
+
+from .worker import Effect, nothing
+
+MOST_A_RUN = 20
+RUN_S = 15.0
+"""After so long a run begins no further message: with the longest try it stays within its lease."""
+_GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """``reply`` None: none of its rows is kept any more."""
+
+    delivery: Delivery
+    at: datetime
+    reply: Reply | None
+
+
+async def deliver(ctx: Context, job: Job) -> Effect:
+    """Sends with no transaction open, up to the first that fails."""
+    began_s = ctx.now_s()
+    now = _time(began_s)
+    async with ctx.pool.acquire() as connection:
+        channel = await channels.channel(connection, int(job.key))
+        if channel is None:
+            return nothing
+        due = await deliveries.due(connection, channel.id, now, MOST_A_RUN) if _is_told(channel, now) else []
+        kept = await alerts.alerts(connection, {alert for one in due for alert in one.alert_ids})
+        mite = (await accounts.account(connection, channel.mite_id)).mite.designation
+    row_of = dict(zip([alert.id for alert in kept], rows(kept), strict=True))
+    sent: list[_Sent] = []
+    to = To(channel.kind, channel.target, channel.secret)
+    for one in due:
+        at_s = ctx.now_s()
+        if sent and at_s - began_s >= RUN_S:
+            break
+        found = [row_of[alert] for alert in one.alert_ids if alert in row_of]
+        message = Message(one.webhook_id, mite, one.kind, found)
+        reply = await send(ctx.outward, to, message, int(at_s)) if found else None
+        sent.append(_Sent(one, _time(at_s), reply))
+        if reply is not None and not reply.ok:
+            break
+    drawn = int.from_bytes(ctx.entropy()[:4], "big") / 2**32
+
+    async def write(connection: asyncpg.Connection) -> None:
+        await _write(connection, channel.id, sent, _time(ctx.now_s()), drawn, job)
+
+    return write
+
+
+def _time(at_s: float) -> datetime:
+    return datetime.fromtimestamp(at_s, UTC)
+
+
+def _is_told(channel: Channel, now: datetime) -> bool:
+    return channel.state in TOLD and (channel.rests_until is None or channel.rests_until <= now)
+
+
+async def _write(
+    connection: asyncpg.Connection,
+    channel_id: int,
+    sent: Sequence[_Sent],
+    now: datetime,
+    drawn: float,
+    job: Job,
+) -> None:
+    """Puts down what became of each, and what that makes of the channel as it stands by now."""
+    channel = await channels.channel(connection, channel_id, lock=True)
+    if channel is None or channel.state not in TOLD:
+        await deliveries.drop(connection, channel_id, now)
+        return
+    for one in sent:
+        reply = one.reply
+        if reply is None:
+            await deliveries.ended(connection, one.delivery, "dropped", now)
+            continue
+        tried = Try(one.at, reply.status, None if reply.ok else why(reply), reply.took_ms)
+        if reply.ok:
+            if await deliveries.ended(connection, one.delivery, "delivered", now, tried):
+                await channels.delivered(connection, channel_id, now)
+        elif not await _failed(connection, channel_id, one.delivery, tried, reply, now, drawn):
+            # Its job is wished for with the others': in one order.
+            return
+    # Last: from here on the job's row is locked.
+    again_at = await _again_at(connection, channel_id)
+    if again_at is not None:
+        await jobs.enqueue(connection, job.kind, job.key, run_at=again_at)
+
+
+async def _again_at(connection: asyncpg.Connection, channel_id: int) -> datetime | None:
+    next_at = await deliveries.next_at(connection, channel_id)
+    channel = await channels.channel(connection, channel_id)
+    rests_until = None if channel is None else channel.rests_until
+    return next_at if next_at is None or rests_until is None else max(next_at, rests_until)
+
+
+async def _failed(
+    connection: asyncpg.Connection,
+    channel_id: int,
+    delivery: Delivery,
+    tried: Try,
+    reply: Reply,
+    now: datetime,
+    drawn: float,
+) -> bool:
+    """Whether the channel is still told."""
+    channel = await channels.channel(connection, channel_id, lock=True)
+    assert channel is not None
+    is_last = delivery.tries + 1 >= MOST_TRIES
+    what: DeliveryEvent = "failed_last" if is_last else "failed"
+    since = failing_since(channel.failing_since, channel.rests_until, now)
+    on_end = channel.failures + 1 if since == channel.failing_since else 1
+    rests = timedelta(seconds=wait_s(on_end, drawn, reply.retry_after_s))
+    waits = timedelta(seconds=wait_s(delivery.tries + 1, drawn, reply.retry_after_s))
+    await deliveries.ended(connection, delivery, what, now, tried, None if is_last else now + waits)
+    event: Event = "gone" if reply.status == _GONE else failure(channel.state, (now - since).total_seconds())
+    state = await channels.failed(connection, channel_id, event, since, on_end, now + rests, why(reply))
+    if state in TOLD:
+        return True
+    await deliveries.drop(connection, channel_id, now)
+    said = _said(channel, event, why(reply))
+    draft = Draft(channel.mite_id, "service", channel_id, int(now.timestamp()), said)
+    told = await alerts.put(connection, [draft], now)
+    await deliveries.wish_and_run(connection, told, now, more=[channel_id])
+    return False
+
+
+def _said(channel: Channel, event: Event, error: str) -> str:
+    name = f"Channel {channel.id} ({channel.kind}, {channel.shown})"
+    if event == "gone":
+        return f"{name} is removed: it said that it is gone. Nothing is sent there any more."
+    return (
+        f"{name} is switched off: nothing arrived there for three days, the last try {error}. "
+        "Set it again, and it is told of what happens from then on; what it missed is in the inbox."
+    )

@@ -1,0 +1,64 @@
+"""Listens to the Telegram bot: who starts it with a good code is told from then on. One process does it,
+whoever holds the lock; the others stand by."""
+
+import asyncio
+
+import asyncpg
+import structlog
+
+from roundtrip.chain.background import is_cancelled
+from roundtrip.channels.telegram import Started
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.services.context import Context
+from roundtrip.services.outward import Tells
+from roundtrip.services.telegram_link import link
+from roundtrip.store.faults import DATABASE_FAULTS
+
+from .worker import described
+
+LOCK = 4663_0013
+"""The advisory lock of whoever listens."""
+WAIT_S = 20
+"""How long one question waits for somebody to start the bot."""
+AGAIN_S = 5.0
+log = structlog.get_logger(__name__)
+
+
+async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_S) -> None:
+    """Until it is cancelled; where there is no bot there is nothing to do."""
+    if ctx.outward.bot is None:
+        return
+    while True:
+        try:
+            async with ctx.pool.acquire(timeout=again_s) as connection:
+                if await connection.fetchval("SELECT pg_try_advisory_lock($1)", LOCK):
+                    await _listen(ctx, ctx.outward.bot.telegram, connection, wait_s)
+        except Exception as error:
+            if is_cancelled():
+                raise asyncio.CancelledError from error
+            # Whatever it is: nobody else would begin this again.
+            log.warning("the Telegram bot cannot be listened to", error=described(error))
+        await asyncio.sleep(again_s)
+
+
+async def _listen(ctx: Context, telegram: Tells, connection: asyncpg.Connection, wait_s: int) -> None:
+    """As long as the lock is ours. Asked from the first update that Telegram still has: a code is good once,
+    so that what is heard twice does no harm."""
+    after = 0
+    while True:
+        await connection.fetchval("SELECT 1")
+        found, newest = await telegram.started(after, wait_s)
+        for started in found:
+            await _answer(ctx, telegram, started)
+        after = newest
+
+
+async def _answer(ctx: Context, telegram: Tells, started: Started) -> None:
+    try:
+        said = await link(ctx, started)
+    except (RoundtripError, *DATABASE_FAULTS) as error:
+        log.warning("a chat could not be linked", error=described(error))
+        said = "That did not work just now: open the link again."
+    reply = await telegram.tell(started.chat_id, [said])
+    if not reply.ok:
+        log.info("a chat could not be told", error=reply.error, status=reply.status)

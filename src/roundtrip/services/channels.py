@@ -1,0 +1,170 @@
+"""Where a mite is told: which channels there are, one more, one less."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from roundtrip.channels import discord, webhook
+from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.domain.alerts import MOST_CHANNELS, Alert, Draft
+from roundtrip.domain.errors import CallerFault, LimitReached
+from roundtrip.domain.mite import Mite
+from roundtrip.store import channels, deliveries
+from roundtrip.store.channels import New
+
+from .accounts import accounts
+from .alert_rows import rows
+from .channels_answer import (
+    ChannelParams,
+    ChannelRemoved,
+    Channels,
+    TelegramLink,
+    WebhookParams,
+    WebhookSet,
+    shown,
+)
+from .context import Answered, Context
+from .index_answer import Nothing
+from .outward import Message, To, send, why
+from .telegram_link import link_code
+
+ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 10
+ATTEMPTS_WINDOW = timedelta(minutes=10)
+_DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
+_TEST = "This is a test: alerts will come here."
+
+
+async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[Channels]:
+    """The channels as they stand. Raises ServiceFull."""
+    bot = None if ctx.outward.bot is None else await ctx.outward.bot.name()
+    async with accounts(ctx) as connection:
+        found = await channels.of_mite(connection, mite.id)
+        code = None if bot is None else await link_code(ctx, connection, mite.id)
+    link = None if bot is None else TelegramLink(bot, f"https://t.me/{bot}?start={code}")
+    told = [shown(one) for one in found]
+    failing = sum(one.state == "failing" for one in told)
+    off = sum(one.state == "off" for one in told)
+    text = f"{_counted(len(told))} of {MOST_CHANNELS}."
+    if failing:
+        text += f" {failing} failed the last time and will be tried again."
+    if off:
+        text += f" {off} switched off after three days of failure: set again, it is told again."
+    return Answered(Channels(text, told, link))
+
+
+def _counted(count: int) -> str:
+    return "No channel" if count == 0 else "One channel" if count == 1 else f"{count} channels"
+
+
+async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answered[WebhookSet]:
+    """Sends a test, and keeps the target where that arrives. Raises CallerFault (bad_input), LimitReached,
+    ServiceFull."""
+    aim = _aimed(ctx, params.url)
+    secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
+    new = _new(ctx, aim, secret)
+    async with accounts(ctx) as connection:
+        await _count_attempt(ctx, connection, mite, _host(aim, new))
+        await _room(connection, mite, new)
+    await _test(ctx, mite, new)
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        await channels.lock_mite(connection, mite.id)
+        same = await _room(connection, mite, new)
+        if same is None:
+            channel_id = await channels.add(connection, mite.id, new, now)
+        else:
+            channel_id = same
+            await channels.set_again(connection, channel_id, new, now)
+            # What waited for it to come back need wait no longer.
+            await deliveries.hurry(connection, channel_id, now)
+        kept = await channels.channel(connection, channel_id)
+    assert kept is not None
+    text = f"The test arrived at {new.shown}: alerts go there from now on."
+    if secret is not None:
+        text += " Keep the secret: it is told this once, and deliveries are signed with it."
+    if same is not None:
+        text += " The channel was there already."
+        text += " Its old secret is good no longer." if secret is not None else ""
+    return Answered(WebhookSet(text, shown(kept), secret, secret is not None, same is not None))
+
+
+def _aimed(ctx: Context, url: str) -> Target:
+    try:
+        return target(url, ctx.outward.loopback)
+    except BadTarget as error:
+        raise CallerFault("bad_input", f"url cannot be sent to: {error}.") from None
+
+
+def _new(ctx: Context, aim: Target, secret: str | None) -> New:
+    """Nothing that lets whoever reads the database write to Discord, or sign."""
+    seal = ctx.outward.seal()
+    if secret is not None:
+        return New("webhook", aim.url.encode(), aim.url, seal.seal(secret, ctx.entropy()))
+    found = _DISCORD_ID.search(urlsplit(aim.url).path)
+    assert found is not None
+    sealed = seal.seal(aim.url, ctx.entropy())
+    return New("discord", sealed, f"{aim.host}/api/webhooks/{found[1]}", None)
+
+
+def _host(aim: Target, new: New) -> str:
+    """Whose limit it counts against. Of Discord's own host each webhook's: everybody's are there."""
+    return new.shown if new.kind == "discord" else aim.host
+
+
+async def _count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, host: str) -> None:
+    """Before anything is sent, and in a transaction that ends before. Raises LimitReached."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    await channels.lock_mite(connection, mite.id)
+    await channels.forget_attempts(connection, now - ATTEMPTS_WINDOW)
+    most = (ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST)
+    until = await channels.attempt(connection, mite.id, host, most, ATTEMPTS_WINDOW, now)
+    if until is not None:
+        wait_s = max(1, int((until - now).total_seconds() + 0.999))
+        raise LimitReached(
+            "rate_limited",
+            f"In ten minutes an account may try {ATTEMPTS_OF_MITE} targets, and a host is tried "
+            f"{ATTEMPTS_OF_HOST} times.",
+            wait_s,
+            ATTEMPTS_OF_MITE,
+        )
+
+
+async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | None:
+    """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
+    known = await channels.of_mite(connection, mite.id)
+    same = next((one.id for one in known if (one.kind, one.shown) == (new.kind, new.shown)), None)
+    if same is None and len(known) >= MOST_CHANNELS:
+        raise CallerFault(
+            "bad_input", f"There are {MOST_CHANNELS} channels already: one has to be removed first."
+        )
+    return same
+
+
+async def _test(ctx: Context, mite: Mite, new: New) -> None:
+    """Raises CallerFault (bad_input)."""
+    now_s = int(ctx.now_s())
+    row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])
+    message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row)
+    reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
+    if not reply.ok:
+        raise CallerFault(
+            "bad_input", f"The test did not arrive, and nothing is saved: {why(reply)}; 2xx is expected."
+        )
+
+
+async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answered[ChannelRemoved]:
+    """Nothing is sent there any more, nor what waits. Raises CallerFault (bad_input), ServiceFull."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        await channels.lock_mite(connection, mite.id)
+        found = await channels.channel(connection, params.id, lock=True)
+        if found is None or found.mite_id != mite.id:
+            raise CallerFault("bad_input", f"There is no channel {params.id} of this account.")
+        removed = found.state != "removed"
+        if removed:
+            await channels.remove(connection, found.id)
+            await deliveries.drop(connection, found.id, now)
+    text = "is removed: nothing is sent there any more." if removed else "was removed before."
+    return Answered(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))

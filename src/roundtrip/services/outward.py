@@ -1,0 +1,128 @@
+"""What talks to the servers of people who are told something: handed to whoever sends."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from roundtrip.channels import discord, webhook
+from roundtrip.channels.post import Reply
+from roundtrip.channels.seal import Unsealable
+from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.telegram import Started
+from roundtrip.store.channels import ChannelKind
+
+
+class Posts(Protocol):
+    """``channels.post.Poster``."""
+
+    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> Reply: ...
+
+
+class Seals(Protocol):
+    """``channels.seal.Seal``."""
+
+    def seal(self, text: str, entropy: bytes) -> bytes: ...
+
+    def unseal(self, sealed: bytes) -> str: ...
+
+
+class Tells(Protocol):
+    """``channels.telegram.Telegram``."""
+
+    async def tell(self, chat_id: int, texts: Sequence[str]) -> Reply: ...
+
+    async def name(self) -> str | None: ...
+
+    async def started(self, after: int, wait_s: int) -> tuple[list[Started], int]: ...
+
+
+class Bot:
+    """A Telegram bot, which is asked once what it is called."""
+
+    def __init__(self, telegram: Tells) -> None:
+        self.telegram = telegram
+        self._name: str | None = None
+
+    async def name(self) -> str | None:
+        """None: it did not say."""
+        self._name = self._name or await self.telegram.name()
+        return self._name
+
+
+class _Refuses:
+    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> Reply:
+        return Reply(None, "nothing is sent from here", None, 0)
+
+
+def _no_key() -> Seals:
+    raise Unsealable("there is no key here")
+
+
+@dataclass(frozen=True, slots=True)
+class Outward:
+    """``seal``: made when it is needed first. ``bot``: None where none is configured. ``loopback``: as in
+    ``channels.targets.target``."""
+
+    poster: Posts
+    seal: Callable[[], Seals]
+    bot: Bot | None = None
+    loopback: frozenset[str] = frozenset()
+
+
+CLOSED = Outward(_Refuses(), _no_key)
+"""Sends nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class To:
+    """Where one message goes. ``target``, ``secret``: as the channel has them."""
+
+    kind: ChannelKind
+    target: bytes
+    secret: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. ``mite``: what it is called. ``rows``: of ``alert_rows``."""
+
+    webhook_id: str
+    mite: str
+    kind: str
+    rows: Sequence[Any]
+
+
+async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
+    """One try. Never raises for what the other side does; where we cannot send, the reply says why."""
+    try:
+        if to.kind == "telegram":
+            return await _to_telegram(outward, to, message)
+        if to.kind == "discord":
+            aim = target(outward.seal().unseal(to.target), outward.loopback)
+            body, headers = discord.message([row.text for row in message.rows])
+        else:
+            aim = target(to.target.decode(), outward.loopback)
+            assert to.secret is not None
+            body, headers = webhook.message(
+                outward.seal().unseal(to.secret), message.webhook_id, now_s, message.mite, message.kind,
+                message.rows,
+            )  # fmt: skip
+    except Unsealable:
+        return Reply(None, "its secret cannot be read with the key that is set", None, 0)
+    except BadTarget as error:
+        return Reply(None, str(error), None, 0)
+    reply = await outward.poster.post(aim, body, headers)
+    return discord.answered(reply) if to.kind == "discord" else reply
+
+
+async def _to_telegram(outward: Outward, to: To, message: Message) -> Reply:
+    if outward.bot is None:
+        return Reply(None, "no Telegram bot is configured", None, 0)
+    return await outward.bot.telegram.tell(int(to.target), [row.text for row in message.rows])
+
+
+def why(reply: Reply) -> str:
+    """What went wrong, in words of ours."""
+    if reply.status is not None:
+        return f"answered {reply.status}"
+    return reply.error or "no answer"

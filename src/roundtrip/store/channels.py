@@ -1,0 +1,186 @@
+"""Where mites are told. Each function takes the caller's connection and ends no transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+import asyncpg
+
+from roundtrip.domain.channels import Event, State, after
+
+ChannelKind = Literal["webhook", "telegram", "discord"]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """``target``, ``secret``: sealed, but for what a webhook or Telegram is sent to. ``failures``: on end.
+    ``rests_until``: before that nothing is sent there."""
+
+    id: int
+    mite_id: int
+    kind: ChannelKind
+    target: bytes
+    shown: str
+    secret: bytes | None
+    state: State
+    made_at: datetime
+    failing_since: datetime | None
+    failures: int
+    delivered_at: datetime | None
+    last_error: str | None
+    rests_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A channel before it has a number."""
+
+    kind: ChannelKind
+    target: bytes
+    shown: str
+    secret: bytes | None
+
+
+_CHANNEL = (
+    "id, mite_id, kind, target, shown, secret, state, made_at, failing_since, failures, delivered_at,"
+    " last_error, rests_until"
+)
+
+
+async def of_mite(connection: asyncpg.Connection, mite_id: int) -> list[Channel]:
+    """Those that are not removed, the oldest first."""
+    rows = await connection.fetch(
+        f"SELECT {_CHANNEL} FROM accounts.channel WHERE mite_id = $1 AND state <> 'removed' ORDER BY id",  # noqa: S608
+        mite_id,
+    )
+    return [Channel(**dict(row)) for row in rows]
+
+
+async def channel(connection: asyncpg.Connection, channel_id: int, *, lock: bool = False) -> Channel | None:
+    """Removed ones, too. ``lock``: nobody else's to change until the transaction ends; what refers to it may
+    be written meanwhile."""
+    locking = " FOR NO KEY UPDATE" if lock else ""
+    row = await connection.fetchrow(
+        f"SELECT {_CHANNEL} FROM accounts.channel WHERE id = $1{locking}",  # noqa: S608
+        channel_id,
+    )
+    return None if row is None else Channel(**dict(row))
+
+
+async def lock_mite(connection: asyncpg.Connection, mite_id: int) -> str | None:
+    """Nobody else changes which channels the mite has until the transaction ends; what it is called. None:
+    there is no such mite."""
+    found: str | None = await connection.fetchval(
+        "SELECT designation FROM accounts.mite WHERE id = $1 FOR NO KEY UPDATE", mite_id
+    )
+    return found
+
+
+async def add(connection: asyncpg.Connection, mite_id: int, new: New, now: datetime) -> int:
+    """Its number; the mite is locked, and something arrived there just now."""
+    found: int = await connection.fetchval(
+        "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at)"
+        " VALUES ($1, $2, $3, $4, $5, 'live', $6, $6) RETURNING id",
+        mite_id, new.kind, new.target, new.shown, new.secret, now,
+    )  # fmt: skip
+    return found
+
+
+async def set_again(connection: asyncpg.Connection, channel_id: int, new: New, now: datetime) -> None:
+    """It has that target and secret from now on, and something arrived there just now. Raises Illegal."""
+    await delivered(connection, channel_id, now)
+    await connection.execute(
+        "UPDATE accounts.channel SET target = $2, secret = $3 WHERE id = $1",
+        channel_id, new.target, new.secret,
+    )  # fmt: skip
+
+
+async def delivered(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
+    """Something arrived there. Raises Illegal."""
+    await _move(connection, channel_id, "delivered")
+    await connection.execute(
+        "UPDATE accounts.channel SET failing_since = NULL, failures = 0, rests_until = NULL,"
+        " last_error = NULL, delivered_at = $2 WHERE id = $1",
+        channel_id, now,
+    )  # fmt: skip
+
+
+async def failed(
+    connection: asyncpg.Connection,
+    channel_id: int,
+    event: Event,
+    since: datetime,
+    failures: int,
+    rests_until: datetime,
+    error: str,
+) -> State:
+    """A try failed, the last of so many on end; what the channel is now. Raises Illegal."""
+    state = await _move(connection, channel_id, event)
+    await connection.execute(
+        "UPDATE accounts.channel SET failing_since = $2, failures = $3, rests_until = $4, last_error = $5"
+        " WHERE id = $1",
+        channel_id, since, failures, rests_until, error,
+    )  # fmt: skip
+    return state
+
+
+async def remove(connection: asyncpg.Connection, channel_id: int) -> None:
+    """By its owner. Raises Illegal."""
+    await _move(connection, channel_id, "removed")
+
+
+async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -> State:
+    found = await channel(connection, channel_id, lock=True)
+    assert found is not None
+    state = after(found.state, event)
+    await connection.execute("UPDATE accounts.channel SET state = $2 WHERE id = $1", channel_id, state)
+    return state
+
+
+async def ever(connection: asyncpg.Connection, mite_id: int, kind: ChannelKind) -> int:
+    """How many of a kind a mite ever had."""
+    found: int = await connection.fetchval(
+        "SELECT count(*) FROM accounts.channel WHERE mite_id = $1 AND kind = $2", mite_id, kind
+    )
+    return found
+
+
+_HOST_LOCK = 4663_0012
+
+
+async def attempt(
+    connection: asyncpg.Connection,
+    mite_id: int,
+    host: str,
+    most: tuple[int, int],
+    window: timedelta,
+    now: datetime,
+) -> datetime | None:
+    """Counts one more target that is tried to be set; the mite is locked. ``most``: so many of a mite, and of
+    a host, in any ``window``. None: there was room; else when there is, and it is not counted."""
+    await connection.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _HOST_LOCK, host)
+    # The newest of those that leave no room: when it is over, there is room.
+    blocking = await connection.fetchval(
+        "SELECT max(made_at) FROM ("
+        " (SELECT made_at FROM accounts.channel_attempt WHERE mite_id = $1 AND made_at > $3"
+        "  ORDER BY made_at DESC OFFSET $4 LIMIT 1)"
+        " UNION ALL"
+        " (SELECT made_at FROM accounts.channel_attempt WHERE host = $2 AND made_at > $3"
+        "  ORDER BY made_at DESC OFFSET $5 LIMIT 1)) AS full_by",
+        mite_id, host, now - window, most[0] - 1, most[1] - 1,
+    )  # fmt: skip
+    if blocking is not None:
+        until: datetime = blocking + window
+        return until
+    await connection.execute(
+        "INSERT INTO accounts.channel_attempt (mite_id, host, made_at) VALUES ($1, $2, $3)",
+        mite_id,
+        host,
+        now,
+    )
+    return None
+
+
+async def forget_attempts(connection: asyncpg.Connection, before: datetime) -> None:
+    """Those that count no longer."""
+    await connection.execute("DELETE FROM accounts.channel_attempt WHERE made_at <= $1", before)

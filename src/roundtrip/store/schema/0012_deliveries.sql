@@ -1,0 +1,12 @@
+-- rests_until: of a channel that fails; before that nothing is sent there.
+ALTER TABLE accounts.channel ADD COLUMN rests_until timestamptz;
+
+-- Every target that was tried to be set, for as long as it counts against the limits of the mite and the target's host.
+CREATE TABLE accounts.channel_attempt (
+    mite_id bigint      NOT NULL REFERENCES accounts.mite,
+    host    text        NOT NULL,
+    made_at timestamptz NOT NULL
+);
+CREATE INDEX channel_attempt_mite ON accounts.channel_attempt (mite_id, made_at);
+CREATE INDEX channel_attempt_host ON accounts.channel_attempt (host, made_at);
+CREATE INDEX channel_attempt_time ON accounts.channel_attempt (made_at);

@@ -1,0 +1,398 @@
+"""Deliveries over a real database, to servers that answer as a test says. Time is moved by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
+from roundtrip.jobs.deliver import MOST_A_RUN, deliver
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.store import channels, deliveries, jobs
+from roundtrip.store.jobs import Job
+from support.channels import NO_ANSWER, OK, WAIT_S, Street, answered
+from support.tables import own_database
+
+HALF = (2**31).to_bytes(4, "big") + b"\0" * 28
+"""Drawn in the middle: waits are what the table says."""
+
+
+@pytest.fixture(scope="session")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "deliver_tests") as found:
+        yield found
+
+
+@pytest.fixture
+async def street(url: str) -> AsyncIterator[Street]:
+    async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
+        await pool.execute("TRUNCATE jobs.job")
+        yield Street(pool, draw=lambda: HALF)
+
+
+async def claimed(street: Street) -> Job:
+    """As another worker takes it."""
+    async with street.pool.acquire() as connection:
+        (job,) = await jobs.claim(connection, ["deliver"], 10, 30, street.now())
+    return job
+
+
+async def test_an_alert_arrives_and_is_written_down(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    (row,) = await street.alert(mite, "0xaa buys")
+    assert await street.run() == 1
+    (sent,) = street.servers.sent
+    assert sent.to.url == "https://a.example/alerts"
+    said = sent.said
+    assert (said["mite"], said["kind"]) == (mite.designation, "rule")
+    assert [(one["id"], one["text"], one["verb"]) for one in said["rows"]] == [
+        (row.id, "0xaa buys", "buying")
+    ]
+    assert await street.states(channel_id) == ["delivered"]
+    assert await street.due_in_s(channel_id) is None
+    assert (await street.channel(channel_id)).state == "live"
+    tries = await street.pool.fetch(
+        "SELECT number, status, error, took_ms FROM accounts.delivery_try JOIN accounts.delivery"
+        " ON delivery.id = delivery_id WHERE channel_id = $1",
+        channel_id,
+    )
+    assert [tuple(one) for one in tries] == [(1, 200, None, 3)]
+
+
+async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    for n in range(MOST_A_RUN + 1):
+        await street.alert(mite, str(n))
+    assert await street.run() == 1
+    assert len(street.servers.sent) == MOST_A_RUN
+    assert await street.due_in_s(channel_id) == 0
+    assert await street.run() == 1
+    said = [one.said["rows"][0]["text"] for one in street.servers.sent]
+    assert said == [str(n) for n in range(MOST_A_RUN + 1)]
+    assert await street.run() == 0
+
+
+async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    street.servers.otherwise = NO_ANSWER
+    waited = []
+    for _ in range(MOST_TRIES):
+        assert await street.run() == 1
+        assert await street.run() == 0
+        found = await street.channel(channel_id)
+        assert (found.state, found.last_error) == ("failing", NO_ANSWER.error)
+        if (due := await street.due_in_s(channel_id)) is not None:
+            waited.append(due)
+            street.at_s += due
+    assert waited == list(WAITS_S)
+    assert len(street.servers.sent) == MOST_TRIES
+    assert len(set(street.servers.ids())) == 1
+    assert await street.states(channel_id) == ["failed"]
+    assert await street.due_in_s(channel_id) is None
+    tries = await street.pool.fetch(
+        "SELECT number, status, error FROM accounts.delivery_try JOIN accounts.delivery"
+        " ON delivery.id = delivery_id WHERE channel_id = $1 ORDER BY number",
+        channel_id,
+    )
+    assert [tuple(one) for one in tries] == [(n + 1, None, NO_ANSWER.error) for n in range(MOST_TRIES)]
+
+
+async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    for n in range(5):
+        await street.alert(mite, str(n))
+    street.servers.otherwise = answered(502)
+    for n in range(6):
+        assert await street.run() == 1
+        assert len(street.servers.sent) == n + 1
+        assert await street.due_in_s(channel_id) == WAITS_S[n]
+        street.at_s += WAITS_S[n]
+    street.servers.otherwise = OK
+    while await street.run():
+        street.at_s += await street.due_in_s(channel_id) or 0
+    assert await street.states(channel_id) == ["delivered"] * 5
+    back = await street.channel(channel_id)
+    assert (back.state, back.failing_since, back.failures, back.last_error) == ("live", None, 0, None)
+
+
+async def test_nothing_is_sent_while_a_channel_rests_whatever_is_new(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    street.servers.otherwise = answered(500)
+    await street.alert(mite, "one")
+    await street.run()
+    await street.alert(mite, "two")
+    assert await street.run() == 1
+    assert len(street.servers.sent) == 1
+    assert await street.due_in_s(channel_id) == WAITS_S[0]
+    street.at_s += WAITS_S[0]
+    street.servers.otherwise = OK
+    await street.run()
+    assert await street.states(channel_id) == ["delivered", "delivered"]
+
+
+async def test_one_that_is_refused_for_ever_does_not_hold_up_the_others(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    street.servers.replies["a.example"] = [answered(400)] * 3
+    await street.alert(mite, "bad")
+    await street.alert(mite, "good")
+    for n in range(IN_ORDER_TRIES):
+        await street.run()
+        street.at_s += WAITS_S[n]
+    assert [one.said["rows"][0]["text"] for one in street.servers.sent] == ["bad", "bad"]
+    await street.run()
+    assert await street.states(channel_id) == ["waiting", "waiting"]
+    street.at_s += WAITS_S[IN_ORDER_TRIES]
+    street.servers.replies["a.example"] = [OK, answered(400), OK]
+    await street.run()
+    assert await street.states(channel_id) == ["waiting", "delivered"]
+    # It alone waits on; the channel waits five seconds, and what is new is not behind it.
+    await street.alert(mite, "new")
+    street.at_s += WAITS_S[0]
+    await street.run()
+    assert await street.states(channel_id) == ["waiting", "delivered", "delivered"]
+    assert (await street.channel(channel_id)).state == "live"
+    assert await street.due_in_s(channel_id) == WAITS_S[IN_ORDER_TRIES + 1] - WAITS_S[0]
+
+
+async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    await street.alert(mite, "not before it either")
+    for wished, waits in ((100.0, 100), (1.0, WAITS_S[1]), (10.0**9, WAITS_S[-1])):
+        street.servers.otherwise = answered(503, wished)
+        assert await street.run() == 1
+        assert await street.due_in_s(channel_id) == waits
+        street.at_s += waits
+
+
+async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_same_id(
+    street: Street,
+) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    await deliver(street.ctx, await claimed(street))
+    assert await street.states(channel_id) == ["waiting"]
+    assert await street.run() == 0
+    street.at_s += 30
+    assert await street.run() == 1
+    first, again = street.servers.ids()
+    assert first == again
+    assert await street.states(channel_id) == ["delivered"]
+
+
+async def test_of_two_workers_that_both_sent_one_writes(street: Street) -> None:
+    """The first was slow, and its lease was over."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    slow = await claimed(street)
+    late = await deliver(street.ctx, slow)
+    street.at_s += 30
+    street.servers.otherwise = answered(500)
+    assert await street.run() == 1
+    async with street.pool.acquire() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        await late(connection)
+        assert not await jobs.finish(connection, slow)
+        await transaction.rollback()
+    assert await street.states(channel_id) == ["waiting"]
+    assert len(set(street.servers.ids())) == 1
+    assert (await street.channel(channel_id)).failures == 1
+
+
+async def test_two_workers_never_run_one_channel_at_once(street: Street) -> None:
+    mite = await street.mite()
+    await street.webhook(mite)
+    await street.alert(mite, "one")
+    street.servers.hangs.add("a.example")
+    first = asyncio.create_task(street.run())
+    async with asyncio.timeout(WAIT_S):
+        await street.servers.came.wait()
+        await street.alert(mite, "two")
+        assert await street.run() == 0
+        street.servers.go.set()
+        assert await first == 1
+    assert await street.run() == 1
+    assert [one.said["rows"][0]["text"] for one in street.servers.sent] == ["one", "two"]
+
+
+async def test_a_target_that_hangs_holds_one_place(street: Street) -> None:
+    mite = await street.mite()
+    hanging = await street.webhook(mite, "hangs.example")
+    owners = [await street.mite() for _ in range(3)]
+    others = [await street.webhook(owner, f"n{n}.example") for n, owner in enumerate(owners)]
+    street.servers.hangs.add("hangs.example")
+    for n in range(10):
+        await street.alert(mite, str(n))
+    worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
+    async with asyncio.timeout(WAIT_S):
+        (held,) = await worker.take()
+        await street.servers.came.wait()
+        for owner in owners:
+            await street.alert(owner, "one")
+        begun = await worker.take()
+        assert len(begun) == len(others)
+        await asyncio.gather(*begun)
+        assert [await street.states(one) for one in others] == [["delivered"]] * 3
+        assert len(street.servers.ids("hangs.example")) == 1
+        street.servers.go.set()
+        await held
+    assert len(await street.states(hanging)) == 10
+
+
+async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) -> None:
+    mite = await street.mite()
+    gone, other = await street.webhook(mite, "gone.example"), await street.webhook(mite, "b.example")
+    street.servers.replies["gone.example"] = [answered(410)]
+    await street.alert(mite, "one")
+    await street.alert(mite, "two")
+    await street.run()
+    assert (await street.channel(gone)).state == "removed"
+    assert await street.states(gone) == ["dropped", "dropped"]
+    await street.run()
+    told = [one.said for one in street.servers.sent if one.to.host == "b.example"]
+    assert [one["kind"] for one in told] == ["rule", "rule", "service"]
+    assert f"Channel {gone} " in told[-1]["rows"][0]["text"]
+    assert "is removed" in told[-1]["rows"][0]["text"]
+    assert await street.states(other) == ["delivered"] * 3
+    kept = await street.pool.fetch("SELECT kind, source_id FROM accounts.alert WHERE mite_id = $1", mite.id)
+    assert ("service", gone) in [tuple(row) for row in kept]
+    # Nothing goes there any more.
+    await street.alert(mite, "three")
+    assert len(await street.states(gone)) == 2
+    while await street.run():
+        pass
+    assert len(street.servers.ids("gone.example")) == 1
+
+
+async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street: Street) -> None:
+    mite = await street.mite()
+    dead, other = await street.webhook(mite, "dead.example"), await street.webhook(mite, "b.example")
+    street.servers.replies["dead.example"] = [answered(500)] * 1000
+    began_s = before_s = street.at_s
+    await street.alert(mite, "first")
+    await street.run()
+    while (await street.channel(dead)).state == "failing":
+        if await street.due_in_s(dead) is None:
+            await street.alert(mite, "another")
+        street.at_s += await street.due_in_s(dead) or 0
+        before_s, state = street.at_s, (await street.channel(dead)).state
+        await street.run()
+        assert state == "failing"
+    assert before_s - began_s >= OFF_AFTER_S
+    assert (await street.channel(dead)).state == "off"
+    assert before_s - began_s <= OFF_AFTER_S + 2 * WAITS_S[-1]
+    assert "waiting" not in await street.states(dead)
+    await street.run()
+    told = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
+    assert sum("is switched off" in one for one in told) == 1
+    assert (await street.channel(other)).state == "live"
+
+
+async def test_failures_of_long_ago_do_not_switch_it_off(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    street.servers.otherwise = answered(500)
+    await street.alert(mite, "one")
+    for _ in range(MOST_TRIES):
+        await street.run()
+        street.at_s += await street.due_in_s(channel_id) or 0
+    assert await street.states(channel_id) == ["failed"]
+    street.at_s += 30 * 86_400
+    await street.alert(mite, "two")
+    await street.run()
+    found = await street.channel(channel_id)
+    assert (found.state, found.failures, found.failing_since) == ("failing", 1, street.now())
+
+
+async def test_what_is_removed_while_it_is_sent_stays_removed(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    street.servers.hangs.add("a.example")
+    running = asyncio.create_task(street.run())
+    async with asyncio.timeout(WAIT_S):
+        await street.servers.came.wait()
+        async with street.pool.acquire() as connection, connection.transaction():
+            await channels.remove(connection, channel_id)
+            await deliveries.drop(connection, channel_id, street.now())
+        await street.alert(mite, "two")
+        street.servers.go.set()
+        await running
+    assert (await street.channel(channel_id)).state == "removed"
+    assert await street.states(channel_id) == ["dropped"]
+    assert await street.run() == 0
+
+
+async def test_what_was_wished_for_just_before_a_channel_was_removed_is_dropped(street: Street) -> None:
+    """Its transaction saw the channel, and ended after it was removed."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    async with street.pool.acquire() as connection:
+        await channels.remove(connection, channel_id)
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["dropped"]
+    assert street.servers.sent == []
+
+
+async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(street: Street) -> None:
+    mite = await street.mite()
+    await street.webhook(mite)
+    made = await street.alert(mite, "one")
+    await street.run()
+    await street.pool.execute("UPDATE accounts.alert SET retracted_at = now() WHERE mite_id = $1", mite.id)
+    async with street.pool.acquire() as connection, connection.transaction():
+        await deliveries.wish(connection, made, street.now(), retracted=True)
+    await street.run()
+    told, taken_back = street.servers.sent
+    assert told.id != taken_back.id
+    assert [one.said["rows"][0]["verb"] for one in (told, taken_back)] == ["buying", "retracted"]
+    assert {one.said["rows"][0]["id"] for one in (told, taken_back)} == {made[0].id}
+
+
+async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    await street.pool.execute("DELETE FROM accounts.alert WHERE mite_id = $1", mite.id)
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["dropped"]
+    assert street.servers.sent == []
+
+
+async def test_a_secret_of_another_key_is_a_failure_and_not_a_crash(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    street.key = b"x" * 32
+    await street.alert(mite, "one")
+    assert await street.run() == 1
+    assert street.servers.sent == []
+    found = await street.channel(channel_id)
+    assert (found.state, found.last_error) == (
+        "failing",
+        "its secret cannot be read with the key that is set",
+    )
+
+
+async def test_chats_are_told_ten_rows_a_message(street: Street) -> None:
+    mite = await street.mite()
+    async with street.pool.acquire() as connection:
+        new = channels.New("telegram", b"77", "Ann", None)
+        await channels.add(connection, mite.id, new, street.now())
+    await street.alert(mite, *(str(n) for n in range(23)))
+    await street.run()
+    assert [(chat, len(texts)) for chat, texts in street.chats.told] == [(77, 10), (77, 10), (77, 3)]
+    assert [text for _, texts in street.chats.told for text in texts] == [str(n) for n in range(23)]

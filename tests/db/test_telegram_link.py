@@ -1,0 +1,177 @@
+"""Chats that start the Telegram bot, over a real database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+import asyncpg
+import pytest
+
+from roundtrip.chain.background import beside
+from roundtrip.channels.telegram import Started
+from roundtrip.domain.alerts import MOST_CHANNELS
+from roundtrip.domain.mite import Mite
+from roundtrip.jobs.telegram import LOCK, link_chats
+from roundtrip.services.telegram_link import WINDOW_S
+from support.channels import NOW_S, WAIT_S, Street, answered
+from support.paying import answer_of
+from support.tables import own_database
+
+
+@pytest.fixture(scope="session")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "link_tests") as found:
+        yield found
+
+
+@pytest.fixture
+async def street(url: str) -> AsyncIterator[Street]:
+    async with asyncpg.create_pool(url, min_size=1, max_size=8, command_timeout=5) as pool:
+        await pool.execute("TRUNCATE jobs.job")
+        yield Street(pool)
+
+
+async def listed(street: Street, mite: Mite) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await answer_of(street.ctx, "list_channels", mite))["channels"]
+    return found
+
+
+async def code_for(street: Street, mite: Mite) -> str:
+    told = (await answer_of(street.ctx, "list_channels", mite))["telegram"]
+    assert told["bot"] == "some_bot"
+    start, _, code = told["link"].partition("?start=")
+    assert start == "https://t.me/some_bot"
+    return str(code)
+
+
+async def start(street: Street, *started: Started) -> list[str]:
+    """What the bot tells whoever starts it so."""
+    before = len(street.chats.told)
+    street.chats.updates = [[one] for one in started]
+    street.chats.idle.clear()
+    async with beside(link_chats(street.ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
+        await street.chats.idle.wait()
+    return [texts[0] for _, texts in street.chats.told[before:]]
+
+
+async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
+    mite = await street.mite()
+    code = await code_for(street, mite)
+    assert len(code) <= 64
+    came = [Started(1, 77, code, "Ann \u202e<b>"), Started(2, 78, code, "Eve")]
+    linked, late = await start(street, *came)
+    assert mite.designation in linked
+    assert "not good" in late
+    (row,) = await listed(street, mite)
+    assert (row["kind"], row["target"], row["state"]) == ("telegram", "Ann <b>", "live")
+    await street.alert(mite, "it buys")
+    await street.run()
+    assert street.chats.told[-1] == (77, ["it buys"])
+    # The next update is asked for, and none twice.
+    assert street.chats.asked_after == [0, 1, 2]
+
+
+async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street: Street) -> None:
+    mite = await street.mite()
+    street.at_s = NOW_S - NOW_S % WINDOW_S
+    code = await code_for(street, mite)
+    street.at_s += 2 * WINDOW_S
+    assert "not good" in (await start(street, Started(1, 77, code, "Ann")))[0]
+    assert await listed(street, mite) == []
+    street.at_s -= 1
+    assert mite.designation in (await start(street, Started(2, 77, code, "Ann")))[0]
+
+
+async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
+    mite, other = await street.mite(), await street.mite()
+    code = await code_for(street, mite)
+    forged = code.replace(f"{mite.id}-", f"{other.id}-")
+    changed = code[:-1] + ("0" if code[-1] != "0" else "1")
+    wrong = ["", "x", forged, changed, f"{10**17}-{'0' * 32}", "0-" + "0" * 32, code + "0"]
+    said = await start(street, *(Started(n, 77, one, "Eve") for n, one in enumerate(wrong, 1)))
+    assert ["not good" in one for one in said] == [True] * len(wrong)
+    assert await listed(street, mite) == await listed(street, other) == []
+
+
+async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
+    mite = await street.mite()
+    await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
+    (row,) = await listed(street, mite)
+    await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", row["id"])
+    # As nothing was made, this code stays good for as long as any.
+    await start(street, Started(2, 77, await code_for(street, mite), "Ann"))
+    assert [(one["id"], one["state"]) for one in await listed(street, mite)] == [(row["id"], "live")]
+
+
+async def test_there_is_no_sixth_chat(street: Street) -> None:
+    mite = await street.mite()
+    for n in range(MOST_CHANNELS):
+        await street.webhook(mite, f"n{n}.example")
+    said = await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
+    assert "5 channels already" in said[0]
+    assert len(await listed(street, mite)) == MOST_CHANNELS
+
+
+async def test_who_blocked_the_bot_is_gone(street: Street) -> None:
+    mite = await street.mite()
+    await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
+    street.chats.reply = answered(410)
+    await street.alert(mite, "it buys")
+    await street.run()
+    assert await listed(street, mite) == []
+
+
+class Counted:
+    """A pool that tells when it was asked for a connection for the third time."""
+
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool, self._left = pool, 3
+        self.thrice = asyncio.Event()
+
+    def acquire(self, **how: Any) -> Any:
+        self._left -= 1
+        if not self._left:
+            self.thrice.set()
+        return self._pool.acquire(**how)
+
+
+async def test_one_process_listens_and_another_takes_over(street: Street) -> None:
+    counted = Counted(street.pool)
+    ctx = replace(street, pool=cast(asyncpg.Pool, counted)).ctx
+    async with street.pool.acquire() as holder:
+        assert await holder.fetchval("SELECT pg_try_advisory_lock($1)", LOCK)
+        async with beside(link_chats(ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
+            # Twice it was in vain.
+            await counted.thrice.wait()
+            assert street.chats.asked_after == []
+            await holder.execute("SELECT pg_advisory_unlock($1)", LOCK)
+            await street.chats.idle.wait()
+    assert street.chats.asked_after == [0]
+
+
+async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
+    mite = await street.mite()
+    code = await code_for(street, mite)
+    asked = street.chats.started
+    failures = [OSError("away"), OSError("away")]
+
+    async def started(after: int, wait_s: int) -> tuple[list[Started], int]:
+        if failures:
+            raise failures.pop()
+        return await asked(after, wait_s)
+
+    street.chats.started = started  # type: ignore[method-assign]
+    assert mite.designation in (await start(street, Started(1, 77, code, "Ann")))[0]
+    assert failures == []
+
+
+async def test_without_a_bot_that_says_its_name_there_is_no_link(street: Street) -> None:
+    mite = await street.mite()
+    street.chats.called = None
+    assert (await answer_of(street.ctx, "list_channels", mite))["telegram"] is None
+
+
+def test_a_window_is_as_long_as_the_texts_say() -> None:
+    assert timedelta(seconds=WINDOW_S) == timedelta(minutes=10)

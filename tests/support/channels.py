@@ -1,0 +1,186 @@
+"""Channels without a network: servers of strangers that answer as a test says, and what they were sent."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import asyncpg
+import msgspec
+
+from roundtrip.channels.post import Reply
+from roundtrip.channels.seal import Seal
+from roundtrip.channels.targets import Target
+from roundtrip.channels.telegram import Started
+from roundtrip.domain.alerts import Alert, Draft
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.services.context import Context
+from roundtrip.services.outward import Bot, Outward
+from roundtrip.store import accounts, alerts, channels, deliveries
+from roundtrip.store.channels import Channel, New
+
+NOW_S = 1_760_011_200.0
+OK = Reply(200, None, None, 3)
+WAIT_S = 20
+
+
+def answered(status: int, retry_after_s: float | None = None) -> Reply:
+    return Reply(status, None, retry_after_s, 3)
+
+
+NO_ANSWER = Reply(None, "no answer within 10 s", None, 10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One POST that came."""
+
+    to: Target
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        return self.headers["webhook-id"]
+
+    @property
+    def said(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(self.body)
+        return found
+
+
+@dataclass
+class Servers:
+    """Everybody's servers. ``replies``: by host, what it answers next; else ``otherwise``. ``hangs``: hosts
+    that do not answer before ``go``."""
+
+    replies: dict[str, list[Reply]] = field(default_factory=dict)
+    otherwise: Reply = OK
+    sent: list[Sent] = field(default_factory=list)
+    hangs: set[str] = field(default_factory=set)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> Reply:
+        self.sent.append(Sent(to, body, headers))
+        self.came.set()
+        if to.host in self.hangs:
+            await self.go.wait()
+        waiting = self.replies.get(to.host)
+        return waiting.pop(0) if waiting else self.otherwise
+
+    def ids(self, host: str | None = None) -> list[str]:
+        return [one.id for one in self.sent if host is None or one.to.host == host]
+
+
+@dataclass
+class Chats:
+    """Telegram. ``updates``: who starts the bot, one list a question; then nobody does, for ever."""
+
+    updates: list[list[Started]] = field(default_factory=list)
+    told: list[tuple[int, Sequence[str]]] = field(default_factory=list)
+    reply: Reply = OK
+    called: str | None = "some_bot"
+    asked_after: list[int] = field(default_factory=list)
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def tell(self, chat_id: int, texts: Sequence[str]) -> Reply:
+        self.told.append((chat_id, texts))
+        return self.reply
+
+    async def name(self) -> str | None:
+        return self.called
+
+    async def started(self, after: int, wait_s: int) -> tuple[list[Started], int]:
+        self.asked_after.append(after)
+        if not self.updates:
+            self.idle.set()
+            await asyncio.Event().wait()
+        found = self.updates.pop(0)
+        return found, max([after, *(one.update_id for one in found)])
+
+
+@dataclass
+class Street:
+    """What use cases and jobs need of a context, with a clock that is moved by hand."""
+
+    pool: asyncpg.Pool
+    servers: Servers = field(default_factory=Servers)
+    chats: Chats = field(default_factory=Chats)
+    at_s: float = NOW_S
+    key: bytes = b"k" * 32
+    draw: Callable[[], bytes] = lambda: secrets.token_bytes(32)
+
+    @property
+    def outward(self) -> Outward:
+        return Outward(self.servers, lambda: Seal(self.key), Bot(self.chats))
+
+    @property
+    def ctx(self) -> Context:
+        return cast(Context, self)
+
+    def now_s(self) -> float:
+        return self.at_s
+
+    def entropy(self) -> bytes:
+        return self.draw()
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.at_s, UTC)
+
+    async def mite(self) -> Mite:
+        """A new one."""
+        wallet = Address("0x" + secrets.token_hex(20))
+        async with self.pool.acquire() as connection, connection.transaction():
+            found = await accounts.locked(connection, wallet, [f"mite-{secrets.token_hex(6)}"], self.now())
+        return found.mite
+
+    async def webhook(self, mite: Mite, host: str = "a.example") -> int:
+        """One that was set."""
+        url = f"https://{host}/alerts"
+        secret = Seal(self.key).seal("whsec_" + "QUJD" * 8, secrets.token_bytes(32))
+        async with self.pool.acquire() as connection, connection.transaction():
+            new = New("webhook", url.encode(), url, secret)
+            return await channels.add(connection, mite.id, new, self.now())
+
+    async def alert(self, mite: Mite, *said: str, kind: Any = "rule") -> list[Alert]:
+        """Rows that are wished for in the transaction that makes them."""
+        drafts = [Draft(mite.id, kind, 1, int(self.at_s), one, verb="buying") for one in said]
+        async with self.pool.acquire() as connection, connection.transaction():
+            made = await alerts.put(connection, drafts, self.now())
+            await deliveries.wish(connection, made, self.now())
+        return made
+
+    async def run(self) -> int:
+        """One round of a worker of its own; how many jobs it ran."""
+        worker = Worker(self.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
+        async with asyncio.timeout(WAIT_S):
+            begun = await worker.take()
+            await asyncio.gather(*begun)
+        return len(begun)
+
+    async def channel(self, channel_id: int) -> Channel:
+        async with self.pool.acquire() as connection:
+            found = await channels.channel(connection, channel_id)
+        assert found is not None
+        return found
+
+    async def states(self, channel_id: int) -> list[str]:
+        """Of its deliveries, in order."""
+        rows = await self.pool.fetch(
+            "SELECT state FROM accounts.delivery WHERE channel_id = $1 ORDER BY id", channel_id
+        )
+        return [row["state"] for row in rows]
+
+    async def due_in_s(self, channel_id: int) -> float | None:
+        """In how many seconds its job is to be run; None: there is none. 0: at once."""
+        at = await self.pool.fetchval(
+            "SELECT run_at FROM jobs.job WHERE kind = 'deliver' AND key = $1 AND failed_at IS NULL",
+            str(channel_id),
+        )
+        return None if at is None else max(0.0, at.timestamp() - self.at_s)
