@@ -1,6 +1,5 @@
 """Puts the service together from settings, and runs it. Used by the command line only."""
 
-import base64
 import contextlib
 import functools
 import gc
@@ -31,9 +30,6 @@ from roundtrip.chain.origins import Never
 from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
-from roundtrip.channels.post import Poster
-from roundtrip.channels.seal import Seal
-from roundtrip.channels.telegram import Telegram
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address, parse_address
@@ -42,11 +38,11 @@ from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.telegram import link_chats
 from roundtrip.jobs.worker import Worker
 from roundtrip.networks import ROBINHOOD, Network
+from roundtrip.sending import outward
 from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
-from roundtrip.services.outward import Bot, Outward
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
 from roundtrip.store import accounts, connections
@@ -382,42 +378,3 @@ async def worked(ctx: Context) -> None:
 def worker(ctx: Context) -> Worker[Context]:
     """What does the work that is to be done later, over an open context."""
     return Worker(ctx, KINDS, secrets.SystemRandom().random)
-
-
-@contextlib.asynccontextmanager
-async def outward(settings: Settings) -> AsyncIterator[Outward]:
-    """What talks to the servers of people who are told something."""
-    loopback = frozenset(settings.webhook_loopback)
-    async with Poster(loopback) as poster:
-        bot = None
-        if settings.telegram_token is not None:
-            bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
-        yield Outward(poster, functools.cache(lambda: Seal(secret_key(settings))), bot, loopback)
-
-
-def secret_key(settings: Settings) -> bytes:
-    """What secrets that are used again are encrypted with: as it is set, else as it stands in the file
-    ``secret.key``, which is made where there is none. Raises OSError, ValueError."""
-    if settings.secret_key is not None:
-        return base64.b64decode(settings.secret_key)
-    path = settings.var / "secret.key"
-    if not path.exists():
-        settings.var.mkdir(parents=True, exist_ok=True)
-        # All of it or nothing: of several processes that come at once, each reads what the first wrote.
-        drawn = path.with_name(f"secret.key.{os.getpid()}.{secrets.token_hex(8)}")
-        with open(os.open(drawn, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(base64.b64encode(secrets.token_bytes(32)) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            with contextlib.suppress(FileExistsError):
-                os.link(drawn, path)
-        finally:
-            drawn.unlink()
-    try:
-        key = base64.b64decode(path.read_bytes().strip(), validate=True)
-    except ValueError:
-        key = b""
-    if len(key) != 32:
-        raise ValueError(f"{path} does not hold 32 bytes in base64")
-    return key

@@ -12,11 +12,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from roundtrip.assembly import outward
 from roundtrip.domain import keys
 from roundtrip.domain.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
+from roundtrip.sending import outward
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store import accounts, alerts, deliveries

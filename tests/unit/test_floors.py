@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "api": {"domain", "venues", "chain", "store", "services", "jobs"},
     "devnet": {"domain", "venues"},
     "networks": {"domain", "venues"},
+    "sending": {"channels", "services", "settings"},
     "settings": set(),
     "verify": set(),
     "assembly": {
@@ -40,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "services",
         "jobs",
         "api",
+        "sending",
         "settings",
     },
     "serving": {"domain", "services", "api", "settings"},

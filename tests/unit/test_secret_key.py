@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from roundtrip.assembly import secret_key
+from roundtrip.sending import secret_key
 from roundtrip.settings import Settings
 
 KEY = base64.b64encode(b"k" * 32).decode()
