@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.jobs.alerts import Alerts
+from roundtrip.jobs.alerts import Alerts, Parts
 from roundtrip.store import connections
 from roundtrip.venues.base import Contracts
-from support.alerting import PLAIN
 
-PARTS = PLAIN
+PARTS = Parts()
 POLL_S = 0.1
 
 

@@ -2,7 +2,7 @@
 
 from .alerts import Draft
 from .rule_index import Source
-from .rules import DECIMALS, Happening, Verb
+from .rules import DECIMALS, WITHOUT_SHARE, Happening, Verb
 from .types import Address, plain_decimal
 
 _DIGITS = 4
@@ -51,7 +51,9 @@ def told(source: Source, happening: Happening) -> Draft:
 
 def said(happening: Happening, name: str | None = None) -> str:
     """``name``: what the mite calls the wallet; None: nothing."""
-    worth = _worth(happening)
+    # A launch that its deployer bought nothing of, a graduation of a pool that raised nothing.
+    of_nothing = happening.eth_wei == 0 and happening.verb in WITHOUT_SHARE
+    worth = "" if of_nothing else _worth(happening)
     sentence = (_DID if worth else _DID_SO_MUCH)[happening.verb]
     did = sentence.format(f" {worth}", short(happening.token))
     if happening.verb == "graduating":

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 _DECIMAL = re.compile(r"([0-9]{1,78})(?:\.([0-9]{1,255}))?")
+_MOST_ESCAPED = 160
 _MOST_SHOWN = 60
 
 REFUSED = "refused: nothing to sign"
@@ -55,7 +56,9 @@ def base_units(text: str, decimals: int) -> int | None:
 def shown(value: object) -> str:
     """A value somebody else wrote, short and in ASCII: it may hold anything."""
     if isinstance(value, str):
-        return ascii(value if len(value) <= _MOST_SHOWN else value[:_MOST_SHOWN] + "...")
+        # Of what is not ASCII a sign becomes ten: both are cut.
+        escaped = ascii(value if len(value) <= _MOST_SHOWN else value[:_MOST_SHOWN] + "...")
+        return escaped if len(escaped) <= _MOST_ESCAPED else f"{escaped[:_MOST_ESCAPED]}...{escaped[-1]}"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int) and abs(value) < 2**256:

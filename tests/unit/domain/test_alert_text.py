@@ -49,6 +49,11 @@ def test_what_is_not_known_is_not_said(verb: Verb, sentence: str) -> None:
     assert said(happening(verb, None, None, None), "whale") == sentence
 
 
+def test_a_launch_that_nothing_was_bought_of_is_only_a_launch() -> None:
+    assert said(happening("launching", 0, 0, None)) == "0xabab…abab launched 0xcdcd…cdcd."
+    assert said(happening("graduating", 0, 0, None)) == "0xcdcd…cdcd graduated."
+
+
 def test_every_verb_has_its_sentence() -> None:
     for verb in VERBS:
         assert "{" not in said(happening(verb)) + said(happening(verb, None, None, None))
