@@ -26,7 +26,7 @@ from .signals import MOST_CHANGES, MOST_PLACES
 PRICED_WITHIN_S = 86_400
 """What moves is worth what the token traded for, if it did within so long."""
 ETH_WEI = 10**18
-DEAR_WEI = 10**17
+DEAR_WEI = 10**15
 """Moves that were worth more are found by what they were worth (schema/0011); of less, among the newest."""
 WHOLE_WITHIN_S = 80 * 86_400
 """Of a pool that was older when it was drained, a week later not every change might be kept: then nobody is
@@ -127,10 +127,10 @@ _DEAR = """(
         SELECT pool.token_id, {wei}::numeric / max(dear.price) AS amount_raw
         FROM dear JOIN facts.pool AS pool ON pool.id = dear.pool_id GROUP BY pool.token_id
     ), worth AS MATERIALIZED (
-        SELECT {fields} FROM facts.transfer AS transfer JOIN least ON least.token_id = transfer.token_id
-        WHERE {within} AND transfer.amount_raw > least.amount_raw
-        UNION SELECT {fields} FROM facts.transfer AS transfer
-        WHERE {within} AND transfer.amount_raw > {wei}::numeric * 10000000
+        SELECT {fields} FROM facts.transfer AS transfer LEFT JOIN least ON least.token_id = transfer.token_id + 0
+        WHERE {within} AND transfer.amount_raw > coalesce(least.amount_raw, {wei}::numeric * 10000000)
+            AND transfer.from_id <> {zero}::int AND transfer.from_id <> ALL({machinery}::int[])
+            AND transfer.to_id <> ALL({machinery}::int[])
     )
     SELECT * FROM worth ORDER BY at_s DESC, block_number DESC, log_index DESC OFFSET 0
 ) AS transfer"""
@@ -158,6 +158,8 @@ async def _dear(reader: Reader, asked: Arguments, span: Span, narrow: Narrow) ->
         within_price=asked.within(priced, "trade"),
         within=asked.within(span, "transfer"),
         wei=asked(least_wei),
+        zero=asked(reader.zero_id),
+        machinery=asked(reader.machinery_ids),
         fields=_TRANSFER,
     )
     return source, ""
