@@ -260,7 +260,7 @@ async def ask_blocks(connection: asyncpg.Connection, to: Place) -> None:
 
 
 ADDED = {
-    "trade": ("trade_large_eth", "trade_large_usd", "trade_large_part"),
+    "trade": ("trade_large_eth", "trade_large_usd", "trade_large_part", "trade_dear"),
     "transfer": ("transfer_by_sender", "transfer_large"),
     "liquidity": ("liquidity_by_sender",),
 }

@@ -127,7 +127,8 @@ _DEAR = """(
         SELECT pool.token_id, {wei}::numeric / max(dear.price) AS amount_raw
         FROM dear JOIN facts.pool AS pool ON pool.id = dear.pool_id GROUP BY pool.token_id
     ), worth AS MATERIALIZED (
-        SELECT {fields} FROM facts.transfer AS transfer LEFT JOIN least ON least.token_id = transfer.token_id + 0
+        SELECT {fields} FROM facts.transfer AS transfer
+        LEFT JOIN least ON least.token_id = transfer.token_id + 0
         WHERE {within} AND transfer.amount_raw > coalesce(least.amount_raw, {wei}::numeric * 10000000)
             AND transfer.from_id <> {zero}::int AND transfer.from_id <> ALL({machinery}::int[])
             AND transfer.to_id <> ALL({machinery}::int[])
