@@ -94,7 +94,7 @@ def _has_index(narrow: Narrow) -> bool:
 
 async def _is_few(reader: Reader, asked: Arguments, span: Span, where: str) -> bool:
     """Whether that is few enough to be put in order, as its newest part tells. Of more the newest are met
-    soon on a walk. Counted without a limit: under one the plan may be to walk the day for what is not there."""
+    soon on a walk. No limit: under one the plan may be to walk the day for what is not there."""
     if span.most is None:
         return True
     some = Arguments()
