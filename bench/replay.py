@@ -174,7 +174,11 @@ async def rules(connection: asyncpg.Connection) -> list[Asked]:
         rule("any", "moving"),
         rule("any", "moving", "50000 %"),
         rule("any", "moving", "100 %"),
+        rule("any", "moving", f"{e // 100} eth"),
+        rule("any", "moving", f"{e // 4} eth"),
         rule("any", "moving", f"{e} eth"),
+        rule("any", "moving", f"{100 * e} eth"),
+        rule("any", "moving", f"{1000 * 10**6} usd"),
         rule("any", "draining"),
         rule("any", "draining", "500000 %"),
         rule("any", "draining", f"{10 * e} eth"),
@@ -256,7 +260,7 @@ async def ask_blocks(connection: asyncpg.Connection, to: Place) -> None:
 
 
 ADDED = {
-    "trade": ("trade_large_eth", "trade_large_usd", "trade_large_part"),
+    "trade": ("trade_large_eth", "trade_large_usd", "trade_large_part", "trade_dear"),
     "transfer": ("transfer_by_sender", "transfer_large"),
     "liquidity": ("liquidity_by_sender",),
 }

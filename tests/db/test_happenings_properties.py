@@ -16,7 +16,7 @@ from roundtrip.domain.rules import VERBS, Happening, Over, Rule, Unit, Verb, Wat
 from roundtrip.domain.signals import NARROW_TICKS
 from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.worth import MOST_MICRO_USD, worth_wei
-from roundtrip.store import happening_rows, happening_trades, happenings, tokens
+from roundtrip.store import happening_moves, happening_rows, happening_trades, happenings, tokens
 from roundtrip.store.happening_moves import WHOLE_WITHIN_S
 from roundtrip.store.happenings import Place, happened, replayed
 from roundtrip.store.past_prices import past_prices
@@ -298,6 +298,7 @@ async def test_a_replay_hits_what_would_have_been_hit(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(happenings, "MOST_COUNTED", most)
         patch.setattr(happening_trades, "FEW", most)
+        patch.setattr(happening_moves, "DEAR_WEI", 10**17 if seed % 2 else 0)
         patch.setattr(happening_trades, "LARGE_WEI", 10**17 if seed % 2 else 0)
         async with index.transaction():
             everything = await happened(index, NETWORK, BEGIN, to)

@@ -20,10 +20,14 @@ from .happening_rows import (
     spot_of,
 )
 from .happening_trades import LARGE_RAW
+from .partitions import DAY_S
 from .signals import MOST_CHANGES, MOST_PLACES
 
 PRICED_WITHIN_S = 86_400
 """What moves is worth what the token traded for, if it did within so long."""
+ETH_WEI = 10**18
+DEAR_WEI = 10**15
+"""Moves that were worth more are found by what they were worth (schema/0011); of less, among the newest."""
 WHOLE_WITHIN_S = 80 * 86_400
 """Of a pool that was older when it was drained, a week later not every change might be kept: then nobody is
 told the share, whenever he asks."""
@@ -90,7 +94,7 @@ async def moves(reader: Reader, span: Span, narrow: Narrow) -> Page:
     somebody's router. Worth what the token's newest trade before it was made at, in one of its oldest pools
     of money, if that was within a day."""
     asked = Arguments()
-    source, where = _transfers(asked, span, narrow)
+    source, where = await _dear(reader, asked, span, narrow) or _transfers(asked, span, narrow)
     statement = _MOVES.format(
         source=source,
         zero=asked(reader.zero_id),
@@ -106,6 +110,60 @@ async def moves(reader: Reader, span: Span, narrow: Narrow) -> Page:
     )
     rows = await reader.rows(statement, asked)
     return page(rows, [_move(row) for row in rows], span)
+
+
+_DEAR_TRADE = "coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0"
+_PRICE = "(coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0))"
+_DEAR = """(
+    WITH RECURSIVE dear AS (
+        (SELECT trade.pool_id, {price} AS price FROM facts.trade AS trade WHERE {within_price} AND {is_dear}
+        ORDER BY trade.pool_id, {price} DESC LIMIT 1)
+        UNION ALL SELECT one.* FROM dear CROSS JOIN LATERAL (
+            SELECT trade.pool_id, {price} AS price FROM facts.trade AS trade
+            WHERE {within_price} AND {is_dear} AND trade.pool_id > dear.pool_id
+            ORDER BY trade.pool_id, {price} DESC LIMIT 1
+        ) AS one
+    ), least AS MATERIALIZED (
+        SELECT pool.token_id, {wei}::numeric / max(dear.price) AS amount_raw
+        FROM dear JOIN facts.pool AS pool ON pool.id = dear.pool_id GROUP BY pool.token_id
+    ), worth AS MATERIALIZED (
+        SELECT {fields} FROM facts.transfer AS transfer
+        LEFT JOIN least ON least.token_id = transfer.token_id + 0
+        WHERE {within} AND transfer.amount_raw > coalesce(least.amount_raw, {wei}::numeric * 10000000)
+            AND transfer.from_id <> {zero}::int AND transfer.from_id <> ALL({machinery}::int[])
+            AND transfer.to_id <> ALL({machinery}::int[])
+    )
+    SELECT * FROM worth ORDER BY at_s DESC, block_number DESC, log_index DESC OFFSET 0
+) AS transfer"""
+
+
+async def _dear(reader: Reader, asked: Arguments, span: Span, narrow: Narrow) -> tuple[str, str] | None:
+    """Transfers of so much that they were worth more than the rule's threshold at the dearest trade of any of
+    the token's pools in those days, or of so much that they were without a dear one. None: no such rule, or
+    the newest tell."""
+    if span.most is None or narrow.wallets is not None or narrow.token is not None:
+        return None
+    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+    priced = span._replace(from_s=(span.from_s - PRICED_WITHIN_S) // DAY_S * DAY_S)
+    if micro_usd is not None:
+        prices = await reader.eth_usdg(priced, "trade")
+        # A trade of which the dollars are known and the eth is not stands nowhere by its price.
+        wei = None if prices is None or not prices.is_always else micro_usd * ETH_WEI // prices.most
+    if wei is None or wei < DEAR_WEI:
+        return None
+    # A little less: sums and prices were rounded.
+    least_wei = wei * 999 // 1000 - 1
+    source = _DEAR.format(
+        price=_PRICE,
+        is_dear=_DEAR_TRADE,
+        within_price=asked.within(priced, "trade"),
+        within=asked.within(span, "transfer"),
+        wei=asked(least_wei),
+        zero=asked(reader.zero_id),
+        machinery=asked(reader.machinery_ids),
+        fields=_TRANSFER,
+    )
+    return source, ""
 
 
 def _transfers(asked: Arguments, span: Span, narrow: Narrow) -> tuple[str, str]:
@@ -188,17 +246,12 @@ async def drains(reader: Reader, span: Span, narrow: Narrow, start_number: int) 
     counts by the width of its range, as in ``signals``. Worth the money that came with it, where the pool
     tells, at the price as the block began. Part of what the pool had before that transaction, known where
     every change of it is: ``start_number`` is the index's first block."""
-    asked, more, least = Arguments(), "", ""
+    asked, more = Arguments(), ""
     if narrow.wallets is not None:
         more += f" AND change.sender_id = ANY({asked(narrow.wallets)}::int[])"
     if narrow.pools is not None:
         more += f" AND change.pool_id = ANY({asked(narrow.pools)}::int[])"
-    if (wei := narrow.above("eth")) is not None:
-        eth = asked(reader.eth_ids)
-        least = f" AND gone.quote_raw > CASE WHEN pool.quote_id = ANY({eth}::int[])"
-        least += f" THEN {asked(wei)}::numeric ELSE 0 END"
-    elif narrow.above("usd") is not None:
-        least = " AND gone.quote_raw > 0"
+    least = await _least_quote(reader, asked, span, narrow)
     statement = _DRAINS.format(
         ticks=asked(NARROW_TICKS),
         within=asked.within(span, "change"),
@@ -221,3 +274,22 @@ async def drains(reader: Reader, span: Span, narrow: Narrow, start_number: int) 
         who = address(row["wallet"]), address(row["token"])
         found.append(Happening("draining", spot, *who, wei, micro_usd, int(row["part_raw"]), whole))
     return page(rows, found, span)
+
+
+async def _least_quote(reader: Reader, asked: Arguments, span: Span, narrow: Narrow) -> str:
+    """What of a threshold the money that came out tells, at the best price that there was; of money that is
+    neither eth nor the dollar that there was any."""
+    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+    if wei is None and micro_usd is None:
+        return ""
+    prices = await reader.eth_usdg(span, "liquidity")
+    if wei is not None:
+        of_eth, of_usdg = wei, 0 if prices is None else (wei - 1) * prices.least // ETH_WEI - 1
+    else:
+        above = micro_usd or 0
+        of_eth, of_usdg = 0 if prices is None else (above - 1) * ETH_WEI // prices.most - 1, above - 1
+    eth, money = asked(reader.eth_ids), asked(reader.money_ids)
+    return (
+        f" AND gone.quote_raw > CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN {asked(of_eth)}::numeric"
+        f" WHEN pool.quote_id = ANY({money}::int[]) THEN {asked(of_usdg)}::numeric ELSE 0 END"
+    )

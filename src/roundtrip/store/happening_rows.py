@@ -16,7 +16,7 @@ from roundtrip.venues.entry_point import ENTRY_POINTS
 from .addresses import ids_of
 from .partitions import DAY_S
 from .past_prices import past_prices
-from .words import as_address, as_text
+from .words import as_address, as_bytes, as_text
 
 LAUNCHED_RAW = 10**27
 """The supply of every launchpad's token: 10^9 of 18 decimals, whatever somebody read of it when."""
@@ -137,6 +137,17 @@ class Reader:
         """Whether a quote is eth itself."""
         return quote in (ZERO_ADDRESS, self.contracts.weth)
 
+    async def eth_usdg(self, span: Span, table: str) -> "EthUsdg | None":
+        """What eth was worth as those blocks of a span began that have rows in a table of facts; None: it was
+        not known of any."""
+        asked = Arguments()
+        blocks = f"SELECT block_number FROM facts.{table} AS one WHERE {asked.within(span, 'one')}"  # noqa: S608
+        weth = asked(as_bytes(self.contracts.weth))
+        row = await self.connection.fetchrow(_ETH_USDG.format(blocks=blocks, weth=weth), *asked.values)
+        if row is None or row["least"] is None:
+            return None
+        return EthUsdg(int(row["least"]), int(row["most"]), row["is_always"])
+
     async def worths(
         self, sums: Iterable[tuple[Address, int | None, Spot]]
     ) -> list[tuple[int | None, int | None]]:
@@ -166,6 +177,33 @@ class Reader:
             else:
                 found.append((worth_wei(micro_usd, eth_usdg), micro_usd))
         return found
+
+
+class EthUsdg(NamedTuple):
+    """usdg raw for 10^18 wei, the least and the most; ``is_always``: it was known all the time."""
+
+    least: int
+    most: int
+    is_always: bool
+
+
+_ETH_USDG = """
+WITH first AS MATERIALIZED ({blocks} ORDER BY at_s, block_number LIMIT 1),
+last AS MATERIALIZED ({blocks} ORDER BY at_s DESC, block_number DESC LIMIT 1),
+quote AS MATERIALIZED (SELECT id FROM facts.address WHERE address = {weth}::bytea),
+begin AS MATERIALIZED (
+    SELECT max(block_number) AS block_number FROM facts.price
+    WHERE quote_id = (SELECT id FROM quote) AND block_number < (SELECT block_number FROM first)
+), told AS (
+    SELECT usdg_raw, usdg_raw > 0 AND depth_raw > 0 AS is_known FROM facts.price
+    WHERE quote_id = (SELECT id FROM quote) AND block_number < (SELECT block_number FROM last)
+        AND block_number >= coalesce((SELECT block_number FROM begin), 0)
+)
+SELECT (min(usdg_raw) FILTER (WHERE is_known))::text AS least,
+    (max(usdg_raw) FILTER (WHERE is_known))::text AS most,
+    bool_and(is_known) AND (SELECT block_number FROM begin) IS NOT NULL AS is_always
+FROM told
+"""
 
 
 async def narrowed(connection: asyncpg.Connection, watch: Watch) -> Narrow | None:

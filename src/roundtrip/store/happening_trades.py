@@ -24,6 +24,8 @@ LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**24
 """Above these a trade is found by its size (schema/0011); below, among the newest."""
 FEW = 40_000
 """So many rows of a day are put in order."""
+PARTS = 96
+"""One of so many parts of a day tells how many there are."""
 
 
 async def trades(reader: Reader, span: Span, narrow: Narrow, buys: bool | None = None) -> Page:
@@ -91,12 +93,20 @@ def _has_index(narrow: Narrow) -> bool:
 
 
 async def _is_few(reader: Reader, asked: Arguments, span: Span, where: str) -> bool:
-    """Whether that is few enough to be put in order. Of more the newest are met soon on a walk."""
+    """Whether that is few enough to be put in order, as its newest part tells. Of more the newest are met
+    soon on a walk. No limit: under one the plan may be to walk the day for what is not there."""
     if span.most is None:
         return True
-    probe = f"SELECT count(*) FROM (SELECT FROM facts.trade AS trade WHERE {where} LIMIT {FEW}) AS some_rows"  # noqa: S608
-    count: int = await reader.connection.fetchval(probe, *asked.values)
-    return count < FEW
+    some = Arguments()
+    some.values = list(asked.values)
+    newest_s = min(span.to_s, span.before[0])
+    part_s = max(1, (newest_s - span.from_s) // PARTS)
+    count: int = await reader.connection.fetchval(
+        f"SELECT count(*) FROM facts.trade AS trade WHERE {where}"  # noqa: S608
+        f" AND trade.at_s > {some(newest_s - part_s)}::int AND trade.at_s <= {some(newest_s)}::int",
+        *some.values,
+    )
+    return count * PARTS < FEW
 
 
 def _arm(asked: Arguments, span: Span, where: str, is_few: bool, source: str = "facts.trade AS trade") -> str:
@@ -175,10 +185,16 @@ WITH first AS (
             SELECT trade.micro_usd, coalesce(
                 trade.eth_wei, CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN trade.quote_raw END
             ) AS wei
-            FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
-            WHERE {within_trade} AND trade.at_s = launch.at_s AND trade.block_number = launch.block_number
-                AND trade.tx_hash = launch.tx_hash AND trade.buys AND pool.token_id = launch.token_id
-                AND trade.trader_id IN (launch.deployer_id, launch.sender_id)
+            FROM (
+                SELECT pool.id, pool.quote_id FROM facts.pool AS pool
+                WHERE pool.token_id = launch.token_id OFFSET 0
+            ) AS pool CROSS JOIN LATERAL (
+                SELECT trade.* FROM facts.trade AS trade
+                WHERE {within_trade} AND trade.pool_id = pool.id AND trade.at_s = launch.at_s
+                OFFSET 0
+            ) AS trade
+            WHERE trade.block_number = launch.block_number AND trade.tx_hash = launch.tx_hash
+                AND trade.buys AND trade.trader_id IN (launch.deployer_id, launch.sender_id)
         ) AS each
     ) AS bought
     WHERE {within}{more}

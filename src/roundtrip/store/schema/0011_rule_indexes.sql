@@ -15,3 +15,8 @@ CREATE INDEX transfer_large ON facts.transfer (amount_raw) WHERE amount_raw > 10
 -- What happened to liquidity by whom; tokens of which a trade is a large part with few base units.
 CREATE INDEX liquidity_by_sender ON facts.liquidity (sender_id);
 CREATE INDEX token_small ON facts.token (token) WHERE supply_raw > 0 AND supply_raw < 1000000000000000000000000000;
+
+-- The dearest trades of each pool, in wei a base unit: by them moves that were worth much are found. Above the bound a
+-- launch's whole supply is worth more than 100 eth; below it moves of so much are large parts of a supply.
+CREATE INDEX trade_dear ON facts.trade (pool_id, (coalesce(eth_wei, quote_raw) / nullif(token_raw, 0)) DESC)
+    WHERE coalesce(eth_wei, quote_raw) * 10000000 > token_raw AND token_raw > 0;
