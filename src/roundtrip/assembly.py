@@ -59,6 +59,8 @@ from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663
 _POOL_CONNECTIONS = 11
+_JOB_CONNECTIONS = 8
+"""Three of them listen: to jobs, to facts, and for who links a chat."""
 _OLDEST_S = 60.0
 """A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
@@ -362,8 +364,12 @@ async def beside_serving(
     spare_the_collector()
     async with (
         following(settings, network, database_url, lambda _: None) as sync,
+        # Of its own: whatever callers ask, alerts are made and sent.
+        connections.create_pool(
+            database_url, min_size=0, max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
+        ) as pool,
         beside(sync.run(stays=True), "sync"),
-        beside(worked(ctx), "jobs"),
+        beside(worked(replace(ctx, pool=pool)), "jobs"),
     ):
         yield
 

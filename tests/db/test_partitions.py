@@ -73,7 +73,8 @@ async def test_a_day_has_the_indexes_of_its_table(connection: asyncpg.Connection
         " WHERE indrelid = 'facts.trade_20251009'::regclass ORDER BY 1"
     )
     of_the_table = await connection.fetch(
-        "SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indrelid = 'facts.trade'::regclass ORDER BY 1"
+        "SELECT indexrelid::regclass::text AS name FROM pg_index"
+        " WHERE indrelid = 'facts.trade'::regclass ORDER BY 1"
     )
     assert {"facts.trade_by_pool", "facts.trade_by_trader", "facts.trade_pkey"} <= {
         row["name"] for row in of_the_table

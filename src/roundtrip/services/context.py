@@ -18,6 +18,7 @@ from roundtrip.venues.base import Contracts
 from .books import Books
 from .outward import CLOSED, Outward
 from .own_token import IsHolder, nobody_holds
+from .replays import Replays
 
 A = TypeVar("A")
 
@@ -57,6 +58,7 @@ class Context:
     entropy: Callable[[], bytes]
     lacks: Callable[[], tuple[Finding, ...]] = tuple
     books: Books = field(default_factory=Books)
+    replays: Replays = field(default_factory=Replays)
     public_url: str = "http://127.0.0.1:8463"
     allowances: Allowances = _ALLOWANCES
     is_holder: IsHolder = nobody_holds

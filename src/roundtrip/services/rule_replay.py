@@ -35,6 +35,11 @@ LONGEST_S = 8.0
 async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[RuleTested]:
     """How often it would have hit, and the last hits. Raises CallerFault (bad_input), ServiceFull."""
     rule = parse(params.rule)
+    with ctx.replays.one(mite.id):
+        return Answered(await _tested(ctx, rule, mite))
+
+
+async def _tested(ctx: Context, rule: Rule, mite: Mite) -> RuleTested:
     async with reading(ctx) as (connection, stands):
         wallet = await wallet_of(connection, rule)
         notes = [await unseen_text(connection, rule)]
@@ -49,7 +54,7 @@ async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
             watch = Watch(rule, _wallets(rule, wallet, follows))
             found = await happenings.replayed(connection, ctx.contracts, watch, after_s, to)
             last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], mite)
-    answer = RuleTested(
+    return RuleTested(
         text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
         rule=rule.text(),
         wallet=wallet,
@@ -60,7 +65,6 @@ async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
         to_time=when(to.at_s),
         block=to.number,
     )
-    return Answered(answer)
 
 
 async def _after_s(connection: asyncpg.Connection, stands: Cursor) -> int:

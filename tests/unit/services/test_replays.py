@@ -1,0 +1,36 @@
+"""How many rules are replayed at once."""
+
+import contextlib
+
+import pytest
+
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.services.replays import Replays
+
+
+def test_a_mite_tries_one_rule_at_once() -> None:
+    replays = Replays(most=5)
+    with replays.one(1):
+        with pytest.raises(ServiceFull, match="Another rule of yours"), replays.one(1):
+            pytest.fail("it went on")
+        with replays.one(2):
+            pass
+    with replays.one(1):
+        pass
+
+
+def test_of_a_process_some_and_no_more() -> None:
+    replays = Replays(most=2)
+    with replays.one(1):
+        with replays.one(2), pytest.raises(ServiceFull, match="Others try"), replays.one(3):
+            pytest.fail("it went on")
+        with replays.one(3):
+            pass
+
+
+def test_one_that_failed_has_left() -> None:
+    replays = Replays(most=1)
+    with contextlib.suppress(ZeroDivisionError), replays.one(1):
+        raise ZeroDivisionError
+    with replays.one(1):
+        pass
