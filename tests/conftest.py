@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -34,6 +35,8 @@ from support.valkeys import Store, store
 PROJECT = Path(__file__).resolve().parents[1]
 # Under make a service logs for a person to read; here tests read it.
 os.environ.pop("MAKELEVEL", None)
+# What is begun under nohup is deaf for it, and so is what it begins.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
