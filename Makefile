@@ -9,13 +9,13 @@ run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
 
 test: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed
-	@$(BIN)/python -m pytest -q -n 2 $(TEST)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(TEST)
 
 # The same tests on a server of PostgreSQL: DATABASE_URL=postgresql://role:password@host/database, whose role may make
 # databases; without one a server is started for it, over TCP and set as no one would expect.
 test-server: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed
 	@TEST_DATABASE_URL='$(DATABASE_URL)' PYTHONPATH=tests $(BIN)/python -m support.servers --strange \
-	  $(BIN)/python -m pytest -q -n 2 $(TEST)
+	  $(BIN)/python -m pytest -q -n 2 --dist worksteal $(TEST)
 
 # The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 800 of them.
 schemathesis: $(VENV)/.installed node_modules/.installed
