@@ -507,6 +507,33 @@ async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground:
     await ground.is_right()
 
 
+async def test_a_reorganisation_between_the_cursor_and_the_facts_loses_nothing(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new fork is shorter than the old one was: what the old one ended with is no place to go on from."""
+    await ground.rule()
+    at = ground.head().number
+    for _ in range(6):
+        await ground.block(buys())
+    await ground.read()
+    await ground.block(buys())
+    real, asked = chain.cursor, 0
+
+    async def cursor(connection: asyncpg.Connection) -> chain.Cursor | None:
+        nonlocal asked
+        found, asked = await real(connection), asked + 1
+        if asked == 1:
+            await ground.forked(at + 2, [buys(), buys()])
+        return found
+
+    monkeypatch.setattr(chain, "cursor", cursor)
+    await ground.read()
+    for _ in range(6):
+        await ground.block(buys())
+    await ground.read()
+    await ground.is_right()
+
+
 # --- several processes, and ends in the middle -------------------------------------------------------
 
 

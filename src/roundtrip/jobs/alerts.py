@@ -178,11 +178,11 @@ class Alerts:
         taken = await alert_cursor.take(connection)
         if taken is None:
             return await self._begun(connection)
-        known = await chain.cursor(connection)
-        if known is None:
-            return False
-        last, now = Place(known.block.number, known.block.timestamp_s), self._now()
+        now = self._now()
         at, index = await self._undone(connection, taken, now)
+        # After that: blocks that are taken away from here on are met at the end.
+        known = await chain.cursor(connection)
+        last = at.at if known is None else Place(known.block.number, known.block.timestamp_s)
         # Facts that were forgotten are read again: until they are all there again nothing is new.
         to = await self._told(connection, index, at.at, last, now) if last.number > at.at.number else at.at
         if AlertCursor(to, at.rewound) != taken:
