@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -12,9 +12,12 @@ import pytest
 
 from roundtrip.chain.background import beside
 from roundtrip.chain.spans import BlockRead
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.rules import Over, Rule, Who
+from roundtrip.domain import alert_text
+from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES, Draft
+from roundtrip.domain.rule_index import Source
+from roundtrip.domain.rules import Happening, Over, Rule, Who
 from roundtrip.domain.types import Address, BlockRef
+from roundtrip.jobs import alert_drafts
 from roundtrip.jobs.alerts import STILL_S, Alerts
 from roundtrip.store import alert_cursor, alerts, chain, watches
 from roundtrip.store.forget import forget
@@ -243,6 +246,41 @@ async def test_a_rule_about_follows_counts_for_whoever_is_followed_then(ground: 
 
 def rows_of(rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
+
+
+@pytest.mark.parametrize("amiss_in", ["share_ppm", "eth_wei", "mite_id", "said"])
+async def test_a_row_that_cannot_be_kept_stops_no_other(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, amiss_in: str
+) -> None:
+    """Whatever it is: too large for its column, no number, nobody's, text that is none."""
+    value = {"share_ppm": 2**63, "eth_wei": "much", "mite_id": 2**40, "said": "a\0"}[amiss_in]
+
+    def told(source: Source, happening: Happening) -> Draft:
+        draft = alert_text.told(source, happening)
+        return replace(draft, **{amiss_in: value}) if happening.wallet == BOB else draft  # type: ignore[arg-type]
+
+    monkeypatch.setattr(alert_drafts, "told", told)
+    await ground.rule()
+    await ground.block(buys(ALICE), buys(BOB), buys(CAROL), buys(BOB), buys(DEV))
+    await ground.block(buys(ALICE))
+    await ground.read()
+    assert [row["wallet"] for row in await ground.rows()] == [
+        bytes.fromhex(who[2:]) for who in (ALICE, CAROL, DEV, ALICE)
+    ]
+    read = await ground.index.fetchval("SELECT number FROM accounts.alert_cursor")
+    assert read == ground.head().number
+
+
+async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Ground) -> None:
+    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+        found = await PLAIN.happened(connection, *given)
+        return [one._replace(part_raw=10**30, whole_raw=1) for one in found]
+
+    told = ground.another(without(PLAIN, happened=happened))
+    await ground.rule()
+    await ground.block(buys())
+    await ground.read(told)
+    assert [row["share_ppm"] for row in await ground.rows()] == [None]
 
 
 # --- what is watched --------------------------------------------------------------------------------

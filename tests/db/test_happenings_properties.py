@@ -240,7 +240,7 @@ class Obvious:
             place = next(n for n, one in enumerate(of_pool) if one["tx_hash"] == first["tx_hash"])
             before = sum(map(weight, of_pool[:place]))
             is_whole = pool["block_number"] >= self.start and pool["at_s"] > first["at_s"] - WHOLE_WITHIN_S
-            whole = before if is_whole and before > 0 and place <= MOST_CHANGES else None
+            whole = max(before, part) if is_whole and before > 0 and place <= MOST_CHANGES else None
             who = self.names[first["sender_id"]], token
             found.append(Happening("draining", self.spot(first), *who, *worth, part, whole))
         return found
