@@ -88,13 +88,11 @@ class Ground:
 
     async def rule(self, rule: Rule = BUYING, wallet: Address | None = None, mite: int | None = None) -> int:
         async with self.index.transaction():
-            stands = await watches.stands(self.index)
-            return await watches.add_rule(self.index, mite or self.mite, rule, wallet, stands, NOW)
+            return await watches.add_rule(self.index, mite or self.mite, rule, wallet, -1, NOW)
 
     async def follow(self, wallet: Address, name: str = "whale") -> int:
         async with self.index.transaction():
-            stands = await watches.stands(self.index)
-            return await watches.add_follow(self.index, self.mite, wallet, name, stands, NOW)
+            return await watches.add_follow(self.index, self.mite, wallet, name, -1, NOW)
 
     async def read(self, told: Alerts | None = None) -> None:
         """Tells of all there is."""
@@ -206,9 +204,7 @@ async def test_a_rule_that_is_set_while_alerts_lag_is_not_told_of_what_was_befor
 
 async def test_nobody_is_told_of_history_that_is_read_later(ground: Ground) -> None:
     """The chain is further than the index when the rule is set."""
-    assert await watches.stands(ground.index) == ground.head().number
-    stands = await watches.stands(ground.index, ground.head().number + 2)
-    await watches.add_rule(ground.index, ground.mite, BUYING, None, stands, NOW)
+    await watches.add_rule(ground.index, ground.mite, BUYING, None, ground.head().number + 2, NOW)
     for _ in range(3):
         await ground.block(buys())
     await ground.read()
@@ -361,14 +357,63 @@ async def test_changes_come_to_light_in_their_order(ground: Ground) -> None:
     ]
 
 
-async def test_while_a_mite_sets_a_rule_it_is_told(ground: Ground) -> None:
-    await ground.follow(ALICE)
-    await ground.block(buys())
-    async with ground.pool.acquire() as other, other.transaction():
-        await watches.add_rule(other, ground.mite, BUYING, None, 0, NOW)
-        async with asyncio.timeout(WAIT_S):
-            await ground.read()
-        assert len(await ground.rows()) == 1
+@pytest.mark.parametrize("follows", [True, False])
+async def test_what_happens_while_a_rule_is_set_is_told(ground: Ground, follows: bool) -> None:
+    """Nobody reads on until the rule is seen; who would have had it count from an older block missed some."""
+    async with ground.pool.acquire() as other:
+        setting = other.transaction()
+        await setting.start()
+        if follows:
+            await watches.add_follow(other, ground.mite, ALICE, "", -1, NOW)
+        else:
+            await watches.add_rule(other, ground.mite, BUYING, None, -1, NOW)
+        made = await ground.block(buys())
+        async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
+            reading = group.create_task(ground.read())
+            assert await until(lambda: _waits_for_a_lock(ground), WAIT_S)
+            assert not reading.done()
+            await setting.commit()
+    assert [row["block_number"] for row in await ground.rows()] == [made.ref.number]
+    await ground.is_right()
+
+
+async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(ground: Ground) -> None:
+    """It waits for the step, and the step waits for nobody: not even for who ends a rule that was hit."""
+    number = await ground.rule()
+    first = await ground.block(buys())
+    held, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+        held.set()
+        await goes_on.wait()
+        return await PLAIN.happened(connection, *given)
+
+    async def sets() -> None:
+        async with ground.pool.acquire() as connection, connection.transaction():
+            await watches.end_rule(connection, ground.mite, number, NOW)
+            await watches.add_follow(connection, ground.mite, ALICE, "", -1, NOW)
+
+    told = ground.another(without(PLAIN, happened=happened))
+    async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
+        group.create_task(told.step())
+        await held.wait()
+        group.create_task(sets())
+        assert await until(lambda: _waits_for_a_lock(ground), WAIT_S)
+        goes_on.set()
+    second = await ground.block(buys())
+    await ground.read()
+    assert [(row["kind"], row["block_number"]) for row in await ground.rows()] == [
+        ("rule", first.ref.number),
+        ("follow", second.ref.number),
+    ]
+
+
+async def _waits_for_a_lock(ground: Ground) -> bool:
+    waiting: bool = await ground.index.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+    )
+    return waiting
 
 
 # --- a minute's limit -------------------------------------------------------------------------------

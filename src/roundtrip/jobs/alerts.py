@@ -178,6 +178,8 @@ class Alerts:
         taken = await alert_cursor.take(connection)
         if taken is None:
             return await self._begun(connection)
+        # What is set from here on counts from where this comes to, or later.
+        await watches.hold(connection)
         now = self._now()
         at, index = await self._undone(connection, taken, now)
         # After that: blocks that are taken away from here on are met at the end.
@@ -196,6 +198,7 @@ class Alerts:
         """Whether it began just now."""
         if await alert_cursor.is_there(connection):
             return False
+        await watches.hold(connection)
         rewound, known = await alert_cursor.last_rewound(connection), await chain.cursor(connection)
         if known is None:
             return False
