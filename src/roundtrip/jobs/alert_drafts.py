@@ -6,7 +6,7 @@ from datetime import datetime
 import asyncpg
 import structlog
 
-from roundtrip.domain.alert_text import said_of_more, told
+from roundtrip.domain.alert_text import said_of_more, short, told
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
 from roundtrip.domain.rule_index import Source
 from roundtrip.domain.rules import Happening
@@ -49,13 +49,16 @@ def more_of(one: Untold) -> Draft | None:
     if one.name is None:
         return None
     key, more, is_rule = one.key, one.counted.beyond - one.counted.told, one.key.kind == "rule"
+    # A follow may have no name.
+    name = one.name or (short(one.wallet) if one.wallet else "")
     return Draft(
         mite_id=one.counted.mite_id,
         kind=key.kind,
         source_id=key.source_id,
         at_s=key.minute * MINUTE_S + MINUTE_S - 1,
-        said=said_of_more(one.name, more),
-        who=one.name.split(" ", 1)[0] if is_rule else one.name,
+        said=said_of_more(name, more),
+        who=one.name.split(" ", 1)[0] if is_rule else one.name or one.wallet,
+        wallet=one.wallet,
         rule=one.name if is_rule else None,
         more=more,
     )
