@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -12,9 +12,12 @@ import pytest
 
 from roundtrip.chain.background import beside
 from roundtrip.chain.spans import BlockRead
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.rules import Over, Rule, Who
+from roundtrip.domain import alert_text
+from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES, Draft
+from roundtrip.domain.rule_index import Source
+from roundtrip.domain.rules import Happening, Over, Rule, Who
 from roundtrip.domain.types import Address, BlockRef
+from roundtrip.jobs import alert_drafts
 from roundtrip.jobs.alerts import STILL_S, Alerts
 from roundtrip.store import alert_cursor, alerts, chain, watches
 from roundtrip.store.forget import forget
@@ -85,13 +88,11 @@ class Ground:
 
     async def rule(self, rule: Rule = BUYING, wallet: Address | None = None, mite: int | None = None) -> int:
         async with self.index.transaction():
-            stands = await watches.stands(self.index)
-            return await watches.add_rule(self.index, mite or self.mite, rule, wallet, stands, NOW)
+            return await watches.add_rule(self.index, mite or self.mite, rule, wallet, -1, NOW)
 
     async def follow(self, wallet: Address, name: str = "whale") -> int:
         async with self.index.transaction():
-            stands = await watches.stands(self.index)
-            return await watches.add_follow(self.index, self.mite, wallet, name, stands, NOW)
+            return await watches.add_follow(self.index, self.mite, wallet, name, -1, NOW)
 
     async def read(self, told: Alerts | None = None) -> None:
         """Tells of all there is."""
@@ -203,9 +204,7 @@ async def test_a_rule_that_is_set_while_alerts_lag_is_not_told_of_what_was_befor
 
 async def test_nobody_is_told_of_history_that_is_read_later(ground: Ground) -> None:
     """The chain is further than the index when the rule is set."""
-    assert await watches.stands(ground.index) == ground.head().number
-    stands = await watches.stands(ground.index, ground.head().number + 2)
-    await watches.add_rule(ground.index, ground.mite, BUYING, None, stands, NOW)
+    await watches.add_rule(ground.index, ground.mite, BUYING, None, ground.head().number + 2, NOW)
     for _ in range(3):
         await ground.block(buys())
     await ground.read()
@@ -243,6 +242,41 @@ async def test_a_rule_about_follows_counts_for_whoever_is_followed_then(ground: 
 
 def rows_of(rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
+
+
+@pytest.mark.parametrize("amiss_in", ["share_ppm", "eth_wei", "mite_id", "said"])
+async def test_a_row_that_cannot_be_kept_stops_no_other(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, amiss_in: str
+) -> None:
+    """Whatever it is: too large for its column, no number, nobody's, text that is none."""
+    value = {"share_ppm": 2**63, "eth_wei": "much", "mite_id": 2**40, "said": "a\0"}[amiss_in]
+
+    def told(source: Source, happening: Happening) -> Draft:
+        draft = alert_text.told(source, happening)
+        return replace(draft, **{amiss_in: value}) if happening.wallet == BOB else draft  # type: ignore[arg-type]
+
+    monkeypatch.setattr(alert_drafts, "told", told)
+    await ground.rule()
+    await ground.block(buys(ALICE), buys(BOB), buys(CAROL), buys(BOB), buys(DEV))
+    await ground.block(buys(ALICE))
+    await ground.read()
+    assert [row["wallet"] for row in await ground.rows()] == [
+        bytes.fromhex(who[2:]) for who in (ALICE, CAROL, DEV, ALICE)
+    ]
+    read = await ground.index.fetchval("SELECT number FROM accounts.alert_cursor")
+    assert read == ground.head().number
+
+
+async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Ground) -> None:
+    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+        found = await PLAIN.happened(connection, *given)
+        return [one._replace(part_raw=10**30, whole_raw=1) for one in found]
+
+    told = ground.another(without(PLAIN, happened=happened))
+    await ground.rule()
+    await ground.block(buys())
+    await ground.read(told)
+    assert [row["share_ppm"] for row in await ground.rows()] == [None]
 
 
 # --- what is watched --------------------------------------------------------------------------------
@@ -323,14 +357,63 @@ async def test_changes_come_to_light_in_their_order(ground: Ground) -> None:
     ]
 
 
-async def test_while_a_mite_sets_a_rule_it_is_told(ground: Ground) -> None:
-    await ground.follow(ALICE)
-    await ground.block(buys())
-    async with ground.pool.acquire() as other, other.transaction():
-        await watches.add_rule(other, ground.mite, BUYING, None, 0, NOW)
-        async with asyncio.timeout(WAIT_S):
-            await ground.read()
-        assert len(await ground.rows()) == 1
+@pytest.mark.parametrize("follows", [True, False])
+async def test_what_happens_while_a_rule_is_set_is_told(ground: Ground, follows: bool) -> None:
+    """Nobody reads on until the rule is seen; who would have had it count from an older block missed some."""
+    async with ground.pool.acquire() as other:
+        setting = other.transaction()
+        await setting.start()
+        if follows:
+            await watches.add_follow(other, ground.mite, ALICE, "", -1, NOW)
+        else:
+            await watches.add_rule(other, ground.mite, BUYING, None, -1, NOW)
+        made = await ground.block(buys())
+        async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
+            reading = group.create_task(ground.read())
+            assert await until(lambda: _waits_for_a_lock(ground), WAIT_S)
+            assert not reading.done()
+            await setting.commit()
+    assert [row["block_number"] for row in await ground.rows()] == [made.ref.number]
+    await ground.is_right()
+
+
+async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(ground: Ground) -> None:
+    """It waits for the step, and the step waits for nobody: not even for who ends a rule that was hit."""
+    number = await ground.rule()
+    first = await ground.block(buys())
+    held, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+        held.set()
+        await goes_on.wait()
+        return await PLAIN.happened(connection, *given)
+
+    async def sets() -> None:
+        async with ground.pool.acquire() as connection, connection.transaction():
+            await watches.end_rule(connection, ground.mite, number, NOW)
+            await watches.add_follow(connection, ground.mite, ALICE, "", -1, NOW)
+
+    told = ground.another(without(PLAIN, happened=happened))
+    async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
+        group.create_task(told.step())
+        await held.wait()
+        group.create_task(sets())
+        assert await until(lambda: _waits_for_a_lock(ground), WAIT_S)
+        goes_on.set()
+    second = await ground.block(buys())
+    await ground.read()
+    assert [(row["kind"], row["block_number"]) for row in await ground.rows()] == [
+        ("rule", first.ref.number),
+        ("follow", second.ref.number),
+    ]
+
+
+async def _waits_for_a_lock(ground: Ground) -> bool:
+    waiting: bool = await ground.index.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+    )
+    return waiting
 
 
 # --- a minute's limit -------------------------------------------------------------------------------
@@ -354,6 +437,18 @@ async def test_beyond_a_minutes_limit_it_is_said_once_how_many_more(ground: Grou
     await ground.read()
     assert len(await ground.rows()) == MOST_A_MINUTE + 2
     await ground.is_right()
+
+
+@pytest.mark.parametrize(("name", "said"), [("whale", "whale"), ("", "0x{}…{}")])
+async def test_of_a_followed_wallet_it_is_said_who_did_more(ground: Ground, name: str, said: str) -> None:
+    await ground.follow(ALICE, name)
+    start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
+    await ground.block(buys(times=MOST_A_MINUTE + 5), after_s=start_s - ground.head().timestamp_s)
+    await ground.block(after_s=MINUTE_S)
+    await ground.read()
+    (more,) = await ground.rows("more > 0")
+    assert (more["who"], more["wallet"]) == (name or ALICE, bytes.fromhex(ALICE[2:]))
+    assert more["said"] == f"And 5 more in that minute: {said.format(ALICE[2:6], ALICE[-4:])}."
 
 
 async def test_where_the_chain_stands_still_a_minute_is_over_by_our_clock(ground: Ground) -> None:
@@ -504,6 +599,33 @@ async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground:
     assert [row["wallet"] for row in await ground.rows("true")] == [
         bytes.fromhex(who[2:]) for who in (ALICE, CAROL)
     ]
+    await ground.is_right()
+
+
+async def test_a_reorganisation_between_the_cursor_and_the_facts_loses_nothing(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new fork is shorter than the old one was: what the old one ended with is no place to go on from."""
+    await ground.rule()
+    at = ground.head().number
+    for _ in range(6):
+        await ground.block(buys())
+    await ground.read()
+    await ground.block(buys())
+    real, asked = chain.cursor, 0
+
+    async def cursor(connection: asyncpg.Connection) -> chain.Cursor | None:
+        nonlocal asked
+        found, asked = await real(connection), asked + 1
+        if asked == 1:
+            await ground.forked(at + 2, [buys(), buys()])
+        return found
+
+    monkeypatch.setattr(chain, "cursor", cursor)
+    await ground.read()
+    for _ in range(6):
+        await ground.block(buys())
+    await ground.read()
     await ground.is_right()
 
 

@@ -24,7 +24,8 @@ from roundtrip.store.signals import MOST_CHANGES
 from roundtrip.store.words import as_address, as_text
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.tables import appended, begun, own_database
-from support.told_blocks import START_S, Chain, MadeUp
+from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened
+from unit.sync.telling import BOB, HIGH
 from unit.venues.logs import NETWORK
 
 few = settings(
@@ -240,7 +241,7 @@ class Obvious:
             place = next(n for n, one in enumerate(of_pool) if one["tx_hash"] == first["tx_hash"])
             before = sum(map(weight, of_pool[:place]))
             is_whole = pool["block_number"] >= self.start and pool["at_s"] > first["at_s"] - WHOLE_WITHIN_S
-            whole = before if is_whole and before > 0 and place <= MOST_CHANGES else None
+            whole = max(before, part) if is_whole and before > 0 and place <= MOST_CHANGES else None
             who = self.names[first["sender_id"]], token
             found.append(Happening("draining", self.spot(first), *who, *worth, part, whole))
         return found
@@ -332,3 +333,22 @@ async def test_narrowing_leaves_out_nothing(index: asyncpg.Connection, seed: int
             page = await happenings._page(reader, span, narrow, watch, start)
             assert hits <= set(page.found), watch
             assert set(page.found) <= set(everything), watch
+
+
+async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: asyncpg.Connection) -> None:
+    """In one bundle one account gives and another takes."""
+    chain, at = Chain(), v3_at(HIGH, NETWORK.weth)
+    chain.block(sent(v3_opened(HIGH, NETWORK.weth)))
+    chain.block(sent(v3_minted(at, BOB, 1_000, 5, 5), sender=BOB))
+    chain.block(sent(v3_minted(at, BOB, 500, 5, 5), v3_burnt(at, BOB, 1_400, 5, 5), sender=BOB))
+    await appended(index, await begun(index, chain.parent), chain.blocks)
+    await index.execute(
+        "UPDATE facts.liquidity SET sender_id = (SELECT id FROM facts.address WHERE address = $1)"
+        " WHERE block_number = $2 AND liquidity_delta > 0",
+        bytes.fromhex(NETWORK.weth[2:]), chain.blocks[-1].ref.number,
+    )  # fmt: skip
+    ref = chain.blocks[-1].ref
+    async with index.transaction():
+        found = await happened(index, NETWORK, BEGIN, Place(ref.number, ref.timestamp_s))
+    (one,) = [each for each in found if each.verb == "draining"]
+    assert one.share_ppm() == 10**6

@@ -7,6 +7,7 @@ import pytest
 from roundtrip.domain.alerts import INBOX_S
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
+from roundtrip.store import alerts
 from support.cases.base import WALLET
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
@@ -24,6 +25,7 @@ async def test_an_empty_inbox(me: Caller) -> None:
     assert await me.told("inbox") == {
         "text": "Nothing was told to you within the last seven days.",
         "total": 0,
+        "atLeast": False,
         "rows": [],
     }
 
@@ -60,6 +62,17 @@ async def test_a_full_inbox_shows_the_newest(me: Caller) -> None:
     assert answer["text"].startswith(
         "503 alerts within the last seven days. The newest 500 are shown. The new"
     )
+
+
+async def test_no_more_are_counted_than_anybody_reads(me: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alerts, "MOST_COUNTED", 3)
+    await put(me, *(draft(me, number) for number in range(3)))
+    answer = await me.told("inbox")
+    assert (answer["total"], answer["atLeast"], len(answer["rows"])) == (3, False, 3)
+    await put(me, *(draft(me, number) for number in range(3, 5)))
+    answer = await me.told("inbox")
+    assert (answer["total"], answer["atLeast"], len(answer["rows"])) == (3, True, 5)
+    assert answer["text"].startswith("At least 3 alerts within the last seven days. The newest: ")
 
 
 async def test_a_strangers_symbol_is_cleaned(me: Caller) -> None:

@@ -154,13 +154,11 @@ class AlertRun(Run):
 
 
 async def _set(connection: asyncpg.Connection, mite: int, rule: Rule, wallet: Address | None) -> int:
-    stands = await watches.stands(connection)
-    return await watches.add_rule(connection, mite, rule, wallet, stands, NOW)
+    return await watches.add_rule(connection, mite, rule, wallet, -1, NOW)
 
 
 async def _followed(connection: asyncpg.Connection, mite: int, wallet: Address) -> int:
-    stands = await watches.stands(connection)
-    return await watches.add_follow(connection, mite, wallet, "somebody", stands, NOW)
+    return await watches.add_follow(connection, mite, wallet, "somebody", -1, NOW)
 
 
 async def _ended(connection: asyncpg.Connection, mite: int, rule_id: int) -> int:

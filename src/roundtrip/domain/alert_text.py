@@ -36,7 +36,7 @@ def told(source: Source, happening: Happening) -> Draft:
         said=said(happening, source.name if follows else None),
         verb=happening.verb,
         # It stands first in a rule's text, and has no space in it.
-        who=source.name if follows else source.name.split(" ", 1)[0],
+        who=(source.name or happening.wallet) if follows else source.name.split(" ", 1)[0],
         wallet=happening.wallet,
         token=happening.token,
         eth_wei=happening.eth_wei,

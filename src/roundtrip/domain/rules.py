@@ -24,7 +24,8 @@ _PPM = 1_000_000
 class Happening(NamedTuple):
     """Something on the chain that a rule may be about. ``wallet``: who did it; of a graduation the token's
     deployer. ``eth_wei``, ``micro_usd``: what moved was worth; None: not known. ``part_raw`` of
-    ``whole_raw``: which share of the supply, or of the pool's liquidity, that was; None: not known."""
+    ``whole_raw``: which share of the supply, or of the pool's liquidity, that was; None: not known. More than
+    the whole is no share: that supply is not, or no longer, what the token has."""
 
     verb: Verb
     spot: Spot
@@ -37,9 +38,8 @@ class Happening(NamedTuple):
 
     def share_ppm(self) -> int | None:
         """The share in millionths, rounded down."""
-        if self.part_raw is None or not self.whole_raw:
-            return None
-        return self.part_raw * _PPM // self.whole_raw
+        part = self._part()
+        return None if part is None else part[0] * _PPM // part[1]
 
     def beyond(self, unit: Unit) -> int | None:
         """It was more than exactly the thresholds below that; None: not known, so more than none."""
@@ -47,10 +47,14 @@ class Happening(NamedTuple):
             return self.eth_wei
         if unit == "usd":
             return self.micro_usd
-        if self.part_raw is None or not self.whole_raw:
-            return None
+        part = self._part()
         # Rounded up: 5.00001 % is more than 5 %.
-        return -(-self.part_raw * _PPM // self.whole_raw)
+        return None if part is None else -(-part[0] * _PPM // part[1])
+
+    def _part(self) -> tuple[int, int] | None:
+        if self.part_raw is None or not self.whole_raw or self.part_raw > self.whole_raw:
+            return None
+        return self.part_raw, self.whole_raw
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,15 @@ import asyncpg
 import structlog
 
 from roundtrip.chain.background import is_cancelled
-from roundtrip.domain.alert_text import said_of_more, told
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
+from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.rule_index import RuleIndex, Source
 from roundtrip.domain.rules import Happening
 from roundtrip.store import alert_cursor, alerts, chain, deliveries, happenings, watches
-from roundtrip.store.alert_cursor import AlertCursor, Counted, MinuteKey, Untold
+from roundtrip.store.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.happenings import Place
 from roundtrip.venues.base import Contracts
 
+from .alert_drafts import capped, kept, key_of, more_of
 from .worker import described
 
 CHANNEL = "facts"
@@ -178,11 +178,13 @@ class Alerts:
         taken = await alert_cursor.take(connection)
         if taken is None:
             return await self._begun(connection)
-        known = await chain.cursor(connection)
-        if known is None:
-            return False
-        last, now = Place(known.block.number, known.block.timestamp_s), self._now()
+        # What is set from here on counts from where this comes to, or later.
+        await watches.hold(connection)
+        now = self._now()
         at, index = await self._undone(connection, taken, now)
+        # After that: blocks that are taken away from here on are met at the end.
+        known = await chain.cursor(connection)
+        last = at.at if known is None else Place(known.block.number, known.block.timestamp_s)
         # Facts that were forgotten are read again: until they are all there again nothing is new.
         to = await self._told(connection, index, at.at, last, now) if last.number > at.at.number else at.at
         if AlertCursor(to, at.rewound) != taken:
@@ -196,6 +198,7 @@ class Alerts:
         """Whether it began just now."""
         if await alert_cursor.is_there(connection):
             return False
+        await watches.hold(connection)
         rewound, known = await alert_cursor.last_rewound(connection), await chain.cursor(connection)
         if known is None:
             return False
@@ -253,7 +256,7 @@ class Alerts:
     ) -> None:
         counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
         drafts, hits = capped(matches, counts)
-        made = await alerts.put(connection, drafts, now)
+        made = await kept(connection, drafts, now)
         await self._parts.wish(connection, made, now)
         await alert_cursor.put_minutes(connection, counts)
         await watches.count_hits(connection, list(hits.items()))
@@ -264,7 +267,7 @@ class Alerts:
         if not found:
             return False
         drafts = [more_of(one) for one in found]
-        made = await alerts.put(connection, [draft for draft in drafts if draft is not None], now)
+        made = await kept(connection, [draft for draft in drafts if draft is not None], now)
         await self._parts.wish(connection, made, now)
         for one in found:
             one.counted.told = one.counted.beyond
@@ -344,44 +347,3 @@ class Alerts:
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
-
-
-def key_of(source: Source, happening: Happening) -> MinuteKey:
-    """Under which it counts."""
-    return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S)
-
-
-def capped(
-    matches: Sequence[tuple[Source, Happening]], counts: dict[MinuteKey, Counted]
-) -> tuple[list[Draft], dict[int, int]]:
-    """The rows that these become, in order, and how often each rule was hit. ``counts`` is counted up: what a
-    minute has no room for is counted only."""
-    drafts: list[Draft] = []
-    hits: dict[int, int] = {}
-    for source, happening in matches:
-        counted = counts.setdefault(key_of(source, happening), Counted(source.mite_id))
-        if counted.raised < MOST_A_MINUTE:
-            counted.raised += 1
-            drafts.append(told(source, happening))
-        else:
-            counted.beyond += 1
-        if source.kind == "rule":
-            hits[source.id] = hits.get(source.id, 0) + 1
-    return drafts, hits
-
-
-def more_of(one: Untold) -> Draft | None:
-    """The row that says how many there were; None: nobody watches for it any more."""
-    if one.name is None:
-        return None
-    key, more, is_rule = one.key, one.counted.beyond - one.counted.told, one.key.kind == "rule"
-    return Draft(
-        mite_id=one.counted.mite_id,
-        kind=key.kind,
-        source_id=key.source_id,
-        at_s=key.minute * MINUTE_S + MINUTE_S - 1,
-        said=said_of_more(one.name, more),
-        who=one.name.split(" ", 1)[0] if is_rule else one.name,
-        rule=one.name if is_rule else None,
-        more=more,
-    )

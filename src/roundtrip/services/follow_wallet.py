@@ -21,11 +21,11 @@ async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answe
     ServiceFull."""
     wallet, name, now = params.wallet(), params.called(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        from_number = await watches.stands(connection, ctx.heads.last_number())
+        head = ctx.heads.last_number()
         # Not given again, it stays.
         name = name or await _name(connection, mite, wallet)
         try:
-            await watches.add_follow(connection, mite.id, wallet, name, from_number, now)
+            await watches.add_follow(connection, mite.id, wallet, name, head, now)
         except watches.TooMany as many:
             raise CallerFault(
                 "bad_input", f"You follow {many.most} wallets, which is all you can: unfollow one first."

@@ -25,6 +25,7 @@ class Inbox(msgspec.Struct, frozen=True, rename="camel"):
 
     text: Text
     total: Annotated[int, msgspec.Meta(description="How many there are, shown or not.")]
+    at_least: Annotated[bool, msgspec.Meta(description="true: there are more, which were not counted.")]
     rows: Annotated[list[AlertRow], msgspec.Meta(description=f"The newest {MOST_ROWS} at most.")]
 
 
@@ -33,15 +34,15 @@ async def inbox(ctx: Context, params: Nothing, mite: Mite) -> Answered[Inbox]:
     since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
     async with accounts(ctx) as connection:
         alerts, total = await store.newest(connection, mite.id, since, MOST_ROWS)
-    shown = rows(alerts)
-    return Answered(Inbox(_text(shown, total), total, shown))
+    shown, at_least, total = rows(alerts), total > store.MOST_COUNTED, min(total, store.MOST_COUNTED)
+    return Answered(Inbox(_text(shown, total, at_least), total, at_least, shown))
 
 
-def _text(shown: list[AlertRow], total: int) -> str:
+def _text(shown: list[AlertRow], total: int, at_least: bool) -> str:
     if not shown:
         return "Nothing was told to you within the last seven days."
     count = "1 alert" if total == 1 else f"{total:,} alerts"
-    said = [f"{count} within the last seven days."]
+    said = [f"{'At least ' if at_least else ''}{count} within the last seven days."]
     if total > len(shown):
         said.append(f"The newest {len(shown)} are shown.")
     taken_back = sum(row.verb == RETRACTED for row in shown)

@@ -46,9 +46,9 @@ async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
     rule, now = parse(params.rule), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         wallet = await wallet_of(connection, rule)
-        from_number = await watches.stands(connection, ctx.heads.last_number())
+        head = ctx.heads.last_number()
         try:
-            made_id = await watches.add_rule(connection, mite.id, rule, wallet, from_number, now)
+            made_id = await watches.add_rule(connection, mite.id, rule, wallet, head, now)
         except watches.TooMany as many:
             raise CallerFault(
                 "bad_input", f"You have {many.most} rules, which is all you can: delete one first."

@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple
 import asyncpg
 
 from roundtrip.domain.alerts import MINUTE_S
+from roundtrip.domain.types import Address
 
 from .happenings import Place
+from .words import as_address
 
 Kind = Literal["rule", "follow"]
 BEFORE_ALL = Place(-1, 0)
@@ -181,17 +183,18 @@ async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[Minu
 @dataclass(frozen=True, slots=True)
 class Untold:
     """A minute of which not all was told. ``name``: the rule's canonical text, or of a follow as the mite
-    calls the wallet; None: it was ended."""
+    calls the wallet, empty where it does not; None: it was ended. ``wallet``: of a follow."""
 
     key: MinuteKey
     counted: Counted
     name: str | None
+    wallet: Address | None
 
 
 async def untold(connection: asyncpg.Connection, before_minute: int, most: int) -> list[Untold]:
     """Minutes before that one of which more happened than was told, the earliest first."""
     rows = await connection.fetch(
-        "SELECT counted.*, coalesce(rule.said, follow.name) AS name FROM ("
+        "SELECT counted.*, coalesce(rule.said, follow.name) AS name, follow.wallet FROM ("
         "SELECT * FROM accounts.alert_minute WHERE minute < $1 AND beyond > told"
         " ORDER BY minute, kind, source_id LIMIT $2) AS counted"
         " LEFT JOIN accounts.rule AS rule ON counted.kind = 'rule' AND rule.id = counted.source_id"
@@ -201,8 +204,10 @@ async def untold(connection: asyncpg.Connection, before_minute: int, most: int) 
         before_minute,
         most,
     )
-    names = [row["name"] for row in rows]
-    return [Untold(*pair, name) for pair, name in zip(_counted(rows).items(), names, strict=True)]
+    return [
+        Untold(key, counted, row["name"], None if row["wallet"] is None else as_address(row["wallet"]))
+        for (key, counted), row in zip(_counted(rows).items(), rows, strict=True)
+    ]
 
 
 async def forget(connection: asyncpg.Connection) -> None:

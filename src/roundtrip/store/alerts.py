@@ -12,6 +12,7 @@ from .words import as_address, as_bytes, as_text
 
 MOST_FORGOTTEN = 10_000
 """At once."""
+MOST_COUNTED = 10_000
 
 _PUT = """
 INSERT INTO accounts.alert (id, mite_id, kind, source_id, verb, who, wallet, token, eth_wei, micro_usd,
@@ -75,7 +76,8 @@ async def alerts(connection: asyncpg.Connection, ids: Collection[int]) -> list[A
 async def newest(
     connection: asyncpg.Connection, mite_id: int, since: datetime, most: int
 ) -> tuple[list[Alert], int]:
-    """A mite's since then, the newest first, ``most`` of them; and how many there are."""
+    """A mite's since then, the newest first, ``most`` of them; and how many there are: more than MOST_COUNTED
+    are given as one more."""
     rows = await connection.fetch(
         f"{_ALERT} WHERE alert.mite_id = $1 AND alert.made_at >= $2 ORDER BY alert.id DESC LIMIT $3",
         mite_id,
@@ -83,7 +85,11 @@ async def newest(
         most,
     )
     total: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.alert WHERE mite_id = $1 AND made_at >= $2", mite_id, since
+        "SELECT count(*) FROM"
+        " (SELECT FROM accounts.alert WHERE mite_id = $1 AND made_at >= $2 LIMIT $3) AS counted",
+        mite_id,
+        since,
+        MOST_COUNTED + 1,
     )
     return [_alert(row) for row in rows], total
 

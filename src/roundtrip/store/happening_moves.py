@@ -245,7 +245,8 @@ async def drains(reader: Reader, span: Span, narrow: Narrow, start_number: int) 
     """draining: somebody took out of a pool of money, in one transaction, more than he put in; liquidity
     counts by the width of its range, as in ``signals``. Worth the money that came with it, where the pool
     tells, at the price as the block began. Part of what the pool had before that transaction, known where
-    every change of it is: ``start_number`` is the index's first block."""
+    every change of it is: ``start_number`` is the index's first block. Where others put in so much in it that
+    he took out more than that, he took out all."""
     asked, more = Arguments(), ""
     if narrow.wallets is not None:
         more += f" AND change.sender_id = ANY({asked(narrow.wallets)}::int[])"
@@ -270,9 +271,10 @@ async def drains(reader: Reader, span: Span, narrow: Narrow, start_number: int) 
     found = []
     for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True):
         before = maybe(row["before"])
-        whole = before if before is not None and before > 0 else None
+        part = int(row["part_raw"])
+        whole = max(before, part) if before is not None and before > 0 else None
         who = address(row["wallet"]), address(row["token"])
-        found.append(Happening("draining", spot, *who, wei, micro_usd, int(row["part_raw"]), whole))
+        found.append(Happening("draining", spot, *who, wei, micro_usd, part, whole))
     return page(rows, found, span)
 
 

@@ -15,7 +15,8 @@ from roundtrip.domain.types import Address
 from .words import as_address, as_bytes
 
 _CHANGES_LOCK = 4663_0010
-"""An advisory lock: changes come to light in the order of their numbers."""
+"""An advisory lock: changes come to light in the order of their numbers, and none while alerts are made. It
+is taken before any row of a rule or a follow."""
 ENDED_KEPT = timedelta(days=1)
 """Whoever has all of them in memory has looked since, or reads all of them again."""
 
@@ -64,13 +65,7 @@ class Change:
     live: bool
 
 
-async def stands(connection: asyncpg.Connection, head: int = -1) -> int:
-    """The block up to which all is history for what is set now; -1: there is no block yet. ``head``: the
-    newest block that is known otherwise; an index that is still far from it reads history."""
-    found: int | None = await connection.fetchval("SELECT number FROM facts.cursor")
-    return max(-1 if found is None else found, head)
-
-
+_INDEXED = "coalesce((SELECT number FROM facts.cursor), -1)"
 _REWOUND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
 """Those that are no longer kept were undone long ago."""
 
@@ -96,11 +91,12 @@ async def add_rule(
     mite_id: int,
     rule: Rule,
     wallet: Address | None,
-    from_number: int,
+    head: int,
     now: datetime,
 ) -> int:
-    """The new rule's id, or that of the same one where the mite has it. ``from_number``: facts of later
-    blocks count. Raises TooMany."""
+    """The new rule's id, or that of the same one where the mite has it. Facts count of blocks that are later
+    than the index's last and than ``head``, the newest that is known otherwise: an index that is still far
+    from it reads history. Raises TooMany."""
     await _hold(connection, mite_id)
     live = await connection.fetch(
         "SELECT id, said FROM accounts.rule WHERE mite_id = $1 AND ended_at IS NULL", mite_id
@@ -114,7 +110,8 @@ async def add_rule(
     made: int = await connection.fetchval(
         "INSERT INTO accounts.rule (mite_id, said, who, who_address, wallet, verb, unit, over_raw, token,"  # noqa: S608
         " from_number, rewound, made_at, change) VALUES"
-        f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {_REWOUND}, $11, $12) RETURNING id",
+        f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, {_INDEXED}), {_REWOUND}, $11, $12)"
+        " RETURNING id",
         mite_id,
         rule.text(),
         rule.who.kind,
@@ -124,8 +121,9 @@ async def add_rule(
         None if rule.over is None else rule.over.unit,
         None if rule.over is None else rule.over.raw,
         None if rule.token is None else as_bytes(rule.token),
-        from_number,
+        head,
         now,
+        # Had before it is read how far the index is: no step goes further until this is seen.
         await _next_change(connection),
     )
     return made
@@ -174,10 +172,11 @@ async def add_follow(
     mite_id: int,
     wallet: Address,
     name: str,
-    from_number: int,
+    head: int,
     now: datetime,
 ) -> int:
-    """The new follow's id, or that of the one that there is, which has the new name then. Raises TooMany."""
+    """The new follow's id, or that of the one that there is, which has the new name then. ``head``: as of a
+    rule. Raises TooMany."""
     await _hold(connection, mite_id)
     live = await connection.fetch(
         "SELECT id, wallet, name FROM accounts.follow WHERE mite_id = $1 AND ended_at IS NULL", mite_id
@@ -192,12 +191,13 @@ async def add_follow(
         raise TooMany(MOST_FOLLOWS)
     made: int = await connection.fetchval(
         "INSERT INTO accounts.follow (mite_id, wallet, name, from_number, rewound, made_at, change)"  # noqa: S608
-        f" VALUES ($1, $2, $3, $4, {_REWOUND}, $5, $6) RETURNING id",
+        f" VALUES ($1, $2, $3, greatest($4, {_INDEXED}), {_REWOUND}, $5, $6) RETURNING id",
         mite_id,
         as_bytes(wallet),
         name,
-        from_number,
+        head,
         now,
+        # Had before it is read how far the index is: no step goes further until this is seen.
         await _next_change(connection),
     )
     return made
@@ -235,6 +235,11 @@ async def end_follow(connection: asyncpg.Connection, mite_id: int, wallet: Addre
 
 
 # --- for who tells ---------------------------------------------------------------------------------
+
+
+async def hold(connection: asyncpg.Connection) -> None:
+    """Nobody changes what is watched until the transaction ends; several may hold it at once."""
+    await connection.execute("SELECT pg_advisory_xact_lock_shared($1)", _CHANGES_LOCK)
 
 
 # One statement: its rules and its follows are of one moment.

@@ -81,6 +81,8 @@ def test_a_row_of_a_follow_and_of_a_rule() -> None:
     follow = told(Source("follow", 5, 9, "whale", 0), happening())
     assert (follow.mite_id, follow.kind, follow.source_id, follow.who) == (9, "follow", 5, "whale")
     assert (follow.rule, follow.said) == (None, "whale bought 1.234 eth of 0xcdcd…cdcd.")
+    unnamed = told(Source("follow", 5, 9, "", 0), happening())
+    assert (unnamed.who, unnamed.said) == (WALLET, "0xabab…abab bought 1.234 eth of 0xcdcd…cdcd.")
     text = f"deployer:{TOKEN} buying over 1 eth"
     rule = told(Source("rule", 6, 9, text, 0), happening())
     assert (rule.kind, rule.source_id, rule.who, rule.rule) == ("rule", 6, f"deployer:{TOKEN}", text)

@@ -17,7 +17,7 @@ ANY = Who("any")
 @example(50_000, 5_000_001, 100_000_000)  # a hair more: less than a millionth of the whole
 @example(0, 0, 0)
 def test_over_a_share_is_exact(raw: int, part: int | None, whole: int | None) -> None:
-    share = None if part is None or not whole else Fraction(part, whole)
+    share = None if part is None or not whole or part > whole else Fraction(part, whole)
     told = Over("%", raw).holds(happening(part_raw=part, whole_raw=whole))
     assert told is (share is not None and share > Fraction(raw, 1_000_000))
 
@@ -64,3 +64,12 @@ def test_a_share_is_told_in_millionths_rounded_down() -> None:
     assert happening(part_raw=2, whole_raw=3).share_ppm() == 666_666
     assert happening(part_raw=2, whole_raw=0).share_ppm() is None
     assert happening(part_raw=None, whole_raw=3).share_ppm() is None
+
+
+def test_more_than_the_whole_is_no_share() -> None:
+    """Of a token that says it has a supply of 1."""
+    whole, more = happening(part_raw=7, whole_raw=7), happening(part_raw=10**30, whole_raw=1)
+    assert (whole.share_ppm(), whole.beyond("%")) == (10**6, 10**6)
+    assert (more.share_ppm(), more.beyond("%")) == (None, None)
+    assert Over("%", 999_999).holds(whole)
+    assert not Over("%", 0).holds(more)

@@ -26,9 +26,9 @@ WATCH: tuple[Operation, ...] = (
         description=(
             "Every alert raised for the account of the last seven days: hits of its rules, followed "
             "wallets buying, selling or launching, and what its channels came to. The newest first, at "
-            "most 500; total says how many there are. eth, usd and pct are what moved was worth, null "
-            "where that is not known; verb retracted means that the chain took it back. Counts against "
-            "the minute only."
+            "most 500; total says how many there are, at least where atLeast is true. eth, usd and pct are "
+            "what moved was worth, null where that is not known; verb retracted means that the chain took it "
+            "back. Counts against the minute only."
         ),
         params=Nothing,
         answer=Inbox,

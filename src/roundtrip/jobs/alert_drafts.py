@@ -1,0 +1,81 @@
+"""What happened into rows: those that there is room for; one that cannot be kept stops no other."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import asyncpg
+import structlog
+
+from roundtrip.domain.alert_text import said_of_more, short, told
+from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
+from roundtrip.domain.rule_index import Source
+from roundtrip.domain.rules import Happening
+from roundtrip.store import alerts
+from roundtrip.store.alert_cursor import Counted, MinuteKey, Untold
+
+from .worker import described
+
+_CANNOT_BE_KEPT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
+"""The last: what the driver says of a value that it cannot even send."""
+log = structlog.get_logger(__name__)
+
+
+def key_of(source: Source, happening: Happening) -> MinuteKey:
+    """Under which it counts."""
+    return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S)
+
+
+def capped(
+    matches: Sequence[tuple[Source, Happening]], counts: dict[MinuteKey, Counted]
+) -> tuple[list[Draft], dict[int, int]]:
+    """The rows that these become, in order, and how often each rule was hit. ``counts`` is counted up: what a
+    minute has no room for is counted only."""
+    drafts: list[Draft] = []
+    hits: dict[int, int] = {}
+    for source, happening in matches:
+        counted = counts.setdefault(key_of(source, happening), Counted(source.mite_id))
+        if counted.raised < MOST_A_MINUTE:
+            counted.raised += 1
+            drafts.append(told(source, happening))
+        else:
+            counted.beyond += 1
+        if source.kind == "rule":
+            hits[source.id] = hits.get(source.id, 0) + 1
+    return drafts, hits
+
+
+def more_of(one: Untold) -> Draft | None:
+    """The row that says how many there were; None: nobody watches for it any more."""
+    if one.name is None:
+        return None
+    key, more, is_rule = one.key, one.counted.beyond - one.counted.told, one.key.kind == "rule"
+    # A follow may have no name.
+    name = one.name or (short(one.wallet) if one.wallet else "")
+    return Draft(
+        mite_id=one.counted.mite_id,
+        kind=key.kind,
+        source_id=key.source_id,
+        at_s=key.minute * MINUTE_S + MINUTE_S - 1,
+        said=said_of_more(name, more),
+        who=one.name.split(" ", 1)[0] if is_rule else one.name or one.wallet,
+        wallet=one.wallet,
+        rule=one.name if is_rule else None,
+        more=more,
+    )
+
+
+async def kept(connection: asyncpg.Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
+    """Keeps them as ``alerts.put`` does, but for what the database does not take: everybody's alerts would
+    wait for that one for ever."""
+    try:
+        async with connection.transaction():
+            return await alerts.put(connection, drafts, now)
+    except _CANNOT_BE_KEPT as error:
+        if len(drafts) == 1:
+            draft = drafts[0]
+            log.error(
+                "an alert cannot be kept", kind=draft.kind, source=draft.source_id, error=described(error)
+            )
+            return []
+    half = len(drafts) // 2
+    return [*await kept(connection, drafts[:half], now), *await kept(connection, drafts[half:], now)]
