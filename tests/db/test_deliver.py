@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -250,6 +251,46 @@ async def test_a_target_that_hangs_holds_one_place(street: Street) -> None:
         street.servers.go.set()
         await held
     assert len(await street.states(hanging)) == 10
+
+
+async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Street) -> None:
+    """All places but one worker's are taken by those that are always busy."""
+    busy = [await street.mite() for _ in range(2)]
+    for n, mite in enumerate(busy):
+        await street.webhook(mite, f"busy{n}.example")
+        for _ in range(3 * MOST_A_RUN):
+            await street.alert(mite, "one of many")
+    street.at_s += 1
+    late = await street.mite()
+    channel_id = await street.webhook(late, "late.example")
+    await street.alert(late, "one")
+    for _ in range(3):
+        street.at_s += 1
+        worker = Worker(street.ctx, {"deliver": replace(KINDS["deliver"], at_once=1)}, lambda: 0.5)
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.gather(*(await worker.take()))
+            for mite in busy:
+                await street.alert(mite, "one more")
+    assert await street.states(channel_id) == ["delivered"]
+
+
+async def test_what_is_wished_for_while_it_runs_goes_behind_what_waits(street: Street) -> None:
+    mite, late = await street.mite(), await street.mite()
+    await street.webhook(mite)
+    channel_id = await street.webhook(late, "late.example")
+    await street.alert(mite, "one")
+    running = await claimed(street)
+    street.at_s += 1
+    await street.alert(late, "one")
+    street.at_s += 1
+    await street.alert(mite, "two")
+    effect = await deliver(street.ctx, running)
+    async with street.pool.acquire() as connection, connection.transaction():
+        await effect(connection)
+        assert await jobs.finish(connection, running)
+    async with street.pool.acquire() as connection:
+        (first,) = await jobs.claim(connection, ["deliver"], 1, 30, street.now())
+    assert first.key == str(channel_id)
 
 
 async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) -> None:

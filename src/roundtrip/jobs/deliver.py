@@ -106,7 +106,8 @@ async def _write(
     # Last: from here on the job's row is locked.
     again_at = await _again_at(connection, channel_id)
     if again_at is not None:
-        await jobs.enqueue(connection, job.kind, job.key, run_at=again_at)
+        # Behind whoever waits by now, however long its own have waited.
+        await jobs.enqueue(connection, job.kind, job.key, run_at=max(again_at, now))
 
 
 async def _again_at(connection: asyncpg.Connection, channel_id: int) -> datetime | None:

@@ -92,7 +92,9 @@ async def wish_and_run(
         " VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (webhook_id) DO NOTHING",
         [(*message, retracted, now) for message in messages],
     )
-    await jobs.enqueue_many(connection, JOB, [str(one) for one in {*more, *(to for to, *_ in messages)}])
+    keys = [str(one) for one in {*more, *(to for to, *_ in messages)}]
+    # First come, first served: without a time one that is always busy would go ahead of all others.
+    await jobs.enqueue_many(connection, JOB, keys, run_at=now)
 
 
 def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
@@ -154,7 +156,7 @@ async def hurry(connection: asyncpg.Connection, channel_id: int, now: datetime) 
         channel_id,
         now,
     )
-    await jobs.enqueue(connection, JOB, str(channel_id))
+    await jobs.enqueue(connection, JOB, str(channel_id), run_at=now)
 
 
 async def drop(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
@@ -182,7 +184,7 @@ async def resend(connection: asyncpg.Connection, delivery_id: int, now: datetime
         "UPDATE accounts.delivery SET state = $2, tries = 0, next_at = $3, ended_at = NULL WHERE id = $1",
         delivery_id, delivery_after(before, "resent"), now,
     )  # fmt: skip
-    await jobs.enqueue(connection, JOB, str(row["channel_id"]))
+    await jobs.enqueue(connection, JOB, str(row["channel_id"]), run_at=now)
     return before
 
 
