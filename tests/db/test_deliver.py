@@ -7,13 +7,16 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
+from roundtrip.domain.alerts import Draft
 from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
+from roundtrip.domain.mite import Mite
 from roundtrip.jobs.deliver import MOST_A_RUN, deliver
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.store import channels, deliveries, jobs
+from roundtrip.store import alerts, channels, deliveries, jobs
 from roundtrip.store.jobs import Job
 from support.channels import NO_ANSWER, OK, WAIT_S, Street, answered
+from support.paying import answer_of
 from support.tables import own_database
 
 HALF = (2**31).to_bytes(4, "big") + b"\0" * 28
@@ -437,3 +440,76 @@ async def test_chats_are_told_ten_rows_a_message(street: Street) -> None:
     await street.run()
     assert [(chat, len(texts)) for chat, texts in street.chats.told] == [(77, 10), (77, 10), (77, 3)]
     assert [text for _, texts in street.chats.told for text in texts] == [str(n) for n in range(23)]
+
+
+async def backlog(street: Street, mite: Mite, channel_id: int, count: int) -> None:
+    """So many more that wait, as of alerts of before."""
+    async with street.pool.acquire() as connection, connection.transaction():
+        drafts = [Draft(mite.id, "rule", 1, int(street.at_s), "old", verb="buying")]
+        (old,) = await alerts.put(connection, drafts, street.now())
+        await connection.execute(
+            "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, next_at, made_at)"
+            " SELECT $1, 'msg_' || gen_random_uuid(), 'rule', ARRAY[$4::bigint], $2, $2"
+            " FROM generate_series(1, $3)",
+            channel_id, street.now(), count, old.id,
+        )  # fmt: skip
+
+
+async def waiting(street: Street, channel_id: int) -> int:
+    return (await street.states(channel_id)).count("waiting")
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "MOST_DROPPED", 10)
+    monkeypatch.setattr(deliveries, "MOST_WAITING", 50)
+    monkeypatch.setattr(deliveries, "LEFT_WAITING", 40)
+
+
+@pytest.mark.usefixtures("few")
+async def test_what_waits_for_a_removed_channel_is_dropped_some_a_run(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await backlog(street, mite, channel_id, 25)
+    assert (await answer_of(street.ctx, "remove_channel", mite, id=channel_id))["removed"] is True
+    left = [await waiting(street, channel_id)]
+    while await street.run():
+        left.append(await waiting(street, channel_id))
+    assert left == [15, 5, 0]
+    assert street.servers.sent == []
+
+
+@pytest.mark.usefixtures("few")
+async def test_a_channel_that_is_set_again_is_not_sent_what_waited_while_it_was_off(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await backlog(street, mite, channel_id, 25)
+    await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", channel_id)
+    await answer_of(street.ctx, "set_webhook", mite, url="https://a.example/alerts")
+    await street.alert(mite, "new")
+    while await street.run():
+        pass
+    assert await street.states(channel_id) == ["dropped"] * 25 + ["delivered"]
+    assert [one.said["rows"][0]["text"] for one in street.servers.sent[1:]] == ["new"]
+    assert (await street.channel(channel_id)).dropped_to == 0
+
+
+@pytest.mark.usefixtures("few")
+async def test_a_channel_with_more_than_has_room_loses_the_oldest_and_its_owner_is_told(
+    street: Street,
+) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    other = await street.webhook(mite, "b.example")
+    street.servers.replies["a.example"] = [answered(500)]
+    await backlog(street, mite, channel_id, 50)
+    await street.alert(mite, "one")
+    await street.run()
+    while await street.due_in_s(channel_id) == 0:
+        await street.run()
+    # The one that was sent to no avail is among the oldest.
+    states = await street.states(channel_id)
+    assert states == ["dropped"] * 11 + ["waiting"] * 41
+    told = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
+    assert [f"Channel {channel_id} " in one and "oldest" in one for one in told] == [False, True]
+    assert await street.states(other) == ["delivered"] * 2

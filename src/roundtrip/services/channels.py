@@ -165,6 +165,7 @@ async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Ans
         removed = found.state != "removed"
         if removed:
             await channels.remove(connection, found.id)
-            await deliveries.drop(connection, found.id, now)
+            if await deliveries.drop(connection, found.id, now):
+                await deliveries.hurry(connection, found.id, now)
     text = "is removed: nothing is sent there any more." if removed else "was removed before."
     return Answered(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))

@@ -11,7 +11,7 @@ from roundtrip.channels.telegram import Started
 from roundtrip.domain import names
 from roundtrip.domain.alerts import MOST_CHANNELS
 from roundtrip.store import accounts as accounts_store
-from roundtrip.store import channels
+from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import New
 
 from .accounts import accounts
@@ -64,6 +64,7 @@ async def _linked(ctx: Context, connection: asyncpg.Connection, started: Started
     same = next((one for one in known if (one.kind, one.target) == (new.kind, new.target)), None)
     if same is not None:
         await channels.set_again(connection, same.id, new, now)
+        await deliveries.hurry(connection, same.id, now)
     elif len(known) >= MOST_CHANNELS:
         return _FULL
     else:

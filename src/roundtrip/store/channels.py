@@ -14,7 +14,8 @@ ChannelKind = Literal["webhook", "telegram", "discord"]
 @dataclass(frozen=True, slots=True)
 class Channel:
     """``target``, ``secret``: sealed, but for what a webhook or Telegram is sent to. ``failures``: on end.
-    ``rests_until``: before that nothing is sent there."""
+    ``rests_until``: before that nothing is sent there. ``dropped_to``: messages up to this number that wait
+    are not sent."""
 
     id: int
     mite_id: int
@@ -29,6 +30,7 @@ class Channel:
     delivered_at: datetime | None
     last_error: str | None
     rests_until: datetime | None
+    dropped_to: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class New:
 
 _CHANNEL = (
     "id, mite_id, kind, target, shown, secret, state, made_at, failing_since, failures, delivered_at,"
-    " last_error, rests_until"
+    " last_error, rests_until, dropped_to"
 )
 
 
@@ -87,7 +89,15 @@ async def add(connection: asyncpg.Connection, mite_id: int, new: New, now: datet
 
 
 async def set_again(connection: asyncpg.Connection, channel_id: int, new: New, now: datetime) -> None:
-    """It has that target and secret from now on, and something arrived there just now. Raises Illegal."""
+    """It has that target and secret from now on, and something arrived there just now. Where it was off, what
+    waited for it is not sent any more. Raises Illegal."""
+    found = await channel(connection, channel_id, lock=True)
+    if found is not None and found.state == "off":
+        await connection.execute(
+            "UPDATE accounts.channel SET dropped_to = (SELECT coalesce(max(id), 0) FROM accounts.delivery"
+            "  WHERE channel_id = $1 AND state = 'waiting') WHERE id = $1",
+            channel_id,
+        )
     await delivered(connection, channel_id, now)
     await connection.execute(
         "UPDATE accounts.channel SET target = $2, secret = $3 WHERE id = $1",
@@ -127,6 +137,13 @@ async def failed(
 async def remove(connection: asyncpg.Connection, channel_id: int) -> None:
     """By its owner. Raises Illegal."""
     await _move(connection, channel_id, "removed")
+
+
+async def set_dropped_to(connection: asyncpg.Connection, channel_id: int, dropped_to: int) -> None:
+    """0: of those that were not to be sent none is left."""
+    await connection.execute(
+        "UPDATE accounts.channel SET dropped_to = $2 WHERE id = $1", channel_id, dropped_to
+    )
 
 
 async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -> State:

@@ -1,6 +1,10 @@
 -- rests_until: of a channel that fails; before that nothing is sent there.
 ALTER TABLE accounts.channel ADD COLUMN rests_until timestamptz;
 
+-- Messages up to this number that wait are not sent: they are dropped, some a run. 0: none are left of them.
+ALTER TABLE accounts.channel ADD COLUMN dropped_to bigint NOT NULL DEFAULT 0;
+CREATE INDEX delivery_tried ON accounts.delivery (channel_id) WHERE state = 'waiting' AND tries > 0;
+
 -- Every target that was tried to be set, for as long as it counts against the limits of the mite and the target's host.
 CREATE TABLE accounts.channel_attempt (
     mite_id bigint      NOT NULL REFERENCES accounts.mite,
