@@ -38,6 +38,7 @@ from roundtrip.devnet.node import NodeStartError
 from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
 from roundtrip.processes import ProcessEnded
+from roundtrip.sending import OtherKey
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
 from roundtrip.serving import PortTaken
 from roundtrip.settings import Settings
@@ -61,6 +62,7 @@ _EXPECTED = (
     ProcessEnded,
     EmbeddedPostgresError,
     OtherChain,
+    OtherKey,
     StillFollowed,
     OSError,
     ValidationError,

@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import asyncpg
 import pytest
 
+from roundtrip.channels.post import NotTried, Reply
+from roundtrip.channels.seal import Unsealable
 from roundtrip.domain.alerts import Draft
 from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
 from roundtrip.domain.mite import Mite
 from roundtrip.jobs.deliver import MOST_A_RUN, deliver
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
+from roundtrip.sending import OtherKey, check_key
 from roundtrip.store import alerts, channels, deliveries, jobs
 from roundtrip.store.jobs import Job
 from support.channels import NO_ANSWER, OK, WAIT_S, Street, answered
@@ -32,7 +36,7 @@ async def url(database_url: str) -> AsyncIterator[str]:
 @pytest.fixture
 async def street(url: str) -> AsyncIterator[Street]:
     async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
-        await pool.execute("TRUNCATE jobs.job")
+        await pool.execute("TRUNCATE jobs.job; DELETE FROM accounts.secret WHERE name = 'seal'")
         yield Street(pool, draw=lambda: HALF)
 
 
@@ -417,18 +421,83 @@ async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: Street) -> 
     assert street.servers.sent == []
 
 
-async def test_a_secret_of_another_key_is_a_failure_and_not_a_crash(street: Street) -> None:
+async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
     mite = await street.mite()
     channel_id = await street.webhook(mite)
-    street.key = b"x" * 32
+    street.key, good = b"x" * 32, street.key
     await street.alert(mite, "one")
-    assert await street.run() == 1
+    for _ in range(MOST_TRIES + 1):
+        assert await street.run() == 1
+        street.at_s += await street.due_in_s(channel_id) or 0
     assert street.servers.sent == []
     found = await street.channel(channel_id)
-    assert (found.state, found.last_error) == (
-        "failing",
-        "its secret cannot be read with the key that is set",
-    )
+    assert (found.state, found.failures, found.last_error) == ("live", 0, None)
+    assert await street.states(channel_id) == ["waiting"]
+    tried = "SELECT tries FROM accounts.delivery WHERE channel_id = $1"
+    assert await street.pool.fetchval(tried, channel_id) == 0
+    why = await street.pool.fetchval("SELECT last_error FROM jobs.job WHERE key = $1", str(channel_id))
+    assert why == "NotTried: a channel's secret cannot be read with the key that is set"
+    street.key = good
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["delivered"]
+
+
+async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: Street) -> None:
+    mite = await street.mite()
+    async with street.pool.acquire() as connection:
+        new = channels.New("telegram", b"77", "Ann", None)
+        channel_id = await channels.add(connection, mite.id, new, street.now())
+    await street.alert(mite, "one")
+    street.has_bot = False
+    assert await street.run() == 1
+    assert (await street.channel(channel_id)).state == "live"
+    street.has_bot = True
+    street.at_s += 60
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["delivered"]
+
+
+async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
+    street: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    for n in range(2):
+        await street.alert(mite, str(n))
+    post = street.servers.post
+
+    async def once(*given: Any) -> Reply:
+        if street.servers.sent:
+            raise NotTried("there was no turn")
+        return await post(*given)
+
+    monkeypatch.setattr(street.servers, "post", once)
+    await street.run()
+    assert await street.states(channel_id) == ["delivered", "waiting"]
+    await street.run()
+    assert (await street.channel(channel_id)).state == "live"
+    monkeypatch.undo()
+    street.at_s += 60
+    await street.run()
+    assert await street.states(channel_id) == ["delivered", "delivered"]
+
+
+async def test_another_key_is_refused_while_something_is_sealed(street: Street) -> None:
+    await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
+    other = replace(street, key=b"x" * 32)
+    await check_key(street.pool, other.outward)
+    mite = await street.mite()
+    await answer_of(street.ctx, "set_webhook", mite, url="https://a.example/")
+    await check_key(street.pool, street.outward)
+    with pytest.raises(OtherKey, match="not the key"):
+        await check_key(street.pool, other.outward)
+    with pytest.raises(Unsealable):
+        await answer_of(other.ctx, "set_webhook", mite, url="https://b.example/")
+    await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
+    await check_key(street.pool, other.outward)
+    await answer_of(other.ctx, "set_webhook", mite, url="https://b.example/")
+    with pytest.raises(OtherKey, match="not the key"):
+        await check_key(street.pool, street.outward)
 
 
 async def test_chats_are_told_ten_rows_a_message(street: Street) -> None:

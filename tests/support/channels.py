@@ -114,11 +114,12 @@ class Street:
     chats: Chats = field(default_factory=Chats)
     at_s: float = NOW_S
     key: bytes = b"k" * 32
+    has_bot: bool = True
     draw: Callable[[], bytes] = lambda: secrets.token_bytes(32)
 
     @property
     def outward(self) -> Outward:
-        return Outward(self.servers, lambda: Seal(self.key), Bot(self.chats))
+        return Outward(self.servers, lambda: Seal(self.key), Bot(self.chats) if self.has_bot else None)
 
     @property
     def ctx(self) -> Context:

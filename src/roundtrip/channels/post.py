@@ -23,6 +23,10 @@ MOST_READ = 16 * 1024
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
+class NotTried(Exception):
+    """Nothing was sent, for a reason of ours; the text says it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """``status`` None: there was no answer, and ``error`` says why in words of ours. ``retry_after_s``: as

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import NotTried, Reply
 from roundtrip.domain.alerts import Draft
 from roundtrip.domain.channels import MOST_TRIES, TOLD, DeliveryEvent, Event, failing_since, failure, wait_s
 from roundtrip.services.alert_rows import rows
@@ -39,7 +39,7 @@ class _Sent:
 
 
 async def deliver(ctx: Context, job: Job) -> Effect:
-    """Sends with no transaction open, up to the first that fails."""
+    """Sends with no transaction open, up to the first that fails. Raises NotTried."""
     began_s = ctx.now_s()
     now = _time(began_s)
     async with ctx.pool.acquire() as connection:
@@ -58,7 +58,13 @@ async def deliver(ctx: Context, job: Job) -> Effect:
             break
         found = [row_of[alert] for alert in one.alert_ids if alert in row_of]
         message = Message(one.webhook_id, mite, one.kind, found)
-        reply = await send(ctx.outward, to, message, int(at_s)) if found else None
+        try:
+            reply = await send(ctx.outward, to, message, int(at_s)) if found else None
+        except NotTried:
+            # Ours: neither message nor channel failed. What was sent before it is put down first.
+            if not sent:
+                raise
+            break
         sent.append(_Sent(one, _time(at_s), reply))
         if reply is not None and not reply.ok:
             break

@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from roundtrip.channels import discord, webhook
+from roundtrip.channels.post import NotTried
+from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.domain.alerts import MOST_CHANNELS, Alert, Draft
-from roundtrip.domain.errors import CallerFault, LimitReached
+from roundtrip.domain.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.mite import Mite
 from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import New
@@ -70,6 +72,8 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     await _test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
+        if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
+            raise Unsealable("other channels were sealed with another key than the one that is set")
         await channels.lock_mite(connection, mite.id)
         same = await _room(connection, mite, new)
         if same is None:
@@ -143,11 +147,14 @@ async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | N
 
 
 async def _test(ctx: Context, mite: Mite, new: New) -> None:
-    """Raises CallerFault (bad_input)."""
+    """Raises CallerFault (bad_input), ServiceFull (busy)."""
     now_s = int(ctx.now_s())
     row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])
     message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row)
-    reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
+    try:
+        reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
+    except NotTried:
+        raise ServiceFull("busy", "Nothing can be sent just now.", 5) from None
     if not reply.ok:
         raise CallerFault(
             "bad_input", f"The test did not arrive, and nothing is saved: {why(reply)}; 2xx is expected."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from roundtrip.channels import discord, webhook
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import NotTried, Reply
 from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
@@ -20,6 +20,9 @@ class Posts(Protocol):
 
 class Seals(Protocol):
     """``channels.seal.Seal``."""
+
+    @property
+    def fingerprint(self) -> bytes: ...
 
     def seal(self, text: str, entropy: bytes) -> bytes: ...
 
@@ -93,7 +96,7 @@ class Message:
 
 
 async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
-    """One try. Never raises for what the other side does; where we cannot send, the reply says why."""
+    """One try. Never raises for what the other side does; raises NotTried for what is ours."""
     try:
         if to.kind == "telegram":
             return await _to_telegram(outward, to, message)
@@ -108,7 +111,7 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
                 message.rows,
             )  # fmt: skip
     except Unsealable:
-        return Reply(None, "its secret cannot be read with the key that is set", None, 0)
+        raise NotTried("a channel's secret cannot be read with the key that is set") from None
     except BadTarget as error:
         return Reply(None, str(error), None, 0)
     reply = await outward.poster.post(aim, body, headers)
@@ -117,7 +120,7 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
 
 async def _to_telegram(outward: Outward, to: To, message: Message) -> Reply:
     if outward.bot is None:
-        return Reply(None, "no Telegram bot is configured", None, 0)
+        raise NotTried("no Telegram bot is configured")
     return await outward.bot.telegram.tell(int(to.target), [row.text for row in message.rows])
 
 

@@ -8,6 +8,8 @@ import asyncpg
 
 from roundtrip.domain.channels import Event, State, after
 
+from . import accounts
+
 ChannelKind = Literal["webhook", "telegram", "discord"]
 
 
@@ -162,6 +164,26 @@ async def ever(connection: asyncpg.Connection, mite_id: int, kind: ChannelKind) 
     return found
 
 
+async def has_sealed(connection: asyncpg.Connection) -> bool:
+    """Whether something is kept that only the sealing key opens."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM accounts.channel WHERE kind <> 'telegram' AND state <> 'removed')"
+    )
+    return found
+
+
+async def is_key(connection: asyncpg.Connection, fingerprint: bytes) -> bool:
+    """Whether what is kept was sealed with the key of this ``fingerprint``; where nothing is kept, it is from
+    now on."""
+    if await accounts.secret(connection, _KEY, fingerprint) == fingerprint:
+        return True
+    if await has_sealed(connection):
+        return False
+    await connection.execute("UPDATE accounts.secret SET value = $2 WHERE name = $1", _KEY, fingerprint)
+    return True
+
+
+_KEY = "seal"
 _HOST_LOCK = 4663_0012
 
 
