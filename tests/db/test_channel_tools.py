@@ -85,7 +85,7 @@ async def test_a_webhook_is_tested_and_then_kept(street: Street) -> None:
     channel = answer["channel"]
     assert (channel["kind"], channel["target"], channel["state"]) == (
         "webhook",
-        "https://a.example/alerts?x=1",
+        "https://a.example/alerts…",
         "live",
     )
     assert answer["shownOnce"] is True
@@ -97,7 +97,27 @@ async def test_a_webhook_is_tested_and_then_kept(street: Street) -> None:
     assert row is not None
     assert Seal(street.key).unseal(row["secret"]) == answer["secret"]
     assert answer["secret"][6:] not in repr(dict(row))
+    # Nor of the url more than its owner is shown: it may be a secret, too.
+    assert "x=1" not in repr(dict(row))
+    assert Seal(street.key).unseal(row["target"]) == "https://a.example/alerts?x=1"
+    again = await set_to(street, mite, "https://a.example/alerts?x=1")
+    assert (again["replaced"], again["channel"]["id"]) == (True, channel["id"])
+    other = await set_to(street, mite, "https://a.example/alerts?x=2")
+    assert (other["replaced"], other["channel"]["target"]) == (False, channel["target"])
     assert answer["secret"] not in msgspec.json.encode(await listed(street, mite)).decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("https://a.example", "https://a.example/"),
+        ("https://a.example:8443/0123456789a", "https://a.example:8443/0123456789a"),
+        ("https://a.example/0123456789ab", "https://a.example/0123456789a…"),
+        ("https://a.example/?token=x", "https://a.example/…"),
+    ],
+)
+async def test_of_a_url_its_beginning_is_shown(street: Street, given: str, shown: str) -> None:
+    assert (await set_to(street, await street.mite(), given))["channel"]["target"] == shown
 
 
 @pytest.mark.parametrize(

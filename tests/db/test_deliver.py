@@ -313,7 +313,7 @@ async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) 
     told = [one.said for one in street.servers.sent if one.to.host == "b.example"]
     assert [one["kind"] for one in told] == ["rule", "rule", "service"]
     assert f"Channel {gone} " in told[-1]["rows"][0]["text"]
-    assert "is removed" in told[-1]["rows"][0]["text"]
+    assert "(webhook, gone.example) is removed" in told[-1]["rows"][0]["text"]
     assert await street.states(other) == ["delivered"] * 3
     kept = await street.pool.fetch("SELECT kind, source_id FROM accounts.alert WHERE mite_id = $1", mite.id)
     assert ("service", gone) in [tuple(row) for row in kept]

@@ -144,9 +144,11 @@ class Street:
     async def webhook(self, mite: Mite, host: str = "a.example") -> int:
         """One that was set."""
         url = f"https://{host}/alerts"
-        secret = Seal(self.key).seal("whsec_" + "QUJD" * 8, secrets.token_bytes(32))
+        seal = Seal(self.key)
+        secret = seal.seal("whsec_" + "QUJD" * 8, secrets.token_bytes(32))
+        target = seal.seal(url, secrets.token_bytes(32))
         async with self.pool.acquire() as connection, connection.transaction():
-            new = New("webhook", url.encode(), url, secret)
+            new = New("webhook", target, url, secret, seal.hash_of(url))
             return await channels.add(connection, mite.id, new, self.now())
 
     async def alert(self, mite: Mite, *said: str, kind: Any = "rule") -> list[Alert]:

@@ -188,7 +188,11 @@ async def _failed(
 
 
 def _name(channel: Channel) -> str:
-    return f"Channel {channel.id} ({channel.kind}, {channel.shown})"
+    """The other channels of its owner are told it, too: of a url the host alone."""
+    where = channel.shown
+    if channel.kind != "telegram":
+        where = where.removeprefix("https://").removeprefix("http://").partition("/")[0]
+    return f"Channel {channel.id} ({channel.kind}, {where})"
 
 
 def _said(channel: Channel, event: Event, error: str) -> str:

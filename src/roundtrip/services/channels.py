@@ -34,6 +34,7 @@ from .telegram_link import link_code
 
 ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 10
 ATTEMPTS_WINDOW = timedelta(minutes=10)
+_SHOWN_OF_PATH = 12
 _DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
 _TEST = "This is a test: alerts will come here."
 
@@ -102,14 +103,25 @@ def _aimed(ctx: Context, url: str) -> Target:
 
 
 def _new(ctx: Context, aim: Target, secret: str | None) -> New:
-    """Nothing that lets whoever reads the database write to Discord, or sign."""
+    """Nothing that lets whoever reads the database write there, or sign."""
     seal = ctx.outward.seal()
+    sealed = seal.seal(aim.url, ctx.entropy())
     if secret is not None:
-        return New("webhook", aim.url.encode(), aim.url, seal.seal(secret, ctx.entropy()))
+        signing = seal.seal(secret, ctx.entropy())
+        return New("webhook", sealed, _shown(aim), signing, seal.hash_of(aim.url))
     found = _DISCORD_ID.search(urlsplit(aim.url).path)
     assert found is not None
-    sealed = seal.seal(aim.url, ctx.entropy())
-    return New("discord", sealed, f"{aim.host}/api/webhooks/{found[1]}", None)
+    # Without its token: with another one it is the same webhook.
+    told = f"{aim.host}/api/webhooks/{found[1]}"
+    return New("discord", sealed, told, None, seal.hash_of(told))
+
+
+def _shown(aim: Target) -> str:
+    """Enough to know it again: the rest is often a secret."""
+    parts = urlsplit(aim.url)
+    beginning = parts.path[:_SHOWN_OF_PATH]
+    is_all = beginning == parts.path and not parts.query
+    return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
 
 
 def _host(aim: Target, new: New) -> str:
@@ -138,7 +150,8 @@ async def _count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mit
 async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | None:
     """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
     known = await channels.of_mite(connection, mite.id)
-    same = next((one.id for one in known if (one.kind, one.shown) == (new.kind, new.shown)), None)
+    key = (new.kind, new.target_hash)
+    same = next((one.id for one in known if (one.kind, one.target_hash) == key), None)
     if same is None and len(known) >= MOST_CHANNELS:
         raise CallerFault(
             "bad_input", f"There are {MOST_CHANNELS} channels already: one has to be removed first."

@@ -24,6 +24,8 @@ class Seals(Protocol):
     @property
     def fingerprint(self) -> bytes: ...
 
+    def hash_of(self, text: str) -> bytes: ...
+
     def seal(self, text: str, entropy: bytes) -> bytes: ...
 
     def unseal(self, sealed: bytes) -> str: ...
@@ -100,11 +102,10 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
     try:
         if to.kind == "telegram":
             return await _to_telegram(outward, to, message)
+        aim = target(outward.seal().unseal(to.target), outward.loopback)
         if to.kind == "discord":
-            aim = target(outward.seal().unseal(to.target), outward.loopback)
             body, headers = discord.message([row.text for row in message.rows])
         else:
-            aim = target(to.target.decode(), outward.loopback)
             assert to.secret is not None
             body, headers = webhook.message(
                 outward.seal().unseal(to.secret), message.webhook_id, now_s, message.mite, message.kind,

@@ -15,7 +15,8 @@ ChannelKind = Literal["webhook", "telegram", "discord"]
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """``target``, ``secret``: sealed, but for what a webhook or Telegram is sent to. ``failures``: on end.
+    """``target``, ``secret``: sealed, but for what Telegram is sent to. ``target_hash``: by which it is found
+    again; None: by its target. ``failures``: on end.
     ``rests_until``: before that nothing is sent there. ``dropped_to``: messages up to this number that wait
     are not sent."""
 
@@ -33,6 +34,7 @@ class Channel:
     last_error: str | None
     rests_until: datetime | None
     dropped_to: int
+    target_hash: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,12 @@ class New:
     target: bytes
     shown: str
     secret: bytes | None
+    target_hash: bytes | None = None
 
 
 _CHANNEL = (
     "id, mite_id, kind, target, shown, secret, state, made_at, failing_since, failures, delivered_at,"
-    " last_error, rests_until, dropped_to"
+    " last_error, rests_until, dropped_to, target_hash"
 )
 
 
@@ -83,9 +86,9 @@ async def lock_mite(connection: asyncpg.Connection, mite_id: int) -> str | None:
 async def add(connection: asyncpg.Connection, mite_id: int, new: New, now: datetime) -> int:
     """Its number; the mite is locked, and something arrived there just now."""
     found: int = await connection.fetchval(
-        "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at)"
-        " VALUES ($1, $2, $3, $4, $5, 'live', $6, $6) RETURNING id",
-        mite_id, new.kind, new.target, new.shown, new.secret, now,
+        "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at,"
+        " target_hash) VALUES ($1, $2, $3, $4, $5, 'live', $6, $6, $7) RETURNING id",
+        mite_id, new.kind, new.target, new.shown, new.secret, now, new.target_hash,
     )  # fmt: skip
     return found
 

@@ -1,6 +1,9 @@
 -- rests_until: of a channel that fails; before that nothing is sent there.
 ALTER TABLE accounts.channel ADD COLUMN rests_until timestamptz;
 
+-- By which a mite's webhook is found again, whose url is sealed: an HMAC.
+ALTER TABLE accounts.channel ADD COLUMN target_hash bytea CHECK (octet_length(target_hash) = 32);
+
 -- Messages up to this number that wait are not sent: they are dropped, some a run. 0: none are left of them.
 ALTER TABLE accounts.channel ADD COLUMN dropped_to bigint NOT NULL DEFAULT 0;
 CREATE INDEX delivery_tried ON accounts.delivery (channel_id) WHERE state = 'waiting' AND tries > 0;
