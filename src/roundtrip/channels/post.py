@@ -14,7 +14,7 @@ from yarl import URL
 
 from .addresses import is_global
 from .connecting import NotGlobal, TooMuch, session
-from .lookups import Lookups
+from .lookups import Lookups, NoTurn
 from .targets import Target
 
 TIMEOUT_S = 10.0
@@ -99,7 +99,7 @@ class Poster:
         most_read: int = MOST_READ,
         timeout_s: float | None = None,
     ) -> Reply:
-        """Never raises for what the other side does. No redirect is followed; the address really connected to
+        """Never raises for what the other side does; NotTried for what is ours. No redirect is followed; the address really connected to
         is looked at, at every connect. ``timeout_s``: over everything; None: this poster's own."""
         asked = self._here if f"{to.host}:{to.port}" in self.loopback else self._out
         if asked is None:
@@ -108,6 +108,10 @@ class Poster:
         began = time.perf_counter()
         try:
             reply = await self._answered(asked, to, body, headers, most_read, limit_s)
+        except aiohttp.ClientConnectorDNSError as error:
+            if isinstance(error.os_error, NoTurn):
+                raise NotTried("there was no turn to look the name up") from None
+            reply = Reply(None, _why(error, limit_s), None, 0)
         except Exception as error:  # a stranger's answer is behind it: whatever it broke, it is no answer
             reply = Reply(None, _why(error, limit_s), None, 0)
         return replace(reply, took_ms=round((time.perf_counter() - began) * 1000))

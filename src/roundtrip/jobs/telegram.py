@@ -7,6 +7,7 @@ import asyncpg
 import structlog
 
 from roundtrip.chain.background import is_cancelled
+from roundtrip.channels.post import NotTried
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.services.context import Context
@@ -59,6 +60,10 @@ async def _answer(ctx: Context, telegram: Tells, started: Started) -> None:
     except (RoundtripError, *DATABASE_FAULTS) as error:
         log.warning("a chat could not be linked", error=described(error))
         said = "That did not work just now: open the link again."
-    reply = await telegram.tell(started.chat_id, [said])
+    try:
+        reply = await telegram.tell(started.chat_id, [said])
+    except NotTried as error:
+        log.warning("a chat could not be told", error=described(error))
+        return
     if not reply.ok:
         log.info("a chat could not be told", error=reply.error, status=reply.status)
