@@ -216,10 +216,10 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
 async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow()
     slow.may.set()
-    at_s = 1000.0
-    monkeypatch.setattr("aiohttp.connector.monotonic", lambda: at_s)
+    clock = [1000.0]
+    monkeypatch.setattr("aiohttp.connector.monotonic", lambda: clock[0])
     async with Poster(resolver=Lookups(PATIENCE_S, slow)) as poster:
-        for at_s, asked in ((1000.0, 1), (1059.0, 1), (1061.0, 2)):
+        for clock[0], asked in ((1000.0, 1), (1059.0, 1), (1061.0, 2)):
             reply = await poster.post(target("https://hook.example/"), b"", {})
             assert reply.error == "its address is not one of the internet"
             assert len(slow.asked) == asked

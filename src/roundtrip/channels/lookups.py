@@ -33,7 +33,8 @@ class NoTurn(OSError):
 
 class Lookups(AbstractResolver):
     """At most ``MOST_THREADS`` lookups at once, and ``MOST_THREADS_OF_ONE`` of one owner's names; others wait
-    for their turn, half of ``timeout_s`` at most; altogether a name takes that at most. A thread that is stuck counts until it ends.
+    for their turn, half of ``timeout_s`` at most; altogether a name takes that at most. A thread
+    that is stuck counts until it ends.
     The threads are daemons: none keeps the process from ending."""
 
     def __init__(self, timeout_s: float, look_up: LookUp = system_look_up) -> None:

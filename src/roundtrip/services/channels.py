@@ -41,7 +41,7 @@ _TEST = "This is a test: alerts will come here."
 
 async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[Channels]:
     """The channels as they stand. Raises ServiceFull."""
-    bot = None if ctx.outward.bot is None else await ctx.outward.bot.name()
+    bot = None if ctx.outward.bot is None else await ctx.outward.bot.name(ctx.now_s())
     async with accounts(ctx) as connection:
         found = await channels.of_mite(connection, mite.id)
         code = None if bot is None else await link_code(ctx, connection, mite.id)

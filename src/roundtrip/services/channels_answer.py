@@ -38,8 +38,8 @@ class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
     target: Annotated[
         str,
         msgspec.Meta(
-            description="The url's host and how its path begins: the rest may be a secret. Of Discord the url "
-            "without its token, of Telegram the chat's own name."
+            description="The url's host and how its path begins: the rest may be a secret. Of Discord the "
+            "url without its token, of Telegram the chat's own name."
         ),
     ]
     state: Annotated[

@@ -41,16 +41,24 @@ class Tells(Protocol):
     async def started(self, after: int, wait_s: int) -> tuple[list[Started], int]: ...
 
 
+SILENT_S = 60.0
+"""So long a bot that did not say what it is called is not asked again."""
+
+
 class Bot:
     """A Telegram bot, which is asked once what it is called."""
 
     def __init__(self, telegram: Tells) -> None:
         self.telegram = telegram
         self._name: str | None = None
+        self._not_before_s = 0.0
 
-    async def name(self) -> str | None:
+    async def name(self, now_s: float) -> str | None:
         """None: it did not say."""
-        self._name = self._name or await self.telegram.name()
+        if self._name is None and now_s >= self._not_before_s:
+            # Set first: of many who ask while it is silent one waits for it.
+            self._not_before_s = now_s + SILENT_S
+            self._name = await self.telegram.name()
         return self._name
 
 

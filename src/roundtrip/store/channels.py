@@ -159,12 +159,19 @@ async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -
     return state
 
 
-async def ever(connection: asyncpg.Connection, mite_id: int, kind: ChannelKind) -> int:
-    """How many of a kind a mite ever had."""
-    found: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.channel WHERE mite_id = $1 AND kind = $2", mite_id, kind
+async def chats_linked(connection: asyncpg.Connection, mite_id: int) -> int:
+    """How often a chat was linked to a mite, the same one again counted; 0 also where there is none such."""
+    found: int | None = await connection.fetchval(
+        "SELECT chats_linked FROM accounts.mite WHERE id = $1", mite_id
     )
-    return found
+    return found or 0
+
+
+async def count_chat(connection: asyncpg.Connection, mite_id: int) -> None:
+    """A chat was linked; the mite is locked."""
+    await connection.execute(
+        "UPDATE accounts.mite SET chats_linked = chats_linked + 1 WHERE id = $1", mite_id
+    )
 
 
 async def has_sealed(connection: asyncpg.Connection) -> bool:

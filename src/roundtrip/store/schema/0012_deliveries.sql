@@ -1,6 +1,9 @@
 -- rests_until: of a channel that fails; before that nothing is sent there.
 ALTER TABLE accounts.channel ADD COLUMN rests_until timestamptz;
 
+-- How many chats were ever linked: with the next one a link is of no use any more.
+ALTER TABLE accounts.mite ADD COLUMN chats_linked int NOT NULL DEFAULT 0;
+
 -- By which a mite's webhook is found again, whose url is sealed: an HMAC.
 ALTER TABLE accounts.channel ADD COLUMN target_hash bytea CHECK (octet_length(target_hash) = 32);
 
