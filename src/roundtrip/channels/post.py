@@ -99,8 +99,9 @@ class Poster:
         most_read: int = MOST_READ,
         timeout_s: float | None = None,
     ) -> Reply:
-        """Never raises for what the other side does; NotTried for what is ours. No redirect is
-        followed; the address really connected to is looked at, at every connect. ``timeout_s``: over everything; None: this poster's own."""
+        """Never raises for what the other side does; NotTried for what is ours. No redirect is followed; the
+        address really connected to is looked at, at every connect. ``timeout_s``: over everything; None: this
+        poster's own."""
         asked = self._here if f"{to.host}:{to.port}" in self.loopback else self._out
         if asked is None:
             raise RuntimeError("a poster is entered before it posts")

@@ -32,7 +32,8 @@ from .index_answer import Nothing
 from .outward import Message, To, send, why
 from .telegram_link import link_code
 
-ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 10
+ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 30
+"""Tries of an account, and tries of everybody at a host that failed."""
 ATTEMPTS_WINDOW = timedelta(minutes=10)
 _SHOWN_OF_PATH = 12
 _DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
@@ -68,11 +69,12 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
     new = _new(ctx, aim, secret)
     async with accounts(ctx) as connection:
-        await _count_attempt(ctx, connection, mite, _host(aim, new))
+        tried_at = await _count_attempt(ctx, connection, mite, new)
         await _room(connection, mite, new)
     await _test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
+        await channels.arrived(connection, mite.id, _host(new.shown), tried_at)
         if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
             raise Unsealable("other channels were sealed with another key than the one that is set")
         await channels.lock_mite(connection, mite.id)
@@ -124,27 +126,32 @@ def _shown(aim: Target) -> str:
     return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
 
 
-def _host(aim: Target, new: New) -> str:
+def _host(shown: str) -> str:
     """Whose limit it counts against. Of Discord's own host each webhook's: everybody's are there."""
-    return new.shown if new.kind == "discord" else aim.host
+    return urlsplit(shown).netloc or shown
 
 
-async def _count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, host: str) -> None:
-    """Before anything is sent, and in a transaction that ends before. Raises LimitReached."""
+async def _count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, new: New) -> datetime:
+    """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    host = _host(new.shown)
     await channels.lock_mite(connection, mite.id)
     await channels.forget_attempts(connection, now - ATTEMPTS_WINDOW)
-    most = (ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST)
+    known = await channels.of_mite(connection, mite.id)
+    # Whose channel is well there is not kept out by strangers who fail.
+    is_known = any(one.state == "live" and one.kind == new.kind and _host(one.shown) == host for one in known)
+    most = (ATTEMPTS_OF_MITE, None if is_known else ATTEMPTS_OF_HOST)
     until = await channels.attempt(connection, mite.id, host, most, ATTEMPTS_WINDOW, now)
     if until is not None:
         wait_s = max(1, int((until - now).total_seconds() + 0.999))
         raise LimitReached(
             "rate_limited",
-            f"In ten minutes an account may try {ATTEMPTS_OF_MITE} targets, and a host is tried "
-            f"{ATTEMPTS_OF_HOST} times.",
+            f"In ten minutes an account may try {ATTEMPTS_OF_MITE} targets, and {ATTEMPTS_OF_HOST} tries "
+            "at one host may fail, whoever made them.",
             wait_s,
             ATTEMPTS_OF_MITE,
         )
+    return now
 
 
 async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | None:

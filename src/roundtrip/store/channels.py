@@ -201,12 +201,13 @@ async def attempt(
     connection: asyncpg.Connection,
     mite_id: int,
     host: str,
-    most: tuple[int, int],
+    most: tuple[int, int | None],
     window: timedelta,
     now: datetime,
 ) -> datetime | None:
-    """Counts one more target that is tried to be set; the mite is locked. ``most``: so many of a mite, and of
-    a host, in any ``window``. None: there was room; else when there is, and it is not counted."""
+    """Counts one more target that is tried to be set; the mite is locked. ``most``: so many of a mite, and
+    so many that failed of a host (None: of that any number), in any ``window``; one fails until ``arrived``.
+    None: there was room; else when there is, and it is not counted."""
     await connection.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _HOST_LOCK, host)
     # The newest of those that leave no room: when it is over, there is room.
     blocking = await connection.fetchval(
@@ -215,8 +216,9 @@ async def attempt(
         "  ORDER BY made_at DESC OFFSET $4 LIMIT 1)"
         " UNION ALL"
         " (SELECT made_at FROM accounts.channel_attempt WHERE host = $2 AND made_at > $3"
+        "  AND failed AND $6"
         "  ORDER BY made_at DESC OFFSET $5 LIMIT 1)) AS full_by",
-        mite_id, host, now - window, most[0] - 1, most[1] - 1,
+        mite_id, host, now - window, most[0] - 1, (most[1] or 1) - 1, most[1] is not None,
     )  # fmt: skip
     if blocking is not None:
         until: datetime = blocking + window
@@ -228,6 +230,15 @@ async def attempt(
         now,
     )
     return None
+
+
+async def arrived(connection: asyncpg.Connection, mite_id: int, host: str, made_at: datetime) -> None:
+    """The attempt of then did not fail."""
+    await connection.execute(
+        "UPDATE accounts.channel_attempt SET failed = false"
+        " WHERE mite_id = $1 AND host = $2 AND made_at = $3",
+        mite_id, host, made_at,
+    )  # fmt: skip
 
 
 async def forget_attempts(connection: asyncpg.Connection, before: datetime) -> None:

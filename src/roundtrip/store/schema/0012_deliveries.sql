@@ -12,11 +12,13 @@ ALTER TABLE accounts.channel ADD COLUMN dropped_to bigint NOT NULL DEFAULT 0;
 CREATE INDEX delivery_tried ON accounts.delivery (channel_id) WHERE state = 'waiting' AND tries > 0;
 
 -- Every target that was tried to be set, for as long as it counts against the limits of the mite and the target's host.
+-- failed: until the test has arrived; of a host those alone count.
 CREATE TABLE accounts.channel_attempt (
     mite_id bigint      NOT NULL REFERENCES accounts.mite,
     host    text        NOT NULL,
-    made_at timestamptz NOT NULL
+    made_at timestamptz NOT NULL,
+    failed  boolean     NOT NULL DEFAULT true
 );
 CREATE INDEX channel_attempt_mite ON accounts.channel_attempt (mite_id, made_at);
-CREATE INDEX channel_attempt_host ON accounts.channel_attempt (host, made_at);
+CREATE INDEX channel_attempt_host ON accounts.channel_attempt (host, made_at) WHERE failed;
 CREATE INDEX channel_attempt_time ON accounts.channel_attempt (made_at);
