@@ -38,11 +38,12 @@ from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.telegram import link_chats
 from roundtrip.jobs.worker import Worker
 from roundtrip.networks import ROBINHOOD, Network
-from roundtrip.sending import check_key, outward
+from roundtrip.sending import outward
 from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
+from roundtrip.services.outward import check_key
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
 from roundtrip.store import accounts, connections

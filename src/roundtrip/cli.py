@@ -38,8 +38,8 @@ from roundtrip.devnet.node import NodeStartError
 from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
 from roundtrip.processes import ProcessEnded
-from roundtrip.sending import OtherKey
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
+from roundtrip.services.outward import OtherKey
 from roundtrip.serving import PortTaken
 from roundtrip.settings import Settings
 from roundtrip.store.embedded_valkey import ValkeyStartError

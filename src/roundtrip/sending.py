@@ -7,14 +7,11 @@ import os
 import secrets
 from collections.abc import AsyncIterator
 
-import asyncpg
-
 from roundtrip.channels.post import Poster
 from roundtrip.channels.seal import Seal
 from roundtrip.channels.telegram import Telegram
 from roundtrip.services.outward import Bot, Outward
 from roundtrip.settings import Settings
-from roundtrip.store import channels
 
 
 @contextlib.asynccontextmanager
@@ -26,24 +23,6 @@ async def outward(settings: Settings) -> AsyncIterator[Outward]:
         if settings.telegram_token is not None:
             bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
         yield Outward(poster, functools.cache(lambda: Seal(secret_key(settings))), bot, loopback)
-
-
-class OtherKey(Exception):
-    """Channels are kept that were sealed with another key."""
-
-
-async def check_key(pool: asyncpg.Pool, out: Outward) -> None:
-    """Before anything is sent: with another key nothing that is kept could be. Raises OtherKey; OSError and
-    ValueError where there is no good key."""
-    async with pool.acquire() as connection:
-        # Where nothing is sealed no key is needed, nor made.
-        if not await channels.has_sealed(connection):
-            return
-        if not await channels.is_key(connection, out.seal().fingerprint):
-            raise OtherKey(
-                "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that the channels in this "
-                "database were sealed with: set that one, or remove the channels"
-            )
 
 
 def secret_key(settings: Settings) -> bytes:

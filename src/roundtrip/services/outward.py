@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import asyncpg
+
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import NotTried, Reply
 from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
+from roundtrip.store import channels
 from roundtrip.store.channels import ChannelKind
 
 
@@ -138,3 +141,21 @@ def why(reply: Reply) -> str:
     if reply.status is not None:
         return f"answered {reply.status}"
     return reply.error or "no answer"
+
+
+class OtherKey(Exception):
+    """Channels are kept that were sealed with another key."""
+
+
+async def check_key(pool: asyncpg.Pool, out: Outward) -> None:
+    """Before anything is sent: with another key nothing that is kept could be. Raises OtherKey; OSError and
+    ValueError where there is no good key."""
+    async with pool.acquire() as connection:
+        # Where nothing is sealed no key is needed, nor made.
+        if not await channels.has_sealed(connection):
+            return
+        if not await channels.is_key(connection, out.seal().fingerprint):
+            raise OtherKey(
+                "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that the channels in this "
+                "database were sealed with: set that one, or remove the channels"
+            )
