@@ -43,6 +43,7 @@ from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
 from roundtrip.services.origins import find_out
+from roundtrip.services.outward import check_key
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
 from roundtrip.store import accounts, connections
@@ -157,7 +158,8 @@ async def context(
     database_url: str,
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
-    """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits."""
+    """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits.
+    Raises OtherKey."""
     await migrated(database_url)
     async with contextlib.AsyncExitStack() as stack:
         pool = await stack.enter_async_context(
@@ -167,6 +169,8 @@ async def context(
         )
         async with pool.acquire() as connection:
             drawn = await accounts.secret(connection, "service", secrets.token_bytes(32))
+        out = await stack.enter_async_context(outward(settings))
+        await check_key(pool, out)
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
@@ -198,7 +202,7 @@ async def context(
             lacks=rounds.lacks,
             books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
             service_id=hashlib.sha256(drawn).hexdigest()[:16],
-            outward=await stack.enter_async_context(outward(settings)),
+            outward=out,
         )
 
 

@@ -39,6 +39,7 @@ from roundtrip.domain.policy import POLICY
 from roundtrip.networks import Network
 from roundtrip.processes import ProcessEnded
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
+from roundtrip.services.outward import OtherKey
 from roundtrip.serving import PortTaken
 from roundtrip.settings import Settings
 from roundtrip.store.embedded_valkey import ValkeyStartError
@@ -61,6 +62,7 @@ _EXPECTED = (
     ProcessEnded,
     EmbeddedPostgresError,
     OtherChain,
+    OtherKey,
     StillFollowed,
     OSError,
     ValidationError,

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from roundtrip.channels.lookups import MOST_ADDRESSES, MOST_THREADS, MOST_THREADS_OF_ONE, Lookups
-from roundtrip.channels.post import Poster
+from roundtrip.channels.lookups import MOST_ADDRESSES, MOST_THREADS, MOST_THREADS_OF_ONE, Lookups, NoTurn
+from roundtrip.channels.post import NotTried, Poster, Reply
 from roundtrip.channels.targets import target
 from support.receiver import PATIENCE_S, answer, receiver, then_silent
 
@@ -182,13 +182,47 @@ async def test_no_more_threads_than_there_may_be_look_names_up() -> None:
 async def test_a_name_that_takes_too_long_is_given_up_and_its_thread_counts_until_it_ends() -> None:
     slow = Slow()
     lookups = Lookups(0.05, slow)
-    for number in range(MOST_THREADS_OF_ONE + 3):
+    for number in range(MOST_THREADS_OF_ONE):
         with pytest.raises(OSError, match="too long"):
+            await lookups.resolve(f"h{number}.evil.example", 1)
+    for number in range(3):
+        with pytest.raises(NoTurn):
             await lookups.resolve(f"h{number}.evil.example", 1)
     assert len(slow.asked) == MOST_THREADS_OF_ONE
     slow.may.set()
     patient = Lookups(PATIENCE_S, slow)
     assert await patient.resolve("h9.evil.example", 1)
+
+
+async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> None:
+    slow = Slow()
+    lookups = Lookups(0.2, slow)
+    async with Poster(resolver=lookups) as poster:
+        replies = await asyncio.gather(
+            *(
+                poster.post(target(f"https://h{n}.evil.example/"), b"", {})
+                for n in range(MOST_THREADS_OF_ONE)
+            ),
+            return_exceptions=True,
+        )
+        assert [reply.error for reply in replies if isinstance(reply, Reply)] == [
+            "its name leads to no address"
+        ] * MOST_THREADS_OF_ONE
+        with pytest.raises(NotTried, match="no turn"):
+            await poster.post(target("https://late.evil.example/"), b"", {})
+    slow.may.set()
+
+
+async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Slow()
+    slow.may.set()
+    clock = [1000.0]
+    monkeypatch.setattr("aiohttp.connector.monotonic", lambda: clock[0])
+    async with Poster(resolver=Lookups(PATIENCE_S, slow)) as poster:
+        for clock[0], asked in ((1000.0, 1), (1059.0, 1), (1061.0, 2)):
+            reply = await poster.post(target("https://hook.example/"), b"", {})
+            assert reply.error == "its address is not one of the internet"
+            assert len(slow.asked) == asked
 
 
 async def test_of_a_name_with_many_addresses_the_first_few_are_tried() -> None:

@@ -13,9 +13,10 @@ from roundtrip.chain.background import beside
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.alerts import MOST_CHANNELS
 from roundtrip.domain.mite import Mite
-from roundtrip.jobs.telegram import LOCK, link_chats
+from roundtrip.jobs.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
+from roundtrip.services.outward import SILENT_S, Bot
 from roundtrip.services.telegram_link import WINDOW_S
-from support.channels import NOW_S, WAIT_S, Street, answered
+from support.channels import NOW_S, WAIT_S, Chats, Street, answered
 from support.paying import answer_of
 from support.tables import own_database
 
@@ -90,7 +91,7 @@ async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
     forged = code.replace(f"{mite.id}-", f"{other.id}-")
     changed = code[:-1] + ("0" if code[-1] != "0" else "1")
     wrong = ["", "x", forged, changed, f"{10**17}-{'0' * 32}", "0-" + "0" * 32, code + "0"]
-    said = await start(street, *(Started(n, 77, one, "Eve") for n, one in enumerate(wrong, 1)))
+    said = await start(street, *(Started(n, 77 + n, one, "Eve") for n, one in enumerate(wrong, 1)))
     assert ["not good" in one for one in said] == [True] * len(wrong)
     assert await listed(street, mite) == await listed(street, other) == []
 
@@ -100,9 +101,30 @@ async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
     await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
     (row,) = await listed(street, mite)
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", row["id"])
-    # As nothing was made, this code stays good for as long as any.
-    await start(street, Started(2, 77, await code_for(street, mite), "Ann"))
+    code = await code_for(street, mite)
+    said = await start(street, Started(2, 77, code, "Ann"), Started(3, 78, code, "Eve"))
+    assert ["not good" in one for one in said] == [False, True]
     assert [(one["id"], one["state"]) for one in await listed(street, mite)] == [(row["id"], "live")]
+
+
+async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: Street) -> None:
+    mite = await street.mite()
+    code = await code_for(street, mite)
+    came = [Started(1, 77, "x", "Eve"), Started(2, 77, "y", "Eve"), Started(3, 78, "x", "Eve")]
+    assert len(await start(street, *came)) == 2
+    # A good one of the same chat is answered at once.
+    said = await start(street, Started(4, 77, "x", "Eve"), Started(5, 77, code, "Eve"))
+    assert [mite.designation in one for one in said] == [False, True]
+
+
+def test_refusals_end_and_are_bounded() -> None:
+    at_s = 0.0
+    refusals = Refusals(lambda: at_s)
+    assert [refusals.may(n) for n in range(MOST_REFUSED + 1)] == [True] * MOST_REFUSED + [False]
+    at_s = REFUSED_AGAIN_S - 1
+    assert not refusals.may(0)
+    at_s = REFUSED_AGAIN_S
+    assert refusals.may(0)
 
 
 async def test_there_is_no_sixth_chat(street: Street) -> None:
@@ -171,6 +193,17 @@ async def test_without_a_bot_that_says_its_name_there_is_no_link(street: Street)
     mite = await street.mite()
     street.chats.called = None
     assert (await answer_of(street.ctx, "list_channels", mite))["telegram"] is None
+
+
+async def test_a_bot_that_did_not_say_its_name_is_not_asked_for_a_minute() -> None:
+    chats = Chats(called=None)
+    bot = Bot(chats)
+    assert await bot.name(NOW_S) is None
+    chats.called = "some_bot"
+    assert await bot.name(NOW_S + SILENT_S - 1) is None
+    assert await bot.name(NOW_S + SILENT_S) == "some_bot"
+    chats.called = None
+    assert await bot.name(NOW_S + 10 * SILENT_S) == "some_bot"
 
 
 def test_a_window_is_as_long_as_the_texts_say() -> None:

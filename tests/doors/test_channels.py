@@ -1,5 +1,6 @@
 """Channels from the door to the receiver: a webhook that is set over the tool server, and what it is sent."""
 
+import base64
 import hashlib
 import hmac
 from collections.abc import AsyncIterator
@@ -22,6 +23,8 @@ from roundtrip.settings import Settings
 from roundtrip.store import accounts, alerts, deliveries
 from support.keys import Clock, Person, key_for, random_context
 from support.serving import service
+
+KEY = base64.b64encode(b"k" * 32).decode()
 
 
 @dataclass
@@ -63,7 +66,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def shop(ctx: Context, receiver: Receiver, tmp_path: Path) -> AsyncIterator[Context]:
-    settings = Settings(var=tmp_path, webhook_loopback=(f"127.0.0.1:{receiver.port}",))
+    settings = Settings(secret_key=KEY, var=tmp_path, webhook_loopback=(f"127.0.0.1:{receiver.port}",))
     async with outward(settings) as out:
         yield replace(random_context(ctx, Clock()), outward=out)
 

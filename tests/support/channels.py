@@ -114,11 +114,12 @@ class Street:
     chats: Chats = field(default_factory=Chats)
     at_s: float = NOW_S
     key: bytes = b"k" * 32
+    has_bot: bool = True
     draw: Callable[[], bytes] = lambda: secrets.token_bytes(32)
 
     @property
     def outward(self) -> Outward:
-        return Outward(self.servers, lambda: Seal(self.key), Bot(self.chats))
+        return Outward(self.servers, lambda: Seal(self.key), Bot(self.chats) if self.has_bot else None)
 
     @property
     def ctx(self) -> Context:
@@ -143,9 +144,11 @@ class Street:
     async def webhook(self, mite: Mite, host: str = "a.example") -> int:
         """One that was set."""
         url = f"https://{host}/alerts"
-        secret = Seal(self.key).seal("whsec_" + "QUJD" * 8, secrets.token_bytes(32))
+        seal = Seal(self.key)
+        secret = seal.seal("whsec_" + "QUJD" * 8, secrets.token_bytes(32))
+        target = seal.seal(url, secrets.token_bytes(32))
         async with self.pool.acquire() as connection, connection.transaction():
-            new = New("webhook", url.encode(), url, secret)
+            new = New("webhook", target, url, secret, seal.hash_of(url))
             return await channels.add(connection, mite.id, new, self.now())
 
     async def alert(self, mite: Mite, *said: str, kind: Any = "rule") -> list[Alert]:

@@ -20,6 +20,8 @@ MOST_LINE = 8 * 1024
 MOST_HEARD = 512 * 1024
 """Bytes of one connection, of whatever kind. aiohttp bounds lines and headers, not how many interim answers,
 trailers or chunk extensions there are."""
+ADDRESSES_KEPT_S = 60
+"""They are looked at again at every connect."""
 USER_AGENT = "roundtrip"
 _BUFFER = 16 * 1024
 _SENT_AT_ONCE = 256 * 1024
@@ -74,7 +76,10 @@ def session(
         made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SENT_AT_ONCE)
         return made
 
-    connector = _Connector(resolver=resolver, ssl=trust, socket_factory=checked, force_close=True, limit=0)
+    connector = _Connector(
+        resolver=resolver, ssl=trust, socket_factory=checked, force_close=True, limit=0,
+        ttl_dns_cache=ADDRESSES_KEPT_S,
+    )  # fmt: skip
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),

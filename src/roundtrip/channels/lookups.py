@@ -27,9 +27,14 @@ def system_look_up(host: str, port: int) -> list[tuple[int, str]]:
     return [(info[0], info[4][0]) for info in found if info[0] in (socket.AF_INET, socket.AF_INET6)]
 
 
+class NoTurn(OSError):
+    """There was no turn to look the name up: a bound of ours, and no word on the name."""
+
+
 class Lookups(AbstractResolver):
     """At most ``MOST_THREADS`` lookups at once, and ``MOST_THREADS_OF_ONE`` of one owner's names; others wait
-    for their turn, and whoever waited ``timeout_s`` gives up. A thread that is stuck counts until it ends.
+    for their turn, half of ``timeout_s`` at most; altogether a name takes that at most. A thread
+    that is stuck counts until it ends.
     The threads are daemons: none keeps the process from ending."""
 
     def __init__(self, timeout_s: float, look_up: LookUp = system_look_up) -> None:
@@ -41,7 +46,7 @@ class Lookups(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Of either family. Raises OSError, also where it took too long."""
+        """Of either family. Raises OSError, also where it took too long; NoTurn."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 found = await self._in_turn(host, port)
@@ -62,12 +67,16 @@ class Lookups(AbstractResolver):
         of_owner = self._turns_of.get(owner)
         if of_owner is None:
             of_owner = self._turns_of[owner] = asyncio.Semaphore(MOST_THREADS_OF_ONE)
-        await of_owner.acquire()
         try:
-            await self._turns.acquire()
-        except BaseException:
-            of_owner.release()
-            raise
+            async with asyncio.timeout(self._timeout_s / 2):
+                await of_owner.acquire()
+                try:
+                    await self._turns.acquire()
+                except BaseException:
+                    of_owner.release()
+                    raise
+        except TimeoutError:
+            raise NoTurn(None, "there was no turn to look the name up") from None
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[tuple[int, str]]] = loop.create_future()
 

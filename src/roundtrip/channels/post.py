@@ -14,13 +14,17 @@ from yarl import URL
 
 from .addresses import is_global
 from .connecting import NotGlobal, TooMuch, session
-from .lookups import Lookups
+from .lookups import Lookups, NoTurn
 from .targets import Target
 
 TIMEOUT_S = 10.0
 MOST_READ = 16 * 1024
 
 _SECONDS = re.compile(r"[0-9]{1,9}")
+
+
+class NotTried(Exception):
+    """Nothing was sent, for a reason of ours; the text says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,9 @@ class Poster:
         most_read: int = MOST_READ,
         timeout_s: float | None = None,
     ) -> Reply:
-        """Never raises for what the other side does. No redirect is followed; the address really connected to
-        is looked at, at every connect. ``timeout_s``: over everything; None: this poster's own."""
+        """Never raises for what the other side does; NotTried for what is ours. No redirect is followed; the
+        address really connected to is looked at, at every connect. ``timeout_s``: over everything; None: this
+        poster's own."""
         asked = self._here if f"{to.host}:{to.port}" in self.loopback else self._out
         if asked is None:
             raise RuntimeError("a poster is entered before it posts")
@@ -104,6 +109,10 @@ class Poster:
         began = time.perf_counter()
         try:
             reply = await self._answered(asked, to, body, headers, most_read, limit_s)
+        except aiohttp.ClientConnectorDNSError as error:
+            if isinstance(error.os_error, NoTurn):
+                raise NotTried("there was no turn to look the name up") from None
+            reply = Reply(None, _why(error, limit_s), None, 0)
         except Exception as error:  # a stranger's answer is behind it: whatever it broke, it is no answer
             reply = Reply(None, _why(error, limit_s), None, 0)
         return replace(reply, took_ms=round((time.perf_counter() - began) * 1000))

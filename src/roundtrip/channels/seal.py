@@ -1,5 +1,8 @@
 """Secrets that have to be kept and used again, encrypted."""
 
+import hashlib
+import hmac
+
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -8,6 +11,10 @@ NONCE_BYTES = 12
 _VERSION = b"\x01"
 _ABOUT = b"roundtrip channel secret" + _VERSION
 """Authenticated beside the text: what this key sealed for another purpose does not open here."""
+
+
+_HASHED = b"roundtrip channel target "
+_FINGERPRINT = b"roundtrip channel key fingerprint"
 
 
 class Unsealable(Exception):
@@ -21,6 +28,15 @@ class Seal:
         if len(key) != KEY_BYTES:
             raise ValueError(f"a sealing key has {KEY_BYTES} bytes")
         self._cipher = AESGCM(key)
+        self._hashing = hmac.new(key, _HASHED, hashlib.sha256)
+        self.fingerprint = hmac.new(key, _FINGERPRINT, hashlib.sha256).digest()
+        """32 bytes by which the key is known again, and that tell nothing of it."""
+
+    def hash_of(self, text: str) -> bytes:
+        """32 bytes by which what is sealed is found again."""
+        hashing = self._hashing.copy()
+        hashing.update(text.encode())
+        return hashing.digest()
 
     def seal(self, text: str, entropy: bytes) -> bytes:
         """``entropy``: at least 12 random bytes, never used twice. A version byte, the nonce, the rest."""

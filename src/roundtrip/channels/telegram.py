@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from .lines import lines
-from .post import TIMEOUT_S, Poster, Reply
+from .post import TIMEOUT_S, NotTried, Poster, Reply
 from .targets import Target, target
 
 _T = TypeVar("_T")
@@ -102,7 +102,7 @@ class Telegram:
         """What the bot is called; None: it did not say."""
         try:
             me = _result(await self._ask("getMe", {}), _Me)
-        except OSError:
+        except (OSError, NotTried):
             return None
         return me.username if _BOT_NAME.fullmatch(me.username) else None
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import NotTried, Reply
 from roundtrip.domain.alerts import Draft
 from roundtrip.domain.channels import MOST_TRIES, TOLD, DeliveryEvent, Event, failing_since, failure, wait_s
 from roundtrip.services.alert_rows import rows
@@ -39,14 +39,14 @@ class _Sent:
 
 
 async def deliver(ctx: Context, job: Job) -> Effect:
-    """Sends with no transaction open, up to the first that fails."""
+    """Sends with no transaction open, up to the first that fails. Raises NotTried."""
     began_s = ctx.now_s()
     now = _time(began_s)
     async with ctx.pool.acquire() as connection:
         channel = await channels.channel(connection, int(job.key))
         if channel is None:
             return nothing
-        due = await deliveries.due(connection, channel.id, now, MOST_A_RUN) if _is_told(channel, now) else []
+        due = await _due(connection, channel, now)
         kept = await alerts.alerts(connection, {alert for one in due for alert in one.alert_ids})
         mite = (await accounts.account(connection, channel.mite_id)).mite.designation
     row_of = dict(zip([alert.id for alert in kept], rows(kept), strict=True))
@@ -58,7 +58,13 @@ async def deliver(ctx: Context, job: Job) -> Effect:
             break
         found = [row_of[alert] for alert in one.alert_ids if alert in row_of]
         message = Message(one.webhook_id, mite, one.kind, found)
-        reply = await send(ctx.outward, to, message, int(at_s)) if found else None
+        try:
+            reply = await send(ctx.outward, to, message, int(at_s)) if found else None
+        except NotTried:
+            # Ours: neither message nor channel failed. What was sent before it is put down first.
+            if not sent:
+                raise
+            break
         sent.append(_Sent(one, _time(at_s), reply))
         if reply is not None and not reply.ok:
             break
@@ -78,6 +84,12 @@ def _is_told(channel: Channel, now: datetime) -> bool:
     return channel.state in TOLD and (channel.rests_until is None or channel.rests_until <= now)
 
 
+async def _due(connection: asyncpg.Connection, channel: Channel, now: datetime) -> list[Delivery]:
+    if not _is_told(channel, now):
+        return []
+    return await deliveries.due(connection, channel.id, now, MOST_A_RUN, channel.dropped_to)
+
+
 async def _write(
     connection: asyncpg.Connection,
     channel_id: int,
@@ -89,7 +101,8 @@ async def _write(
     """Puts down what became of each, and what that makes of the channel as it stands by now."""
     channel = await channels.channel(connection, channel_id, lock=True)
     if channel is None or channel.state not in TOLD:
-        await deliveries.drop(connection, channel_id, now)
+        if await deliveries.drop(connection, channel_id, now):
+            await jobs.enqueue(connection, job.kind, job.key, run_at=now)
         return
     for one in sent:
         reply = one.reply
@@ -103,10 +116,40 @@ async def _write(
         elif not await _failed(connection, channel_id, one.delivery, tried, reply, now, drawn):
             # Its job is wished for with the others': in one order.
             return
+    is_more = await _drop_old(connection, channel, now)
+    if is_more is None:
+        return
     # Last: from here on the job's row is locked.
-    again_at = await _again_at(connection, channel_id)
+    again_at = now if is_more else await _again_at(connection, channel_id)
     if again_at is not None:
-        await jobs.enqueue(connection, job.kind, job.key, run_at=again_at)
+        # Behind whoever waits by now, however long its own have waited.
+        await jobs.enqueue(connection, job.kind, job.key, run_at=max(again_at, now))
+
+
+async def _drop_old(connection: asyncpg.Connection, channel: Channel, now: datetime) -> bool | None:
+    """Whether there is more to drop. None: more waited than there is room for; it is said, and its job is
+    wished for with the others' who are told."""
+    if channel.dropped_to:
+        if await deliveries.drop(connection, channel.id, now, channel.dropped_to):
+            return True
+        await channels.set_dropped_to(connection, channel.id, 0)
+    up_to = await deliveries.too_old(connection, channel.id)
+    if up_to is None:
+        return False
+    await channels.set_dropped_to(connection, channel.id, up_to)
+    said = (
+        f"{_name(channel)} is sent to slower than alerts come: the oldest messages that wait are not sent "
+        "there. They are in the inbox."
+    )
+    await _say(connection, channel, said, now)
+    return None
+
+
+async def _say(connection: asyncpg.Connection, channel: Channel, said: str, now: datetime) -> None:
+    """Tells its owner, and has it run again."""
+    draft = Draft(channel.mite_id, "service", channel.id, int(now.timestamp()), said)
+    told = await alerts.put(connection, [draft], now)
+    await deliveries.wish_and_run(connection, told, now, more=[channel.id])
 
 
 async def _again_at(connection: asyncpg.Connection, channel_id: int) -> datetime | None:
@@ -140,15 +183,20 @@ async def _failed(
     if state in TOLD:
         return True
     await deliveries.drop(connection, channel_id, now)
-    said = _said(channel, event, why(reply))
-    draft = Draft(channel.mite_id, "service", channel_id, int(now.timestamp()), said)
-    told = await alerts.put(connection, [draft], now)
-    await deliveries.wish_and_run(connection, told, now, more=[channel_id])
+    await _say(connection, channel, _said(channel, event, why(reply)), now)
     return False
 
 
+def _name(channel: Channel) -> str:
+    """The other channels of its owner are told it, too: of a url the host alone."""
+    where = channel.shown
+    if channel.kind != "telegram":
+        where = where.removeprefix("https://").removeprefix("http://").partition("/")[0]
+    return f"Channel {channel.id} ({channel.kind}, {where})"
+
+
 def _said(channel: Channel, event: Event, error: str) -> str:
-    name = f"Channel {channel.id} ({channel.kind}, {channel.shown})"
+    name = _name(channel)
     if event == "gone":
         return f"{name} is removed: it said that it is gone. Nothing is sent there any more."
     return (

@@ -2,16 +2,18 @@
 whoever holds the lock; the others stand by."""
 
 import asyncio
+from collections.abc import Callable
 
 import asyncpg
 import structlog
 
 from roundtrip.chain.background import is_cancelled
+from roundtrip.channels.post import NotTried
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Tells
-from roundtrip.services.telegram_link import link
+from roundtrip.services.telegram_link import NO_CODE, link
 from roundtrip.store.faults import DATABASE_FAULTS
 
 from .worker import described
@@ -21,6 +23,9 @@ LOCK = 4663_0013
 WAIT_S = 20
 """How long one question waits for somebody to start the bot."""
 AGAIN_S = 5.0
+REFUSED_AGAIN_S = 60.0
+MOST_REFUSED = 1000
+"""Chats in that time; further ones are not answered."""
 log = structlog.get_logger(__name__)
 
 
@@ -45,20 +50,44 @@ async def _listen(ctx: Context, telegram: Tells, connection: asyncpg.Connection,
     """As long as the lock is ours. Asked from the first update that Telegram still has: a code is good once,
     so that what is heard twice does no harm."""
     after = 0
+    refusals = Refusals(ctx.now_s)
     while True:
         await connection.fetchval("SELECT 1")
         found, newest = await telegram.started(after, wait_s)
         for started in found:
-            await _answer(ctx, telegram, started)
+            await _answer(ctx, telegram, started, refusals)
         after = newest
 
 
-async def _answer(ctx: Context, telegram: Tells, started: Started) -> None:
+class Refusals:
+    """Which chats were told lately that their code is not good: a stranger who goes on is not answered."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._told_s: dict[int, float] = {}
+
+    def may(self, chat_id: int) -> bool:
+        """Whether to tell it now; then it is not told again for a while."""
+        now_s = self._now_s()
+        self._told_s = {chat: at_s for chat, at_s in self._told_s.items() if now_s - at_s < REFUSED_AGAIN_S}
+        if chat_id in self._told_s or len(self._told_s) >= MOST_REFUSED:
+            return False
+        self._told_s[chat_id] = now_s
+        return True
+
+
+async def _answer(ctx: Context, telegram: Tells, started: Started, refusals: Refusals) -> None:
     try:
         said = await link(ctx, started)
     except (RoundtripError, *DATABASE_FAULTS) as error:
         log.warning("a chat could not be linked", error=described(error))
         said = "That did not work just now: open the link again."
-    reply = await telegram.tell(started.chat_id, [said])
+    if said == NO_CODE and not refusals.may(started.chat_id):
+        return
+    try:
+        reply = await telegram.tell(started.chat_id, [said])
+    except NotTried as error:
+        log.warning("a chat could not be told", error=described(error))
+        return
     if not reply.ok:
         log.info("a chat could not be told", error=reply.error, status=reply.status)

@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from roundtrip.channels import discord, webhook
+from roundtrip.channels.post import NotTried
+from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.domain.alerts import MOST_CHANNELS, Alert, Draft
-from roundtrip.domain.errors import CallerFault, LimitReached
+from roundtrip.domain.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.mite import Mite
 from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import New
@@ -30,15 +32,17 @@ from .index_answer import Nothing
 from .outward import Message, To, send, why
 from .telegram_link import link_code
 
-ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 10
+ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 30
+"""Tries of an account, and tries of everybody at a host that failed."""
 ATTEMPTS_WINDOW = timedelta(minutes=10)
+_SHOWN_OF_PATH = 12
 _DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
 _TEST = "This is a test: alerts will come here."
 
 
 async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[Channels]:
     """The channels as they stand. Raises ServiceFull."""
-    bot = None if ctx.outward.bot is None else await ctx.outward.bot.name()
+    bot = None if ctx.outward.bot is None else await ctx.outward.bot.name(ctx.now_s())
     async with accounts(ctx) as connection:
         found = await channels.of_mite(connection, mite.id)
         code = None if bot is None else await link_code(ctx, connection, mite.id)
@@ -65,11 +69,14 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
     new = _new(ctx, aim, secret)
     async with accounts(ctx) as connection:
-        await _count_attempt(ctx, connection, mite, _host(aim, new))
+        tried_at = await _count_attempt(ctx, connection, mite, new)
         await _room(connection, mite, new)
     await _test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
+        await channels.arrived(connection, mite.id, _host(new.shown), tried_at)
+        if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
+            raise Unsealable("other channels were sealed with another key than the one that is set")
         await channels.lock_mite(connection, mite.id)
         same = await _room(connection, mite, new)
         if same is None:
@@ -98,43 +105,60 @@ def _aimed(ctx: Context, url: str) -> Target:
 
 
 def _new(ctx: Context, aim: Target, secret: str | None) -> New:
-    """Nothing that lets whoever reads the database write to Discord, or sign."""
+    """Nothing that lets whoever reads the database write there, or sign."""
     seal = ctx.outward.seal()
+    sealed = seal.seal(aim.url, ctx.entropy())
     if secret is not None:
-        return New("webhook", aim.url.encode(), aim.url, seal.seal(secret, ctx.entropy()))
+        signing = seal.seal(secret, ctx.entropy())
+        return New("webhook", sealed, _shown(aim), signing, seal.hash_of(aim.url))
     found = _DISCORD_ID.search(urlsplit(aim.url).path)
     assert found is not None
-    sealed = seal.seal(aim.url, ctx.entropy())
-    return New("discord", sealed, f"{aim.host}/api/webhooks/{found[1]}", None)
+    # Without its token: with another one it is the same webhook.
+    told = f"{aim.host}/api/webhooks/{found[1]}"
+    return New("discord", sealed, told, None, seal.hash_of(told))
 
 
-def _host(aim: Target, new: New) -> str:
+def _shown(aim: Target) -> str:
+    """Enough to know it again: the rest is often a secret."""
+    parts = urlsplit(aim.url)
+    beginning = parts.path[:_SHOWN_OF_PATH]
+    is_all = beginning == parts.path and not parts.query
+    return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
+
+
+def _host(shown: str) -> str:
     """Whose limit it counts against. Of Discord's own host each webhook's: everybody's are there."""
-    return new.shown if new.kind == "discord" else aim.host
+    return urlsplit(shown).netloc or shown
 
 
-async def _count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, host: str) -> None:
-    """Before anything is sent, and in a transaction that ends before. Raises LimitReached."""
+async def _count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, new: New) -> datetime:
+    """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    host = _host(new.shown)
     await channels.lock_mite(connection, mite.id)
     await channels.forget_attempts(connection, now - ATTEMPTS_WINDOW)
-    most = (ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST)
+    known = await channels.of_mite(connection, mite.id)
+    # Whose channel is well there is not kept out by strangers who fail.
+    is_known = any(one.state == "live" and one.kind == new.kind and _host(one.shown) == host for one in known)
+    most = (ATTEMPTS_OF_MITE, None if is_known else ATTEMPTS_OF_HOST)
     until = await channels.attempt(connection, mite.id, host, most, ATTEMPTS_WINDOW, now)
     if until is not None:
         wait_s = max(1, int((until - now).total_seconds() + 0.999))
         raise LimitReached(
             "rate_limited",
-            f"In ten minutes an account may try {ATTEMPTS_OF_MITE} targets, and a host is tried "
-            f"{ATTEMPTS_OF_HOST} times.",
+            f"In ten minutes an account may try {ATTEMPTS_OF_MITE} targets, and {ATTEMPTS_OF_HOST} tries "
+            "at one host may fail, whoever made them.",
             wait_s,
             ATTEMPTS_OF_MITE,
         )
+    return now
 
 
 async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | None:
     """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
     known = await channels.of_mite(connection, mite.id)
-    same = next((one.id for one in known if (one.kind, one.shown) == (new.kind, new.shown)), None)
+    key = (new.kind, new.target_hash)
+    same = next((one.id for one in known if (one.kind, one.target_hash) == key), None)
     if same is None and len(known) >= MOST_CHANNELS:
         raise CallerFault(
             "bad_input", f"There are {MOST_CHANNELS} channels already: one has to be removed first."
@@ -143,11 +167,14 @@ async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | N
 
 
 async def _test(ctx: Context, mite: Mite, new: New) -> None:
-    """Raises CallerFault (bad_input)."""
+    """Raises CallerFault (bad_input), ServiceFull (busy)."""
     now_s = int(ctx.now_s())
     row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])
     message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row)
-    reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
+    try:
+        reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
+    except NotTried:
+        raise ServiceFull("busy", "Nothing can be sent just now.", 5) from None
     if not reply.ok:
         raise CallerFault(
             "bad_input", f"The test did not arrive, and nothing is saved: {why(reply)}; 2xx is expected."
@@ -165,6 +192,7 @@ async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Ans
         removed = found.state != "removed"
         if removed:
             await channels.remove(connection, found.id)
-            await deliveries.drop(connection, found.id, now)
+            if await deliveries.drop(connection, found.id, now):
+                await deliveries.hurry(connection, found.id, now)
     text = "is removed: nothing is sent there any more." if removed else "was removed before."
     return Answered(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))

@@ -37,7 +37,10 @@ class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
     kind: _KIND
     target: Annotated[
         str,
-        msgspec.Meta(description="The url; of Discord without its token; of Telegram the chat's own name."),
+        msgspec.Meta(
+            description="The url's host and how its path begins: the rest may be a secret. Of Discord the "
+            "url without its token, of Telegram the chat's own name."
+        ),
     ]
     state: Annotated[
         Literal["live", "failing", "off"],

@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import asyncpg
+
 from roundtrip.channels import discord, webhook
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import NotTried, Reply
 from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
+from roundtrip.store import channels
 from roundtrip.store.channels import ChannelKind
 
 
@@ -20,6 +23,11 @@ class Posts(Protocol):
 
 class Seals(Protocol):
     """``channels.seal.Seal``."""
+
+    @property
+    def fingerprint(self) -> bytes: ...
+
+    def hash_of(self, text: str) -> bytes: ...
 
     def seal(self, text: str, entropy: bytes) -> bytes: ...
 
@@ -36,16 +44,24 @@ class Tells(Protocol):
     async def started(self, after: int, wait_s: int) -> tuple[list[Started], int]: ...
 
 
+SILENT_S = 60.0
+"""So long a bot that did not say what it is called is not asked again."""
+
+
 class Bot:
     """A Telegram bot, which is asked once what it is called."""
 
     def __init__(self, telegram: Tells) -> None:
         self.telegram = telegram
         self._name: str | None = None
+        self._not_before_s = 0.0
 
-    async def name(self) -> str | None:
+    async def name(self, now_s: float) -> str | None:
         """None: it did not say."""
-        self._name = self._name or await self.telegram.name()
+        if self._name is None and now_s >= self._not_before_s:
+            # Set first: of many who ask while it is silent one waits for it.
+            self._not_before_s = now_s + SILENT_S
+            self._name = await self.telegram.name()
         return self._name
 
 
@@ -93,22 +109,21 @@ class Message:
 
 
 async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
-    """One try. Never raises for what the other side does; where we cannot send, the reply says why."""
+    """One try. Never raises for what the other side does; raises NotTried for what is ours."""
     try:
         if to.kind == "telegram":
             return await _to_telegram(outward, to, message)
+        aim = target(outward.seal().unseal(to.target), outward.loopback)
         if to.kind == "discord":
-            aim = target(outward.seal().unseal(to.target), outward.loopback)
             body, headers = discord.message([row.text for row in message.rows])
         else:
-            aim = target(to.target.decode(), outward.loopback)
             assert to.secret is not None
             body, headers = webhook.message(
                 outward.seal().unseal(to.secret), message.webhook_id, now_s, message.mite, message.kind,
                 message.rows,
             )  # fmt: skip
     except Unsealable:
-        return Reply(None, "its secret cannot be read with the key that is set", None, 0)
+        raise NotTried("a channel's secret cannot be read with the key that is set") from None
     except BadTarget as error:
         return Reply(None, str(error), None, 0)
     reply = await outward.poster.post(aim, body, headers)
@@ -117,7 +132,7 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
 
 async def _to_telegram(outward: Outward, to: To, message: Message) -> Reply:
     if outward.bot is None:
-        return Reply(None, "no Telegram bot is configured", None, 0)
+        raise NotTried("no Telegram bot is configured")
     return await outward.bot.telegram.tell(int(to.target), [row.text for row in message.rows])
 
 
@@ -126,3 +141,21 @@ def why(reply: Reply) -> str:
     if reply.status is not None:
         return f"answered {reply.status}"
     return reply.error or "no answer"
+
+
+class OtherKey(Exception):
+    """Channels are kept that were sealed with another key."""
+
+
+async def check_key(pool: asyncpg.Pool, out: Outward) -> None:
+    """Before anything is sent: with another key nothing that is kept could be. Raises OtherKey; OSError and
+    ValueError where there is no good key."""
+    async with pool.acquire() as connection:
+        # Where nothing is sealed no key is needed, nor made.
+        if not await channels.has_sealed(connection):
+            return
+        if not await channels.is_key(connection, out.seal().fingerprint):
+            raise OtherKey(
+                "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that the channels in this "
+                "database were sealed with: set that one, or remove the channels"
+            )

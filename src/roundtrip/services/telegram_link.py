@@ -11,7 +11,7 @@ from roundtrip.channels.telegram import Started
 from roundtrip.domain import names
 from roundtrip.domain.alerts import MOST_CHANNELS
 from roundtrip.store import accounts as accounts_store
-from roundtrip.store import channels
+from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import New
 
 from .accounts import accounts
@@ -21,7 +21,7 @@ WINDOW_S = 600
 _SECRET = "telegram"  # noqa: S105
 _CODE = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})")
 _LINKED = "From now on alerts of {mite} come here. Remove the channel to end that."
-_NO_CODE = "That code is not good, or no longer. Ask list_channels for a new link."
+NO_CODE = "That code is not good, or no longer. Ask list_channels for a new link."
 _FULL = (
     f"There are {MOST_CHANNELS} channels already: remove one first, then ask list_channels for a new link."
 )
@@ -30,12 +30,12 @@ _FULL = (
 async def link_code(ctx: Context, connection: asyncpg.Connection, mite_id: int) -> str:
     """Good for ten minutes at least and twenty at most, until a chat was linked by it."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
-    made = await channels.ever(connection, mite_id, "telegram")
+    made = await channels.chats_linked(connection, mite_id)
     return _code(secret, mite_id, made, int(ctx.now_s()) // WINDOW_S)
 
 
 def _code(secret: bytes, mite_id: int, made: int, window: int) -> str:
-    """``made``: how many chats the mite ever linked: with the next the code is of no use any more."""
+    """``made``: how often the mite linked a chat: with the next the code is of no use any more."""
     said = f"{mite_id} {made} {window}"
     return f"{mite_id}-{hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()[:32]}"
 
@@ -49,23 +49,25 @@ async def link(ctx: Context, started: Started) -> str:
 async def _linked(ctx: Context, connection: asyncpg.Connection, started: Started) -> str:
     found = _CODE.fullmatch(started.code)
     if found is None:
-        return _NO_CODE
+        return NO_CODE
     mite_id = int(found[1])
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
     designation = await channels.lock_mite(connection, mite_id)
-    made = await channels.ever(connection, mite_id, "telegram")
+    made = await channels.chats_linked(connection, mite_id)
     window = int(ctx.now_s()) // WINDOW_S
     good = (_code(secret, mite_id, made, one) for one in (window, window - 1))
     if designation is None or not any(hmac.compare_digest(started.code, one) for one in good):
-        return _NO_CODE
+        return NO_CODE
     new = New("telegram", str(started.chat_id).encode(), names.name(started.name) or "a chat", None)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     known = await channels.of_mite(connection, mite_id)
     same = next((one for one in known if (one.kind, one.target) == (new.kind, new.target)), None)
     if same is not None:
         await channels.set_again(connection, same.id, new, now)
+        await deliveries.hurry(connection, same.id, now)
     elif len(known) >= MOST_CHANNELS:
         return _FULL
     else:
         await channels.add(connection, mite_id, new, now)
+    await channels.count_chat(connection, mite_id)
     return _LINKED.format(mite=designation)

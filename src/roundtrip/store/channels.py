@@ -8,13 +8,17 @@ import asyncpg
 
 from roundtrip.domain.channels import Event, State, after
 
+from . import accounts
+
 ChannelKind = Literal["webhook", "telegram", "discord"]
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """``target``, ``secret``: sealed, but for what a webhook or Telegram is sent to. ``failures``: on end.
-    ``rests_until``: before that nothing is sent there."""
+    """``target``, ``secret``: sealed, but for what Telegram is sent to. ``target_hash``: by which it is found
+    again; None: by its target. ``failures``: on end.
+    ``rests_until``: before that nothing is sent there. ``dropped_to``: messages up to this number that wait
+    are not sent."""
 
     id: int
     mite_id: int
@@ -29,6 +33,8 @@ class Channel:
     delivered_at: datetime | None
     last_error: str | None
     rests_until: datetime | None
+    dropped_to: int
+    target_hash: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +45,12 @@ class New:
     target: bytes
     shown: str
     secret: bytes | None
+    target_hash: bytes | None = None
 
 
 _CHANNEL = (
     "id, mite_id, kind, target, shown, secret, state, made_at, failing_since, failures, delivered_at,"
-    " last_error, rests_until"
+    " last_error, rests_until, dropped_to, target_hash"
 )
 
 
@@ -79,15 +86,23 @@ async def lock_mite(connection: asyncpg.Connection, mite_id: int) -> str | None:
 async def add(connection: asyncpg.Connection, mite_id: int, new: New, now: datetime) -> int:
     """Its number; the mite is locked, and something arrived there just now."""
     found: int = await connection.fetchval(
-        "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at)"
-        " VALUES ($1, $2, $3, $4, $5, 'live', $6, $6) RETURNING id",
-        mite_id, new.kind, new.target, new.shown, new.secret, now,
+        "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at,"
+        " target_hash) VALUES ($1, $2, $3, $4, $5, 'live', $6, $6, $7) RETURNING id",
+        mite_id, new.kind, new.target, new.shown, new.secret, now, new.target_hash,
     )  # fmt: skip
     return found
 
 
 async def set_again(connection: asyncpg.Connection, channel_id: int, new: New, now: datetime) -> None:
-    """It has that target and secret from now on, and something arrived there just now. Raises Illegal."""
+    """It has that target and secret from now on, and something arrived there just now. Where it was off, what
+    waited for it is not sent any more. Raises Illegal."""
+    found = await channel(connection, channel_id, lock=True)
+    if found is not None and found.state == "off":
+        await connection.execute(
+            "UPDATE accounts.channel SET dropped_to = (SELECT coalesce(max(id), 0) FROM accounts.delivery"
+            "  WHERE channel_id = $1 AND state = 'waiting') WHERE id = $1",
+            channel_id,
+        )
     await delivered(connection, channel_id, now)
     await connection.execute(
         "UPDATE accounts.channel SET target = $2, secret = $3 WHERE id = $1",
@@ -129,6 +144,13 @@ async def remove(connection: asyncpg.Connection, channel_id: int) -> None:
     await _move(connection, channel_id, "removed")
 
 
+async def set_dropped_to(connection: asyncpg.Connection, channel_id: int, dropped_to: int) -> None:
+    """0: of those that were not to be sent none is left."""
+    await connection.execute(
+        "UPDATE accounts.channel SET dropped_to = $2 WHERE id = $1", channel_id, dropped_to
+    )
+
+
 async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -> State:
     found = await channel(connection, channel_id, lock=True)
     assert found is not None
@@ -137,14 +159,41 @@ async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -
     return state
 
 
-async def ever(connection: asyncpg.Connection, mite_id: int, kind: ChannelKind) -> int:
-    """How many of a kind a mite ever had."""
-    found: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.channel WHERE mite_id = $1 AND kind = $2", mite_id, kind
+async def chats_linked(connection: asyncpg.Connection, mite_id: int) -> int:
+    """How often a chat was linked to a mite, the same one again counted; 0 also where there is none such."""
+    found: int | None = await connection.fetchval(
+        "SELECT chats_linked FROM accounts.mite WHERE id = $1", mite_id
+    )
+    return found or 0
+
+
+async def count_chat(connection: asyncpg.Connection, mite_id: int) -> None:
+    """A chat was linked; the mite is locked."""
+    await connection.execute(
+        "UPDATE accounts.mite SET chats_linked = chats_linked + 1 WHERE id = $1", mite_id
+    )
+
+
+async def has_sealed(connection: asyncpg.Connection) -> bool:
+    """Whether something is kept that only the sealing key opens."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM accounts.channel WHERE kind <> 'telegram' AND state <> 'removed')"
     )
     return found
 
 
+async def is_key(connection: asyncpg.Connection, fingerprint: bytes) -> bool:
+    """Whether what is kept was sealed with the key of this ``fingerprint``; where nothing is kept, it is from
+    now on."""
+    if await accounts.secret(connection, _KEY, fingerprint) == fingerprint:
+        return True
+    if await has_sealed(connection):
+        return False
+    await connection.execute("UPDATE accounts.secret SET value = $2 WHERE name = $1", _KEY, fingerprint)
+    return True
+
+
+_KEY = "seal"
 _HOST_LOCK = 4663_0012
 
 
@@ -152,12 +201,13 @@ async def attempt(
     connection: asyncpg.Connection,
     mite_id: int,
     host: str,
-    most: tuple[int, int],
+    most: tuple[int, int | None],
     window: timedelta,
     now: datetime,
 ) -> datetime | None:
-    """Counts one more target that is tried to be set; the mite is locked. ``most``: so many of a mite, and of
-    a host, in any ``window``. None: there was room; else when there is, and it is not counted."""
+    """Counts one more target that is tried to be set; the mite is locked. ``most``: so many of a mite, and
+    so many that failed of a host (None: of that any number), in any ``window``; one fails until ``arrived``.
+    None: there was room; else when there is, and it is not counted."""
     await connection.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _HOST_LOCK, host)
     # The newest of those that leave no room: when it is over, there is room.
     blocking = await connection.fetchval(
@@ -166,8 +216,9 @@ async def attempt(
         "  ORDER BY made_at DESC OFFSET $4 LIMIT 1)"
         " UNION ALL"
         " (SELECT made_at FROM accounts.channel_attempt WHERE host = $2 AND made_at > $3"
+        "  AND failed AND $6"
         "  ORDER BY made_at DESC OFFSET $5 LIMIT 1)) AS full_by",
-        mite_id, host, now - window, most[0] - 1, most[1] - 1,
+        mite_id, host, now - window, most[0] - 1, (most[1] or 1) - 1, most[1] is not None,
     )  # fmt: skip
     if blocking is not None:
         until: datetime = blocking + window
@@ -179,6 +230,15 @@ async def attempt(
         now,
     )
     return None
+
+
+async def arrived(connection: asyncpg.Connection, mite_id: int, host: str, made_at: datetime) -> None:
+    """The attempt of then did not fail."""
+    await connection.execute(
+        "UPDATE accounts.channel_attempt SET failed = false"
+        " WHERE mite_id = $1 AND host = $2 AND made_at = $3",
+        mite_id, host, made_at,
+    )  # fmt: skip
 
 
 async def forget_attempts(connection: asyncpg.Connection, before: datetime) -> None:

@@ -24,6 +24,10 @@ JOB = "deliver"
 """The kind of the jobs that send; the key is the channel's number."""
 MOST_ROWS = {"webhook": 50, "telegram": 10, "discord": 10}
 """Of one message, by the channel's kind."""
+MOST_DROPPED = 5_000
+"""In one statement: what waits for one channel may be more than a statement has time for."""
+MOST_WAITING, LEFT_WAITING = 10_000, 9_000
+"""Of one channel: where more wait, so many of the newest are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,9 @@ async def wish_and_run(
         " VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (webhook_id) DO NOTHING",
         [(*message, retracted, now) for message in messages],
     )
-    await jobs.enqueue_many(connection, JOB, [str(one) for one in {*more, *(to for to, *_ in messages)}])
+    keys = [str(one) for one in {*more, *(to for to, *_ in messages)}]
+    # First come, first served: without a time one that is always busy would go ahead of all others.
+    await jobs.enqueue_many(connection, JOB, keys, run_at=now)
 
 
 def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
@@ -101,12 +107,16 @@ def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
     return f"msg_{hashlib.sha256(said.encode()).hexdigest()[:32]}"
 
 
-async def due(connection: asyncpg.Connection, channel_id: int, now: datetime, most: int) -> list[Delivery]:
-    """Those of a channel that may be sent now, the oldest first; behind them those that failed often."""
+async def due(
+    connection: asyncpg.Connection, channel_id: int, now: datetime, most: int, after: int = 0
+) -> list[Delivery]:
+    """Those of a channel that may be sent now, the oldest first; behind them those that failed often.
+    ``after``: the number that they are above."""
     rows = await connection.fetch(
         "SELECT id, webhook_id, kind, alert_ids, retracted, tries FROM accounts.delivery"
-        " WHERE channel_id = $1 AND state = 'waiting' AND next_at <= $2 ORDER BY tries > $4, id LIMIT $3",
-        channel_id, now, most, IN_ORDER_TRIES,
+        " WHERE channel_id = $1 AND state = 'waiting' AND next_at <= $2 AND id > $5"
+        " ORDER BY tries > $4, id LIMIT $3",
+        channel_id, now, most, IN_ORDER_TRIES, after,
     )  # fmt: skip
     return [Delivery(**{**dict(row), "alert_ids": tuple(row["alert_ids"])}) for row in rows]
 
@@ -148,30 +158,51 @@ async def ended(
 
 
 async def hurry(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
-    """What of a channel waits may be sent at once."""
+    """What of a channel waits may be sent at once. Only what was tried waits for a time of its own."""
     await connection.execute(
-        "UPDATE accounts.delivery SET next_at = $2 WHERE channel_id = $1 AND state = 'waiting'",
-        channel_id,
-        now,
-    )
-    await jobs.enqueue(connection, JOB, str(channel_id))
-
-
-async def drop(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
-    """Whatever of a channel waits is not sent any more."""
-    await connection.execute(
-        "UPDATE accounts.delivery SET state = $2, ended_at = $3 WHERE channel_id = $1 AND state = 'waiting'",
-        channel_id, delivery_after("waiting", "dropped"), now,
+        "UPDATE accounts.delivery SET next_at = $2 WHERE id IN (SELECT id FROM accounts.delivery"
+        " WHERE channel_id = $1 AND state = 'waiting' AND tries > 0 LIMIT $3)",
+        channel_id, now, MOST_DROPPED,
     )  # fmt: skip
+    await jobs.enqueue(connection, JOB, str(channel_id), run_at=now)
+
+
+async def drop(
+    connection: asyncpg.Connection, channel_id: int, now: datetime, up_to: int | None = None
+) -> bool:
+    """Whatever of a channel waits is not sent any more; of all of it, or of what has numbers ``up_to`` that,
+    the oldest. Whether there is more to drop: then its job has to be run again."""
+    done: str = await connection.execute(
+        "UPDATE accounts.delivery SET state = $2, ended_at = $3 WHERE id IN (SELECT id FROM accounts.delivery"
+        " WHERE channel_id = $1 AND state = 'waiting' AND id <= $4 ORDER BY id LIMIT $5)",
+        channel_id, delivery_after("waiting", "dropped"), now, 2**63 - 1 if up_to is None else up_to,
+        MOST_DROPPED,
+    )  # fmt: skip
+    return int(done.split()[1]) == MOST_DROPPED
+
+
+async def too_old(connection: asyncpg.Connection, channel_id: int) -> int | None:
+    """The number of the newest message for which there is no room among those that wait; None: there is room
+    for all."""
+    newest_first = (
+        "SELECT id FROM accounts.delivery WHERE channel_id = $1 AND state = 'waiting'"
+        " ORDER BY id DESC OFFSET $2 LIMIT 1"
+    )
+    if await connection.fetchval(newest_first, channel_id, MOST_WAITING) is None:
+        return None
+    found: int | None = await connection.fetchval(newest_first, channel_id, LEFT_WAITING)
+    return found
 
 
 async def resend(connection: asyncpg.Connection, delivery_id: int, now: datetime) -> DeliveryState | None:
     """Sends it once more, under the same id, with tries as at first; what it was before. None: there is none
-    such, or its channel is off or removed. Raises Illegal where it waits already."""
+    such, its channel is off or removed, or just drops what is as old. Raises Illegal where it waits
+    already."""
     row = await connection.fetchrow(
         "SELECT delivery.state, channel_id FROM accounts.delivery"
         " JOIN accounts.channel ON channel.id = channel_id"
-        " WHERE delivery.id = $1 AND channel.state = ANY ($2) FOR UPDATE OF delivery",
+        " WHERE delivery.id = $1 AND channel.state = ANY ($2) AND delivery.id > channel.dropped_to"
+        " FOR UPDATE OF delivery",
         delivery_id,
         list(TOLD),
     )
@@ -182,7 +213,7 @@ async def resend(connection: asyncpg.Connection, delivery_id: int, now: datetime
         "UPDATE accounts.delivery SET state = $2, tries = 0, next_at = $3, ended_at = NULL WHERE id = $1",
         delivery_id, delivery_after(before, "resent"), now,
     )  # fmt: skip
-    await jobs.enqueue(connection, JOB, str(row["channel_id"]))
+    await jobs.enqueue(connection, JOB, str(row["channel_id"]), run_at=now)
     return before
 
 

@@ -107,8 +107,8 @@ CREATE TABLE accounts.alert_minute (
 );
 CREATE INDEX alert_minute_beyond ON accounts.alert_minute (minute) WHERE beyond > told;
 
--- Where a mite is told. kind: webhook, telegram, discord. target: what is sent to, encrypted where whoever knows it could
--- write there; shown: what its owner is shown of it. secret: encrypted; of webhooks only. state: as domain/channels.py says.
+-- Where a mite is told. kind: webhook, telegram, discord. target: what is sent to, encrypted but for Telegram: whoever knows
+-- it could write there; shown: what its owner is shown of it. secret: encrypted; of webhooks only. state: as domain/channels.py says.
 -- failing_since: of the failures without a success between them.
 CREATE TABLE accounts.channel (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -1,0 +1,187 @@
+"""Deliveries that are not sent: for a fault of ours, or because too much waits. Over a real database."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from roundtrip.channels.post import NotTried, Reply
+from roundtrip.channels.seal import Unsealable
+from roundtrip.domain.alerts import Draft
+from roundtrip.domain.channels import MOST_TRIES
+from roundtrip.domain.mite import Mite
+from roundtrip.services.outward import OtherKey, check_key
+from roundtrip.store import alerts, channels, deliveries
+from support.channels import Street, answered
+from support.paying import answer_of
+from support.tables import own_database
+
+HALF = (2**31).to_bytes(4, "big") + b"\0" * 28
+"""Drawn in the middle: waits are what the table says."""
+
+
+@pytest.fixture(scope="session")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "unsent_tests") as found:
+        yield found
+
+
+@pytest.fixture
+async def street(url: str) -> AsyncIterator[Street]:
+    async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
+        await pool.execute("TRUNCATE jobs.job; DELETE FROM accounts.secret WHERE name = 'seal'")
+        yield Street(pool, draw=lambda: HALF)
+
+
+async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    street.key, good = b"x" * 32, street.key
+    await street.alert(mite, "one")
+    for _ in range(MOST_TRIES + 1):
+        assert await street.run() == 1
+        street.at_s += await street.due_in_s(channel_id) or 0
+    assert street.servers.sent == []
+    found = await street.channel(channel_id)
+    assert (found.state, found.failures, found.last_error) == ("live", 0, None)
+    assert await street.states(channel_id) == ["waiting"]
+    tried = "SELECT tries FROM accounts.delivery WHERE channel_id = $1"
+    assert await street.pool.fetchval(tried, channel_id) == 0
+    why = await street.pool.fetchval("SELECT last_error FROM jobs.job WHERE key = $1", str(channel_id))
+    assert why == "NotTried: a channel's secret cannot be read with the key that is set"
+    street.key = good
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["delivered"]
+
+
+async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: Street) -> None:
+    mite = await street.mite()
+    async with street.pool.acquire() as connection:
+        new = channels.New("telegram", b"77", "Ann", None)
+        channel_id = await channels.add(connection, mite.id, new, street.now())
+    await street.alert(mite, "one")
+    street.has_bot = False
+    assert await street.run() == 1
+    assert (await street.channel(channel_id)).state == "live"
+    street.has_bot = True
+    street.at_s += 60
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["delivered"]
+
+
+async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
+    street: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    for n in range(2):
+        await street.alert(mite, str(n))
+    post = street.servers.post
+
+    async def once(*given: Any) -> Reply:
+        if street.servers.sent:
+            raise NotTried("there was no turn")
+        return await post(*given)
+
+    monkeypatch.setattr(street.servers, "post", once)
+    await street.run()
+    assert await street.states(channel_id) == ["delivered", "waiting"]
+    await street.run()
+    assert (await street.channel(channel_id)).state == "live"
+    monkeypatch.undo()
+    street.at_s += 60
+    await street.run()
+    assert await street.states(channel_id) == ["delivered", "delivered"]
+
+
+async def test_another_key_is_refused_while_something_is_sealed(street: Street) -> None:
+    await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
+    other = replace(street, key=b"x" * 32)
+    await check_key(street.pool, other.outward)
+    mite = await street.mite()
+    await answer_of(street.ctx, "set_webhook", mite, url="https://a.example/")
+    await check_key(street.pool, street.outward)
+    with pytest.raises(OtherKey, match="not the key"):
+        await check_key(street.pool, other.outward)
+    with pytest.raises(Unsealable):
+        await answer_of(other.ctx, "set_webhook", mite, url="https://b.example/")
+    await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
+    await check_key(street.pool, other.outward)
+    await answer_of(other.ctx, "set_webhook", mite, url="https://b.example/")
+    with pytest.raises(OtherKey, match="not the key"):
+        await check_key(street.pool, street.outward)
+
+
+async def backlog(street: Street, mite: Mite, channel_id: int, count: int) -> None:
+    """So many more that wait, as of alerts of before."""
+    async with street.pool.acquire() as connection, connection.transaction():
+        drafts = [Draft(mite.id, "rule", 1, int(street.at_s), "old", verb="buying")]
+        (old,) = await alerts.put(connection, drafts, street.now())
+        await connection.execute(
+            "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, next_at, made_at)"
+            " SELECT $1, 'msg_' || gen_random_uuid(), 'rule', ARRAY[$4::bigint], $2, $2"
+            " FROM generate_series(1, $3)",
+            channel_id, street.now(), count, old.id,
+        )  # fmt: skip
+
+
+async def waiting(street: Street, channel_id: int) -> int:
+    return (await street.states(channel_id)).count("waiting")
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "MOST_DROPPED", 10)
+    monkeypatch.setattr(deliveries, "MOST_WAITING", 50)
+    monkeypatch.setattr(deliveries, "LEFT_WAITING", 40)
+
+
+@pytest.mark.usefixtures("few")
+async def test_what_waits_for_a_removed_channel_is_dropped_some_a_run(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await backlog(street, mite, channel_id, 25)
+    assert (await answer_of(street.ctx, "remove_channel", mite, id=channel_id))["removed"] is True
+    left = [await waiting(street, channel_id)]
+    while await street.run():
+        left.append(await waiting(street, channel_id))
+    assert left == [15, 5, 0]
+    assert street.servers.sent == []
+
+
+@pytest.mark.usefixtures("few")
+async def test_a_channel_that_is_set_again_is_not_sent_what_waited_while_it_was_off(street: Street) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await backlog(street, mite, channel_id, 25)
+    await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", channel_id)
+    await answer_of(street.ctx, "set_webhook", mite, url="https://a.example/alerts")
+    await street.alert(mite, "new")
+    while await street.run():
+        pass
+    assert await street.states(channel_id) == ["dropped"] * 25 + ["delivered"]
+    assert [one.said["rows"][0]["text"] for one in street.servers.sent[1:]] == ["new"]
+    assert (await street.channel(channel_id)).dropped_to == 0
+
+
+@pytest.mark.usefixtures("few")
+async def test_a_channel_with_more_than_has_room_loses_the_oldest_and_its_owner_is_told(
+    street: Street,
+) -> None:
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    other = await street.webhook(mite, "b.example")
+    street.servers.replies["a.example"] = [answered(500)]
+    await backlog(street, mite, channel_id, 50)
+    await street.alert(mite, "one")
+    await street.run()
+    while await street.due_in_s(channel_id) == 0:
+        await street.run()
+    # The one that was sent to no avail is among the oldest.
+    states = await street.states(channel_id)
+    assert states == ["dropped"] * 11 + ["waiting"] * 41
+    told = [one.said["rows"][0]["text"] for one in street.servers.sent if one.to.host == "b.example"]
+    assert [f"Channel {channel_id} " in one and "oldest" in one for one in told] == [False, True]
+    assert await street.states(other) == ["delivered"] * 2
