@@ -851,10 +851,17 @@ async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch
     rules = [await ground.rule(Rule(Who("any"), "buying", Over("eth", number))) for number in range(5)]
     follows = [await ground.follow(who) for who in (ALICE, BOB, CAROL)]
     await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
-    await ground.block(buys(ALICE), buys(BOB), buys(CAROL))
     told = ground.another()
     with pytest.raises(ConnectionError):
         await told.step()
+    await ground.read(told)
+    await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
+    await ground.index.execute("DELETE FROM accounts.rule WHERE ended_at IS NOT NULL")
+    ground.at_s += watches.ENDED_KEPT.total_seconds() / 2 + 1
+    asked.clear()
+    with pytest.raises(ConnectionError):
+        await told.step()
+    await ground.block(buys(ALICE), buys(BOB), buys(CAROL))
     await ground.read(told)
     monkeypatch.undo()
     assert asked[:3] == [0, asked[1], 0]
