@@ -24,7 +24,7 @@ from roundtrip.store.forget import forget
 from roundtrip.sync.apply import Writer
 from roundtrip.venues.base import Contracts
 from sim.arena import until
-from support.alerting import PLAIN, amiss, mites, wished, without
+from support.alerting import PLAIN, OneByOne, amiss, mites, wished, without
 from support.databases import connected
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain, Sent, bought, launched, sent, sold
@@ -832,6 +832,86 @@ async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.rule") == 1
     await ground.read()
     assert await alert_cursor.last_rewound(ground.index) > 0
+
+
+async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that fails in the middle is begun anew: half of it is not all."""
+    monkeypatch.setattr(watches, "MOST_CHANGES", 2)
+    real, asked = watches.changes_since, list[int]()
+
+    async def changes_since(connection: asyncpg.Connection, number: int, most: int) -> list[watches.Change]:
+        asked.append(number)
+        if len(asked) == 2:
+            raise ConnectionError
+        found = await real(connection, number, most)
+        assert len(found) <= 2
+        return found
+
+    monkeypatch.setattr(watches, "changes_since", changes_since)
+    rules = [await ground.rule(Rule(Who("any"), "buying", Over("eth", number))) for number in range(5)]
+    follows = [await ground.follow(who) for who in (ALICE, BOB, CAROL)]
+    await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
+    told = ground.another()
+    with pytest.raises(ConnectionError):
+        await told.step()
+    await ground.read(told)
+    await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
+    await ground.index.execute("DELETE FROM accounts.rule WHERE ended_at IS NOT NULL")
+    ground.at_s += watches.ENDED_KEPT.total_seconds() / 2 + 1
+    asked.clear()
+    with pytest.raises(ConnectionError):
+        await told.step()
+    await ground.block(buys(ALICE), buys(BOB), buys(CAROL))
+    await ground.read(told)
+    monkeypatch.undo()
+    assert asked[:3] == [0, asked[1], 0]
+    assert len(asked) > 5
+    raised = [(row["kind"], row["source_id"]) for row in await ground.rows()]
+    assert sorted(raised) == sorted(
+        [("rule", each) for each in rules] * 3 + [("follow", one) for one in follows]
+    )
+    await ground.is_right()
+
+
+async def test_a_reorganisation_has_only_that_read_again_which_it_turned_back(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[OneByOne]()
+
+    def empty() -> OneByOne:
+        made.append(OneByOne())
+        return made[-1]
+
+    told = ground.another(without(PLAIN, index=empty))
+    at = ground.head().number
+    before = await ground.rule()
+    for _ in range(3):
+        await ground.block()
+    after = await ground.rule(Rule(Who("any"), "buying", Over("eth", 1)))
+    follow = await ground.follow(ALICE)
+    await ground.read(told)
+    await ground.forked(at + 1, [buys()])
+    await ground.read(told)
+    assert len(made) == 1
+    assert [(row["kind"], row["source_id"]) for row in await ground.rows()] == [
+        ("rule", before),
+        ("rule", after),
+        ("follow", follow),
+    ]
+    await ground.is_right()
+    # What a step that was not kept had turned back is as it was.
+    await ground.forked(at, [buys()])
+    monkeypatch.setattr(alert_cursor, "move", _fails)
+    with pytest.raises(ConnectionError):
+        await told.step()
+    monkeypatch.undo()
+    await ground.read(told)
+    assert len(made) == 2
+    await ground.is_right()
+
+
+async def _fails(*_: Any) -> None:
+    raise ConnectionError
 
 
 async def test_after_half_a_day_everything_is_read_again(ground: Ground) -> None:

@@ -27,6 +27,7 @@ from roundtrip.store.happenings import Place
 from roundtrip.venues.base import Contracts
 
 from .alert_drafts import capped, kept, key_of, more_of
+from .alert_watched import Watched
 from .worker import described
 
 CHANNEL = "facts"
@@ -41,7 +42,6 @@ STILL_S = MINUTE_S + 5.0
 _TURN = 256
 """Happenings after which others have their turn."""
 _AGAIN_S, _REFUSED_S, _DATABASE_S = 0.5, 0.02, 5.0
-_RELOADED_S = watches.ENDED_KEPT.total_seconds() / 2
 log = structlog.get_logger(__name__)
 
 
@@ -97,8 +97,7 @@ class Alerts:
         self._parts = parts or Parts()
         self._poll_s, self._most_blocks, self._most_matches = poll_s, most_blocks, most_matches
         self._wake = asyncio.Event()
-        self._index: RuleIndex | None = None
-        self._change, self._loaded_s, self._loaded_at = 0, 0.0, -1
+        self._watched = Watched(self._parts.index, ctx.now_s)
         self._stood: tuple[int, float] | None = None
         """The index's last block that was seen, and when it was seen first."""
         self._away = False
@@ -209,26 +208,6 @@ class Alerts:
             raise _TakenAway
         return began
 
-    async def _refreshed(self, connection: asyncpg.Connection, rewound: int) -> RuleIndex:
-        """All that is watched, as it is now. ``rewound``: with a reorganisation things count from elsewhere
-        on, which is no change of them."""
-        stale = self._loaded_at != rewound or self._ctx.now_s() - self._loaded_s > _RELOADED_S
-        index = None if stale else self._index
-        if index is None:
-            index, self._change = self._parts.index(), 0
-            self._loaded_at, self._loaded_s = rewound, self._ctx.now_s()
-        for change in await watches.changes_since(connection, self._change):
-            source, rule, wallet = change.source, change.rule, change.wallet
-            if not change.live:
-                index.remove(source.kind, source.id)
-            elif rule is not None:
-                index.add_rule(source, rule, wallet)
-            elif wallet is not None:
-                index.add_follow(source, wallet)
-            self._change = change.number
-        self._index = index
-        return index
-
     # --- what happened -----------------------------------------------------------------------------
 
     async def _told(
@@ -292,9 +271,9 @@ class Alerts:
         the others, and counts anew."""
         found = await alert_cursor.rewinds_after(connection, taken.rewound)
         if found is None:
-            return taken, await self._refreshed(connection, taken.rewound)
-        await watches.turn_back(connection, taken.rewound, found.last)
-        index = await self._refreshed(connection, found.last)
+            return taken, await self._watched.index(connection, taken.rewound, taken.rewound)
+        turned = await watches.turn_back(connection, taken.rewound, found.last)
+        index = await self._watched.index(connection, found.last, taken.rewound, turned)
         to = found.to
         if to.number >= taken.at.number:
             return AlertCursor(taken.at, found.last), index

@@ -242,23 +242,34 @@ async def hold(connection: asyncpg.Connection) -> None:
     await connection.execute("SELECT pg_advisory_xact_lock_shared($1)", _CHANGES_LOCK)
 
 
+_RULE_FIELDS = (
+    "'rule' AS kind, id, mite_id, said AS name, from_number, ended_at, change, wallet,"
+    " who, who_address, verb, unit, over_raw, token"
+)
+_FOLLOW_FIELDS = (
+    "'follow' AS kind, id, mite_id, name, from_number, ended_at, change, wallet,"
+    " NULL::text AS who, NULL::bytea AS who_address, NULL::text AS verb, NULL::text AS unit,"
+    " NULL::numeric AS over_raw, NULL::bytea AS token"
+)
 # One statement: its rules and its follows are of one moment.
-_CHANGES = """
-SELECT 'rule' AS kind, id, mite_id, said AS name, from_number, ended_at, change, wallet,
-    who, who_address, verb, unit, over_raw, token
-FROM accounts.rule WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL)
+_CHANGES = f"""
+(SELECT {_RULE_FIELDS} FROM accounts.rule
+WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL) ORDER BY change LIMIT $2)
 UNION ALL
-SELECT 'follow', id, mite_id, name, from_number, ended_at, change, wallet,
-    NULL, NULL, NULL, NULL, NULL, NULL
-FROM accounts.follow WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL)
-ORDER BY change
-"""
+(SELECT {_FOLLOW_FIELDS} FROM accounts.follow
+WHERE change > $1 AND ($1 > 0 OR ended_at IS NULL) ORDER BY change LIMIT $2)
+ORDER BY change LIMIT $2
+"""  # noqa: S608
+MOST_CHANGES = 5_000
 
 
-async def changes_since(connection: asyncpg.Connection, number: int) -> list[Change]:
-    """What was changed after the change of this number, in order; 0: all that is live. Everything up to the
-    last of them is seen: of two changes the one with the lower number comes to light first."""
-    return [_change(row) for row in await connection.fetch(_CHANGES, number)]
+async def changes_since(
+    connection: asyncpg.Connection, number: int, most: int = MOST_CHANGES
+) -> list[Change]:
+    """What was changed after the change of this number, in order, the first ``most``; 0: of all that is live.
+    Everything up to the last of them is seen: of two changes the one with the lower number comes to light
+    first."""
+    return [_change(row) for row in await connection.fetch(_CHANGES, number, most)]
 
 
 def _change(row: asyncpg.Record) -> Change:
@@ -267,18 +278,23 @@ def _change(row: asyncpg.Record) -> Change:
     return Change(row["change"], source, rule, _wallet(row), row["ended_at"] is None)
 
 
-async def turn_back(connection: asyncpg.Connection, undone: int, last: int) -> None:
+async def turn_back(connection: asyncpg.Connection, undone: int, last: int) -> list[Change]:
     """What was set before one of the reorganisations after ``undone`` up to ``last`` counts from where that
-    went back to: the blocks that came instead are news. Who has it in memory reads all of it again."""
-    for table in ("rule", "follow"):
-        await connection.execute(
+    went back to: the blocks that came instead are news. Gives these as they are now, under the numbers of
+    their last changes: who knows of them under those, and did not do this, reads all again."""
+    turned: list[Change] = []
+    for table, fields in (("rule", _RULE_FIELDS), ("follow", _FOLLOW_FIELDS)):
+        rows = await connection.fetch(
             f"UPDATE accounts.{table} AS watched SET from_number = ("  # noqa: S608
             "SELECT min(to_number) FROM facts.rewound WHERE id > greatest($1, watched.rewound) AND id <= $2)"
             " WHERE ended_at IS NULL AND EXISTS (SELECT FROM facts.rewound"
-            " WHERE id > greatest($1, watched.rewound) AND id <= $2 AND to_number < watched.from_number)",
+            " WHERE id > greatest($1, watched.rewound) AND id <= $2 AND to_number < watched.from_number)"
+            f" RETURNING {fields}",
             undone,
             last,
         )
+        turned += [_change(row) for row in rows]
+    return turned
 
 
 async def count_hits(connection: asyncpg.Connection, hits: Sequence[tuple[int, int]]) -> None:
