@@ -57,7 +57,12 @@ def followed(url: str) -> Followed:
         deeds[FUNDED - 1] = {"from": funder, "to": WALLET, "value": "0x5"}
         deeds[FUNDED + 30] = {"from": busy, "to": WALLET, "value": "0x5"}
         deeds[MADE - 1] = {"from": busy, "data": _MAKES_A_STOP}
-        sent = [rpc.call("eth_sendTransaction", deed) for deed in deeds]
+        # Mined by itself, two that come quickly may stand in one block.
+        rpc.call("evm_setAutomine", False)
+        sent = []
+        for deed in deeds:
+            sent.append(rpc.call("eth_sendTransaction", deed))
+            rpc.call("evm_mine")
         contract = rpc.call("eth_getTransactionReceipt", sent[MADE - 1])["contractAddress"]
         blocks = [rpc.call("eth_getBlockByNumber", hex(number), False) for number in range(BLOCKS + 1)]
     refs = [BlockRef(int(b["number"], 16), b["hash"], int(b["timestamp"], 16)) for b in blocks]
