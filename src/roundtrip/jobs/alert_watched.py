@@ -22,6 +22,11 @@ class Watched:
         self._rewound = -1
         """The last reorganisation after which it is right from where each counts."""
 
+    def forget(self) -> None:
+        """All of it is read again. A database that is back after a crash, or is another copy, may have lost
+        its last changes, and gives their numbers once more."""
+        self._index = None
+
     async def index(
         self, connection: asyncpg.Connection, rewound: int, before: int, turned: Sequence[Change] = ()
     ) -> RuleIndex:

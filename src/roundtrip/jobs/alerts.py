@@ -121,6 +121,7 @@ class Alerts:
     async def _rounds(self) -> None:
         """As long as the connection lasts by which it hears of facts."""
         async with self._listening() as cut:
+            self._watched.forget()
             while not cut.is_set():
                 self._wake.clear()
                 while await self._stepped():
