@@ -9,10 +9,10 @@ the busier it is the more often, and in the end always."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 import asyncpg
 import structlog
@@ -28,6 +28,7 @@ from roundtrip.venues.base import Contracts
 
 from .alert_drafts import capped, kept, key_of, more_of
 from .alert_watched import Watched
+from .listening import listening
 from .worker import described
 
 CHANNEL = "facts"
@@ -120,7 +121,7 @@ class Alerts:
 
     async def _rounds(self) -> None:
         """As long as the connection lasts by which it hears of facts."""
-        async with self._listening() as cut:
+        async with listening(self._ctx.pool, CHANNEL, self._wake) as cut:
             self._watched.forget()
             while not cut.is_set():
                 self._wake.clear()
@@ -140,29 +141,6 @@ class Alerts:
         except asyncpg.TransactionRollbackError:
             await asyncio.sleep(_REFUSED_S)
             return True
-
-    @contextlib.asynccontextmanager
-    async def _listening(self) -> AsyncIterator[asyncio.Event]:
-        """Woken by new facts; gives what is set when the connection is lost."""
-        cut = asyncio.Event()
-
-        def wake(*_: Any) -> None:
-            self._wake.set()
-
-        def lost(*_: Any) -> None:
-            cut.set()
-            self._wake.set()
-
-        async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-            await connection.add_listener(CHANNEL, wake)
-            connection.add_termination_listener(lost)
-            try:
-                yield cut
-            finally:
-                # One that was lost is no longer ours to be asked anything.
-                if not cut.is_set():
-                    connection.remove_termination_listener(lost)
-                    await connection.remove_listener(CHANNEL, wake)
 
     # --- one step ----------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ are taken again.
 import asyncio
 import contextlib
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import asyncpg
 import structlog
@@ -20,6 +20,8 @@ from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.names import clean
 from roundtrip.store import jobs
 from roundtrip.store.jobs import Job
+
+from .listening import listening
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """After the first failure, the second and so on; after the last of them the same again."""
@@ -143,7 +145,7 @@ class Worker(Generic[C]):
 
     async def _rounds(self) -> None:
         """As long as the connection lasts by which it hears of wishes."""
-        async with self._listening() as cut:
+        async with listening(self._ctx.pool, jobs.CHANNEL, self._wake) as cut:
             if not self._started:
                 await self.start()
                 self._started = True
@@ -156,29 +158,6 @@ class Worker(Generic[C]):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._poll_s):
                         await self._wake.wait()
-
-    @contextlib.asynccontextmanager
-    async def _listening(self) -> AsyncIterator[asyncio.Event]:
-        """Woken by every wish; gives what is set when the connection is lost."""
-        cut = asyncio.Event()
-
-        def wake(*_: Any) -> None:
-            self._wake.set()
-
-        def lost(*_: Any) -> None:
-            cut.set()
-            self._wake.set()
-
-        async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-            await connection.add_listener(jobs.CHANNEL, wake)
-            connection.add_termination_listener(lost)
-            try:
-                yield cut
-            finally:
-                # One that was lost is no longer ours to be asked anything.
-                if not cut.is_set():
-                    connection.remove_termination_listener(lost)
-                    await connection.remove_listener(jobs.CHANNEL, wake)
 
     def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
