@@ -1,0 +1,5 @@
+"""bag"""
+
+from roundtrip.api.operation import Operation
+
+BAG: tuple[Operation, ...] = ()

@@ -1,0 +1,5 @@
+"""league"""
+
+from roundtrip.api.operation import Operation
+
+LEAGUE: tuple[Operation, ...] = ()

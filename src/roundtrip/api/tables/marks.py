@@ -1,0 +1,5 @@
+"""marks"""
+
+from roundtrip.api.operation import Operation
+
+MARKS: tuple[Operation, ...] = ()

@@ -1,0 +1,5 @@
+"""practice"""
+
+from roundtrip.api.operation import Operation
+
+PRACTICE: tuple[Operation, ...] = ()

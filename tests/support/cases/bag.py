@@ -1,0 +1,6 @@
+"""bag"""
+
+from .base import Bad, Good
+
+GOOD: Good = {}
+BAD: Bad = {}

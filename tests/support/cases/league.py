@@ -1,0 +1,6 @@
+"""league"""
+
+from .base import Bad, Good
+
+GOOD: Good = {}
+BAD: Bad = {}

@@ -1,0 +1,6 @@
+"""marks"""
+
+from .base import Bad, Good
+
+GOOD: Good = {}
+BAD: Bad = {}

@@ -1,0 +1,6 @@
+"""practice"""
+
+from .base import Bad, Good
+
+GOOD: Good = {}
+BAD: Bad = {}
