@@ -14,10 +14,10 @@ from .context import Context
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """``amount_raw`` of a token, to be sold whole. ``seller``: a wallet that really holds as much; None: a wallet of
-    ours that is given them where ``slot`` says, which the token itself has to confirm; without a slot nothing can be
-    found out. ``before_raw``: what the same seller sold of it just before, and what is asked for comes after it: so
-    many sells bring no more than one."""
+    """``amount_raw`` of a token, to be sold whole. ``seller``: a wallet that really holds as much; None: a
+    wallet of ours that is given them where ``slot`` says, which the token itself has to confirm; without a
+    slot nothing can be found out. ``before_raw``: what the same seller sold of it just before, and what is
+    asked for comes after it: so many sells bring no more than one."""
 
     token: Address
     amount_raw: int

@@ -1,5 +1,5 @@
-"""The practice league: what each week's sells came to. Each function takes the caller's connection and ends no
-transaction."""
+"""The practice league: what each week's sells came to. Each function takes the caller's connection and ends
+no transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,5 +26,6 @@ async def count_sell(
     block: BlockRef,
     now: datetime,
 ) -> Counted:
-    """Adds a practice sell, priced at ``block``, to the mite's week where it counts; in the transaction that books it."""
+    """Adds a practice sell, priced at ``block``, to the mite's week where it counts; in the transaction that
+    books it."""
     raise NotImplementedError
