@@ -1,20 +1,36 @@
 """What tokens are said to be worth, against what real wallets really get for them in real transactions."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import asyncpg
+import msgspec
 import pytest
 
-from roundtrip.chain.rpc import Meter
+from conftest import PROJECT
+from roundtrip.chain.dialect import ANVIL
+from roundtrip.chain.heads import Heads
+from roundtrip.chain.rpc import Asks, Meter, NodeAnswerTooLarge, RpcCall
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.devnet.stories import PoolPlan
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import Deployer, calldata, put_token
+from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import Missing, Refused
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.services.context import Context
 from roundtrip.services.worth import Holding, Valued, Worth, slot_of, worth
+from roundtrip.store.migrate import migrate
+from support.databases import connected, database
+from support.indexing import at, follow
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
+from truth.cases import Case
+from truth.test_zoo import ANIMALS, V4, Animal
 
 ETH = 10**18
 
@@ -121,3 +137,346 @@ async def test_a_launchs_tokens_are_worth_what_a_real_wallet_gets(
     assert isinstance(own, Worth), own
     assert isinstance(as_given, Worth), as_given
     assert own.wei == as_given.wei == in_wei(ctx, fill, venue.quote)
+
+
+# --- parts of a holding ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["plain", "usdg_pool", "two_pools", "both_versions", "graduated", "curve"])
+async def test_parts_bring_together_what_the_whole_brings(ctx: Context, built: Built, key: str) -> None:
+    """Sold one after another in a block, on whatever places, in two parts or three."""
+    token = Address(built.tokens[key])
+    slot, raw = await given(ctx, token), 2_000_000 * ETH
+    whole, half, other, *thirds = await valued(
+        ctx,
+        Holding(token, raw, slot=slot),
+        Holding(token, raw // 2, slot=slot),
+        Holding(token, raw // 2, slot=slot, before_raw=raw // 2),
+        Holding(token, raw // 4, slot=slot),
+        Holding(token, raw // 4, slot=slot, before_raw=raw // 4),
+        Holding(token, raw // 2, slot=slot, before_raw=raw // 2),
+    )
+    assert all(isinstance(one, Worth) for one in (whole, half, other, *thirds)), (whole, half, other)
+    assert _wei(whole) == _wei(half) + _wei(other) == sum(map(_wei, thirds))
+    assert _wei(other) < _wei(half)
+
+
+def _wei(value: Valued) -> int:
+    assert isinstance(value, Worth)
+    return value.wei
+
+
+async def test_where_the_smaller_part_sells_and_both_are_too_much_it_says_so(
+    ctx: Context, built: Built
+) -> None:
+    token = Address(built.tokens["max_transaction"])
+    slot, most_raw = await given(ctx, token), 10**9 * ETH * 30 // 10_000
+    alone, both, beyond = await valued(
+        ctx,
+        Holding(token, most_raw, slot=slot),
+        Holding(token, 1, slot=slot, before_raw=most_raw),
+        Holding(token, most_raw + 1, slot=slot),
+    )
+    assert isinstance(alone, Worth)
+    assert isinstance(both, Refused)
+    assert "sold just before" in (both.reason or "")
+    assert isinstance(beyond, Refused)
+
+
+# --- traps -----------------------------------------------------------------------------------------
+
+
+def put(
+    rpc: SyncRpc, built: Built, story: Story, calls: tuple[tuple[str, tuple[object, ...]], ...] = ()
+) -> str:
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    code = compile_contract(PROJECT / "contracts" / story.source)
+    token = put_token(deployer, built.contracts, story, code)
+    for signature, values in calls:
+        deployer.send(token, calldata(signature, *values))
+    deployer.settle()
+    return token
+
+
+def pass_s(rpc: SyncRpc, seconds: int) -> None:
+    now_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    rpc.call("evm_setNextBlockTimestamp", now_s + seconds)
+    rpc.call("evm_mine")
+
+
+BEFORE_A_BUY = 10**18
+"""Given where nobody can buy any."""
+
+
+def _named(animal: Animal) -> str:
+    return f"{animal.source}{list(animal.extra)}v{animal.pools[0].version}{'+' if animal.calls else ''}"
+
+
+@pytest.mark.parametrize("animal", ANIMALS, ids=_named)
+async def test_what_no_real_wallet_can_sell_is_worth_nothing_and_all_else_what_it_gets(
+    ctx: Context, rpc: SyncRpc, built: Built, animal: Animal
+) -> None:
+    token = put(rpc, built, animal.story(), animal.calls)
+    (pool,) = animal.pools
+    wallet = Wallet(rpc, built.contracts, f"worth {token}")
+    bought = wallet.buy(token, pool.quote, pool.fee_pips, 10**16, pool.version)
+    held_raw = wallet.tokens(token) if bought else BEFORE_A_BUY
+    pass_s(rpc, 13)
+    slot = await slot_of(ctx, await ctx.heads.refresh(), Address(token), Meter())
+    own, as_given = await valued(
+        ctx,
+        Holding(Address(token), held_raw, seller=Address(wallet.address)),
+        Holding(Address(token), held_raw, slot=slot),
+    )
+    fill = wallet.sell(token, pool.quote, pool.fee_pips, held_raw, pool.version)
+    if not fill.ok:
+        assert not isinstance(as_given, Worth)
+        # Who sets the limits of gas by hand can sell within its band.
+        assert animal.source == "detect_gas_band" or not isinstance(own, Worth)
+        return
+    assert _wei(own) == fill.back_raw
+    if slot is None:
+        assert animal.source == "reflection"
+        assert isinstance(as_given, Missing)
+    else:
+        assert _wei(as_given) == fill.back_raw
+
+
+@pytest.mark.parametrize("key", ["blacklist_after_buy", "owner_only_sell", "paused", "detect_simulation"])
+async def test_what_is_given_for_a_token_that_only_buyers_cannot_sell_is_refused(
+    ctx: Context, built: Built, key: str
+) -> None:
+    token = Address(built.tokens[key])
+    (found,) = await valued(ctx, Holding(token, 10**6 * ETH, slot=await given(ctx, token)))
+    assert isinstance(found, Refused), found
+
+
+@pytest.mark.parametrize(
+    ("key", "held_s", "sells"),
+    [("cooldown", 0, False), ("cooldown", 60, True), ("time_bomb", 60, True), ("time_bomb", 1900, False)],
+)
+async def test_a_token_that_has_buyers_wait_is_asked_after_as_long_as_it_was_held(
+    ctx: Context, rpc: SyncRpc, built: Built, key: str, held_s: int, sells: bool
+) -> None:
+    token = Address(built.tokens[key])
+    wallet = Wallet(rpc, built.contracts, f"worth {key} {held_s}")
+    assert wallet.buy(token, "weth", 3000, 10**17)
+    held_raw = wallet.tokens(token)
+    pass_s(rpc, held_s)
+    (found,) = await valued(ctx, Holding(token, held_raw, slot=await given(ctx, token), held_s=held_s))
+    fill = wallet.sell(token, "weth", 3000, held_raw)
+    assert fill.ok is sells
+    assert isinstance(found, Worth if sells else Refused)
+    assert not isinstance(found, Worth) or found.wei == fill.back_raw
+
+
+async def test_a_tax_that_only_buyers_pay_is_taken_off(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    """A tenth for each hour since the purchase: who is given tokens pays none."""
+    case = Case((("held_step_bps", 1000),), V4)
+    token = put(rpc, built, case.story())
+    wallet = Wallet(rpc, built.contracts, "taxed")
+    assert wallet.buy(token, "eth", 3000, 10**17, version=4)
+    held_raw, held_s = wallet.tokens(token), 3 * 3600
+    pass_s(rpc, held_s)
+    fresh, held = await valued(
+        ctx,
+        Holding(Address(token), held_raw, slot=await given(ctx, token)),
+        Holding(Address(token), held_raw, slot=await given(ctx, token), held_s=held_s),
+    )
+    fill = wallet.sell(token, "eth", 3000, held_raw, version=4)
+    assert fill.ok
+    assert fill.back_raw * 99 < _wei(held) * 100 <= fill.back_raw * 100
+    assert _wei(held) * 10 < _wei(fresh) * 8
+
+
+async def test_a_balance_that_the_token_does_not_confirm_is_no_balance(ctx: Context, built: Built) -> None:
+    token = Address(built.tokens["plain"])
+    slot = await given(ctx, token)
+    (found,) = await valued(ctx, Holding(token, ETH, slot=replace(slot, base=slot.base + 1)))
+    assert isinstance(found, Missing)
+    assert "confirm" in found.why
+    lying = Address(built.tokens["lying_balance"])
+    assert await slot_of(ctx, await ctx.heads.refresh(), lying, Meter()) is None
+    (told,) = await valued(ctx, Holding(lying, ETH, slot=replace(slot, asset=lying)))
+    assert isinstance(told, Missing)
+
+
+async def test_a_seller_who_has_less_shows_nothing(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    wallet = Wallet(rpc, built.contracts, "poor", wei=0)
+    token, seller = Address(built.tokens["plain"]), Address(wallet.address)
+    (found,) = await valued(ctx, Holding(token, ETH, seller=seller))
+    assert isinstance(found, Missing)
+
+
+async def test_a_seller_without_eth_is_given_what_the_gas_costs(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token = Address(built.tokens["plain"])
+    wallet = Wallet(rpc, built.contracts, "no gas")
+    assert wallet.buy(token, "weth", 3000, 10**17)
+    held_raw = wallet.tokens(token)
+    rpc.call("anvil_setBalance", wallet.address, "0x0")
+    (found,) = await valued(ctx, Holding(token, held_raw, seller=Address(wallet.address)))
+    rpc.call("anvil_setBalance", wallet.address, hex(ETH))
+    assert _wei(found) == wallet.sell(token, "weth", 3000, held_raw).back_raw
+
+
+# --- where it trades -------------------------------------------------------------------------------
+
+
+async def test_a_token_without_a_place_cannot_be_sold(ctx: Context, built: Built) -> None:
+    token = Address(built.tokens["no_pool"])
+    (found,) = await valued(ctx, Holding(token, ETH, slot=await given(ctx, token)))
+    assert isinstance(found, Refused)
+    assert "nowhere" in (found.reason or "")
+
+
+async def test_an_empty_pool_brings_nothing(ctx: Context, built: Built) -> None:
+    token = Address(built.tokens["empty_pool"])
+    (found,) = await valued(ctx, Holding(token, ETH, slot=await given(ctx, token)))
+    assert not isinstance(found, Worth)
+
+
+async def test_places_that_nobody_told_of_are_found_in_a_second_trip(ctx: Context, built: Built) -> None:
+    token = Address(built.tokens["two_pools"])
+    slot, raw = await given(ctx, token), 10**6 * ETH
+    (known,) = await valued(ctx, Holding(token, raw, slot=slot))
+    heads = Heads(ctx.node, ctx.chain_id, ctx.contracts, market_age_s=0.0, dialect=ANVIL)
+    blind = replace(ctx, heads=heads)
+    (found,) = await valued(blind, Holding(token, raw, slot=slot), trips=2)
+    assert found == known
+    lonely = Address(built.tokens["no_pool"])
+    (nowhere,) = await valued(blind, Holding(lonely, raw, slot=await given(ctx, lonely)))
+    assert isinstance(nowhere, Missing)
+
+
+async def test_what_counts_blocks_is_not_asked_where_none_pass(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token = put(rpc, built, Animal("cooldown_blocks", (1,)).story())
+    slot, plain = await given(ctx, token), Address(built.tokens["plain"])
+    head = replace(await ctx.heads.refresh(), dialect=replace(ANVIL, own_numbers=False))
+    holdings = [
+        Holding(Address(token), ETH, slot=slot),
+        Holding(plain, ETH, slot=await given(ctx, plain)),
+    ]
+    counting, honest = await worth(ctx, head, holdings, Meter())
+    assert isinstance(counting, Missing)
+    assert "count blocks" in counting.why
+    assert isinstance(honest, Worth)
+
+
+# --- real holders ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("animal", "does", "sells"),
+    [
+        (Animal("reflection", (200,), V4), (), True),
+        (Animal("../tokens/plain"), (), True),
+        (Animal("whitelist_sell"), (("setWhitelisted(address,bool)", True),), False),
+    ],
+    ids=["a share of every sale for holders", "no trap", "only he may sell"],
+)
+async def test_where_nobody_can_be_given_any_a_real_holder_sells(
+    ctx: Context,
+    rpc: SyncRpc,
+    built: Built,
+    database_url: str,
+    animal: Animal,
+    does: tuple[tuple[str, bool], ...],
+    sells: bool,
+) -> None:
+    since = int(rpc.call("eth_blockNumber"), 16)
+    token, (pool,) = put(rpc, built, animal.story()), animal.pools
+    wallet = Wallet(rpc, built.contracts, f"holds {token}")
+    assert wallet.buy(token, pool.quote, pool.fee_pips, 10**17, pool.version)
+    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    for signature, allowed in does:
+        deployer.send(token, calldata(signature, wallet.address, allowed))
+    deployer.settle()
+    held_raw, newest = wallet.tokens(token), int(rpc.call("eth_blockNumber"), 16)
+    async with database(database_url, "worth") as url:
+        async with connected(url) as connection:
+            await migrate(connection)
+        await follow(rpc.url, built, url, since, at(newest))
+        async with asyncpg.create_pool(url, min_size=1, max_size=2) as known:
+            told = replace(ctx, pool=known)
+            half, more = await valued(
+                told, Holding(Address(token), held_raw // 2), Holding(Address(token), held_raw * 2)
+            )
+    assert isinstance(more, Missing)
+    fill = wallet.sell(token, pool.quote, pool.fee_pips, held_raw // 2, pool.version)
+    assert fill.ok
+    if sells:
+        assert _wei(half) == fill.back_raw
+    else:
+        assert isinstance(half, Refused), "who is let in by the owner tells nothing of others"
+
+
+# --- many at once ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Losing:
+    """A node before another: ``loses`` says which batches of a round are lost, and to what."""
+
+    node: Asks
+    loses: Callable[[Sequence[RpcCall]], NodeFault | None]
+    rounds: list[int] = field(default_factory=list)
+
+    async def batch(self, calls: Sequence[RpcCall], *rest: Any, **more: Any) -> list[Any]:
+        return await self.node.batch(calls, *rest, **more)
+
+    async def batches(self, groups: Sequence[Sequence[RpcCall]], meter: Meter) -> list[Any]:
+        self.rounds.append(len(groups))
+        told = await self.node.batches(groups, meter)
+        return [self.loses(group) or answer for group, answer in zip(groups, told, strict=True)]
+
+
+MANY = ("plain", "six_decimals", "v4_eth", "usdg_pool", "fee_on_buy", "graduated", "curve", "both_versions")
+
+
+async def many(ctx: Context, built: Built, count: int) -> list[Holding]:
+    tokens = [Address(built.tokens[MANY[n % len(MANY)]]) for n in range(count)]
+    slots = {token: await given(ctx, token) for token in dict.fromkeys(tokens)}
+    units = {token: 10 ** (9 if token == built.tokens["six_decimals"] else 21) for token in tokens}
+    return [Holding(token, (n + 1) * units[token], slot=slots[token]) for n, token in enumerate(tokens)]
+
+
+async def test_fifty_are_valued_in_one_trip(ctx: Context, built: Built) -> None:
+    holdings = await many(ctx, built, 50)
+    counted = Losing(ctx.node, lambda _: None)
+    head, meter = await ctx.heads.refresh(), Meter()
+    found = await worth(replace(ctx, node=counted), head, holdings, meter)
+    assert len(counted.rounds) == meter.trips == 1
+    assert all(isinstance(one, Worth) for one in found)
+    assert found == [(await worth(ctx, head, [one], Meter()))[0] for one in holdings]
+
+
+async def test_none_are_valued_without_a_trip(ctx: Context) -> None:
+    assert await valued(ctx, trips=0) == []
+
+
+def _speaks_of(calls: Sequence[RpcCall], token: str) -> bool:
+    return token[2:] in msgspec.json.encode([call.params for call in calls]).decode()
+
+
+async def test_what_one_token_floods_the_others_do_not_suffer(ctx: Context, built: Built) -> None:
+    """Together they are too much to read; apart only its own answer is."""
+    holdings, bad = await many(ctx, built, 4), built.tokens["six_decimals"]
+    flood = Losing(ctx.node, lambda calls: NodeAnswerTooLarge("much") if _speaks_of(calls, bad) else None)
+    head = await ctx.heads.refresh()
+    found = await worth(replace(ctx, node=flood), head, holdings, Meter())
+    assert [isinstance(one, Worth) for one in found] == [True, False, True, True]
+    assert found[1] == Missing("token", NodeAnswerTooLarge("much").message)
+
+
+async def test_a_node_that_does_not_answer_leaves_it_unknown(ctx: Context, built: Built) -> None:
+    holdings = await many(ctx, built, 3)
+    silent = Losing(ctx.node, lambda _: NodeFault("gone"))
+    head = await ctx.heads.refresh()
+    found = await worth(replace(ctx, node=silent), head, holdings, Meter())
+    assert all(one == Missing("node", NodeFault("gone").message) for one in found)
+    unheard = replace(head, dialect=None)
+    assert all(isinstance(one, Missing) for one in await worth(ctx, unheard, holdings, Meter()))

@@ -5,6 +5,7 @@ which they are sold: a token that is asked for a balance may take notice of it. 
 really bought sells: a token can tell it from one whose balance was written.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from roundtrip.domain.evidence import CellOutcome, Environment, Missing, Probe, Refused, Sold
@@ -21,6 +22,8 @@ from .storage import BalanceSlot
 _NEXT_S = 1
 _BUY_GAS = 1_000_000
 """A buy carries half as much again: what the dearest honest tokens take."""
+_LITTLE_APPROVE_GAS = 90_000
+"""Half as much again as an approval usually takes."""
 _RUNGS = tuple(16**power for power in range(6))
 """What a small buy brings is not known before it is to be sold: it is tried with all of the holding, and with
 ever less; the last rung is less than a small buy brings of a holding worth a hundred eth."""
@@ -93,7 +96,9 @@ def sell_plan(place: Place, setting: Setting, seller: Seller, fund: bool) -> Pla
     if fund or seller.slot is not None:
         balances = (*balances, (own, 2 * gas_float(setting.policy, env)))
     nonces = () if seller.slot is None else ((own, env.nonce),)
-    first = replace(then, delay_s=_NEXT_S, steps=(*swept, *then.steps), balances=balances, nonces=nonces)
+    little = () if seller.slot is not None else _again(then.steps)
+    steps = (*swept, *then.steps, *little)
+    first = replace(then, delay_s=_NEXT_S, steps=steps, balances=balances, nonces=nonces)
     return Plan(env, (replace(first, storage=seller.given()), *rest))
 
 
@@ -134,28 +139,46 @@ class Control:
 
 
 def control_plan(
-    place: Place, setting: Setting, seller: Seller, slot: BalanceSlot | None, paid_raw: int, wait_s: int
+    place: Place,
+    setting: Setting,
+    env: Environment,
+    amount_raw: int,
+    slot: BalanceSlot | None,
+    paid_raw: int,
+    wait_s: int,
 ) -> Plan:
-    """A small real buy, ``wait_s`` later the sell of what it brought, and after it sells of small parts by
-    wallets that are given them. What the buy brings is asked of nobody: the sell is tried with ever less."""
-    env, policy = cast(seller.environment, "control"), setting.policy
+    """A small real buy, ``wait_s`` later the sell of what it brought, and after it sells of small parts of
+    ``amount_raw`` by wallets that are given them. What the buy brings is asked of nobody: the sell is tried
+    with ever less."""
+    policy = setting.policy
     known_gas = policy.hook_gas_limit if place.venue.rival_hook() else _BUY_GAS
     bought = buy_block(place, setting, env, "thousandth", paid_raw, known_gas)
     approvals: list[Step] = []
     attempts = [legs.quote_read("held", place, setting, env, env.buyer)]
-    for number, amount_raw in enumerate(rungs(seller.amount_raw)):
-        calls = place.file.plan_sell(place.venue, setting.token, setting.contracts, amount_raw, env.buyer)
+    for number, tried_raw in enumerate(rungs(amount_raw)):
+        calls = place.file.plan_sell(place.venue, setting.token, setting.contracts, tried_raw, env.buyer)
         if number == 0:
             limit = env.approve_gas_limit
             approvals = [Step(f"approve-{n}", env.buyer, call, limit) for n, call in enumerate(calls[:-1])]
+            approvals += _again(approvals)
         attempts.append(Step(f"sell-{number}", env.buyer, calls[-1], policy.hook_gas_limit))
         attempts.append(legs.quote_read(f"after-{number}", place, setting, env, env.buyer))
     attempts.append(legs.token_read("after-token", setting, env, env.buyer))
     early_s = max(1, wait_s - env.approved_s)
     blocks = [bought, PlannedBlock(early_s, tuple(approvals)), PlannedBlock(env.approved_s, tuple(attempts))]
     if slot is not None:
-        blocks += _given_blocks(place, setting, env, slot, seller.amount_raw)
+        blocks += _given_blocks(place, setting, env, slot, amount_raw)
     return Plan(env, tuple(blocks))
+
+
+def _again(steps: Iterable[Step]) -> list[Step]:
+    """The approvals among these once more, with as little gas as wallets send: a token may want the one or
+    the other. Where the second is refused the first one stands."""
+    return [
+        replace(step, label=f"again-{step.label}", gas_limit=_LITTLE_APPROVE_GAS)
+        for step in steps
+        if step.label.startswith("approve-")
+    ]
 
 
 def rungs(amount_raw: int) -> tuple[int, ...]:

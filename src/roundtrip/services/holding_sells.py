@@ -44,7 +44,7 @@ NOT_TOLD = Missing("node", "the node did not answer")
 class Case:
     """A holding and what its sells are made with. ``holders``: who is known to hold the token, where nobody
     can be given any. ``places``: where it may trade, ``listed`` of them are known to be. ``complete``: no
-    pool is unknown."""
+    pool is unknown. ``environment``: how it is sold; ``other``: how those trade who are unlike that."""
 
     means: Means
     head: Head
@@ -56,6 +56,7 @@ class Case:
     slot: BalanceSlot | None
     holders: tuple[Address, ...]
     environment: Environment
+    other: Environment
     places: tuple[Place, ...]
     listed: int
     complete: bool
@@ -90,13 +91,14 @@ class Case:
 
     def control(self, place: Place) -> Plan | Missing:
         """Its plan."""
-        paid_raw = legs.size_raw("thousandth", place, self.setting(), self.environment)
+        setting, policy = self.setting(), self.means.policy
+        env = replace(self.other, approve_gas_limit=policy.approve_gas_limit, own_usdg_raw=0)
+        paid_raw = legs.size_raw("thousandth", place, setting, env)
         if isinstance(paid_raw, Missing):
             return paid_raw
-        policy = self.means.policy
         wait_s = max(policy.later_s, min(self.held_s, policy.day_s))
-        whole = Seller(self.environment, self.before_raw + self.amount_raw, None)
-        return holding_plans.control_plan(place, self.setting(), whole, self.slot, paid_raw, wait_s)
+        whole_raw = self.before_raw + self.amount_raw
+        return holding_plans.control_plan(place, setting, env, whole_raw, self.slot, paid_raw, wait_s)
 
     def counted(self) -> tuple[Address, ...]:
         """Whose code must be known: those that may count blocks, where no simulation lets them pass."""

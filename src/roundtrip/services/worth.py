@@ -89,7 +89,7 @@ async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[
     known = {token: _known(ctx, token) for token in tokens}
     cases = []
     for number, one in enumerate(holdings):
-        drawn = environments.draw(keccak(seed + number.to_bytes(4, "big")), head, ctx.policy)[0]
+        drawn = environments.draw(keccak(seed + number.to_bytes(4, "big")), head, ctx.policy)
         real = holders.get(one.token, ()) if one.seller is None and one.slot is None else ()
         cases.append(
             Case(
@@ -102,7 +102,8 @@ async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[
                 seller=one.seller,
                 slot=None if one.seller is not None else one.slot,
                 holders=real,
-                environment=drawn,
+                environment=drawn[0],
+                other=drawn[1],
                 **known[one.token],
             )
         )
