@@ -321,6 +321,20 @@ async def test_a_seller_without_eth_is_given_what_the_gas_costs(
     assert _wei(found) == wallet.sell(token, "weth", 3000, held_raw).back_raw
 
 
+async def test_what_strangers_left_in_the_routers_is_not_the_tokens(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    tokens = [Address(built.tokens[key]) for key in ("plain", "v4_weth", "v4_eth")]
+    holdings = [Holding(token, 10**21, slot=await given(ctx, token)) for token in tokens]
+    before = await valued(ctx, *holdings)
+    stranger, weth = Wallet(rpc, built.contracts, "stranger"), built.contracts["weth"]
+    assert stranger.send(weth, calldata("deposit()"), 4 * ETH).ok
+    for router in ("swapRouter02", "universalRouter"):
+        assert stranger.send(weth, calldata("transfer(address,uint256)", built.contracts[router], 2 * ETH)).ok
+    rpc.call("anvil_setBalance", built.contracts["universalRouter"], hex(ETH))
+    assert [_wei(one) for one in await valued(ctx, *holdings)] == [_wei(one) for one in before]
+
+
 # --- where it trades -------------------------------------------------------------------------------
 
 
@@ -405,7 +419,11 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
             half, more = await valued(
                 told, Holding(Address(token), held_raw // 2), Holding(Address(token), held_raw * 2)
             )
+            rpc.call("anvil_setCode", wallet.address, "0xef0100" + "11" * 20)
+            (delegated,) = await valued(told, Holding(Address(token), held_raw // 2))
+            rpc.call("anvil_setCode", wallet.address, "0x")
     assert isinstance(more, Missing)
+    assert isinstance(delegated, Missing)
     fill = wallet.sell(token, pool.quote, pool.fee_pips, held_raw // 2, pool.version)
     assert fill.ok
     if sells:
