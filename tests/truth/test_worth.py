@@ -11,7 +11,7 @@ import pytest
 from conftest import PROJECT
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
-from roundtrip.chain.rpc import Asks, Meter, NodeAnswerTooLarge, RpcCall
+from roundtrip.chain.rpc import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.storage import BalanceSlot
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
@@ -27,6 +27,7 @@ from roundtrip.services.worth import Holding, Valued, Worth, slot_of, worth
 from roundtrip.store.migrate import migrate
 from support.databases import connected, database
 from support.indexing import at, follow
+from support.recording import Recording
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 from truth.cases import Case
@@ -166,6 +167,27 @@ def _wei(value: Valued) -> int:
     return value.wei
 
 
+async def test_parts_that_sell_best_in_other_places_bring_no_more_than_the_whole(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    """A few sell best in a cheap and thin pool, many in a dear and deep one."""
+    pools = (PoolPlan("weth", 100, 200, 80), PoolPlan("weth", 10_000, 20_000, 8000))
+    token = Address(put(rpc, built, Story("two", "", "tokens/plain.vy", pools=pools)))
+    slot, few, all_raw = await given(ctx, token), 10**21, 10**25
+    whole, first, rest, alone = await valued(
+        ctx,
+        Holding(token, all_raw, slot=slot),
+        Holding(token, few, slot=slot),
+        Holding(token, all_raw - few, slot=slot, before_raw=few),
+        Holding(token, all_raw - few, slot=slot),
+    )
+    assert isinstance(first, Worth)
+    assert isinstance(whole, Worth)
+    assert first.venue != whole.venue
+    assert first.wei + _wei(rest) == whole.wei
+    assert _wei(rest) < _wei(alone)
+
+
 async def test_where_the_smaller_part_sells_and_both_are_too_much_it_says_so(
     ctx: Context, built: Built
 ) -> None:
@@ -249,6 +271,16 @@ async def test_what_is_given_for_a_token_that_only_buyers_cannot_sell_is_refused
     token = Address(built.tokens[key])
     (found,) = await valued(ctx, Holding(token, 10**6 * ETH, slot=await given(ctx, token)))
     assert isinstance(found, Refused), found
+
+
+@pytest.mark.parametrize("name", ["last_buyer_only", "detect_delays"])
+async def test_what_sells_for_buyers_and_not_for_who_is_given_it_is_unknown(
+    ctx: Context, rpc: SyncRpc, built: Built, name: str
+) -> None:
+    token = put(rpc, built, Animal(name).story())
+    (found,) = await valued(ctx, Holding(Address(token), 10**21, slot=await given(ctx, token)))
+    assert isinstance(found, Missing)
+    assert found.fault == "token"
 
 
 @pytest.mark.parametrize(
@@ -488,6 +520,40 @@ async def test_what_one_token_floods_the_others_do_not_suffer(ctx: Context, buil
     found = await worth(replace(ctx, node=flood), head, holdings, Meter())
     assert [isinstance(one, Worth) for one in found] == [True, False, True, True]
     assert found[1] == Missing("token", NodeAnswerTooLarge("much").message)
+
+
+HOSTILE = ("loops_on_transfer", "loops_on_views", "loops_on_balance", "megabyte_name", "megabyte_revert")
+
+
+async def test_hostile_tokens_beside_honest_ones_spoil_nothing(ctx: Context, built: Built) -> None:
+    honest = await many(ctx, built, 8)
+    slot = honest[0].slot
+    assert slot is not None
+    bad = [Address(built.tokens[key]) for key in HOSTILE]
+    beside = [Holding(token, 10**21, slot=replace(slot, asset=token)) for token in bad]
+    head = await ctx.heads.refresh()
+    found = await worth(ctx, head, [*beside, *honest], Meter())
+    assert not isinstance(found[0], Worth)
+    assert not isinstance(found[2], Worth)
+    assert not isinstance(found[4], Worth)
+    assert found[len(bad) :] == await worth(ctx, head, honest, Meter())
+    assert all(isinstance(one, Worth) for one in found[len(bad) :])
+
+
+async def test_a_launch_that_is_not_confirmed_is_no_launch(ctx: Context, built: Built) -> None:
+    """Its tokens are taken for the launchpad's own code only where the launchpad says so."""
+
+    def instead(call: RpcCall) -> RpcError | None:
+        asks_its_name = "0x06fdde03" in msgspec.json.encode(call.params).decode()
+        return RpcError(-32000, "not today") if asks_its_name else None
+
+    tokens = [Address(built.tokens[key]) for key in ("curve", "plain")]
+    holdings = [Holding(token, 10**21, slot=await given(ctx, token)) for token in tokens]
+    head = await ctx.heads.refresh()
+    silent = replace(ctx, node=Recording(ctx.node, instead=instead))
+    launched, plain = await worth(silent, head, holdings, Meter())
+    assert isinstance(launched, Missing)
+    assert isinstance(plain, Worth)
 
 
 async def test_a_node_that_does_not_answer_leaves_it_unknown(ctx: Context, built: Built) -> None:
