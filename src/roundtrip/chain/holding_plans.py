@@ -198,9 +198,11 @@ def _given_blocks(
     early: list[Step] = []
     late: list[Step] = []
     sellers = _small(env, amount_raw, slot)
+    # Nobody pays for more gas than that, and what burns it all costs the node the less.
+    frugal = replace(env, sell_gas_ladder=(setting.policy.hook_gas_limit,))
     for number, one in enumerate(sellers):
         own, name = one.wallet(), f"{_GIVEN}{number}-"
-        approvals, sells = legs.sell_steps(place, setting, env, own, one.amount_raw, whole=False)
+        approvals, sells = legs.sell_steps(place, setting, frugal, own, one.amount_raw, whole=True)
         held = legs.quote_read("held", place, setting, env, own)
         left = legs.token_read("after-token", setting, env, own)
         early += [replace(step, label=name + step.label) for step in approvals]
