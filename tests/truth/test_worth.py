@@ -8,8 +8,8 @@ import asyncpg
 import msgspec
 import pytest
 
-from conftest import PROJECT
-from roundtrip.chain.dialect import ANVIL
+from conftest import PROJECT, context_for
+from roundtrip.chain.dialect import ANVIL, BY_NAME
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.storage import BalanceSlot
@@ -26,6 +26,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.worth import Holding, Valued, Worth, slot_of, worth
 from roundtrip.store.migrate import migrate
 from support.databases import connected, database
+from support.dialects import DialectNode, Kind
 from support.indexing import at, follow
 from support.recording import Recording
 from support.trader import Market, Trader
@@ -462,6 +463,27 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
         assert _wei(half) == fill.back_raw
     else:
         assert isinstance(half, Refused), "who is let in by the owner tells nothing of others"
+
+
+# --- nodes of every kind ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["anvil", "geth", "nitro"])
+async def test_it_is_the_same_on_nodes_of_every_kind(
+    ctx: Context, rpc: SyncRpc, built: Built, pool: asyncpg.Pool, kind: Kind
+) -> None:
+    holdings = await many(ctx, built, len(MANY))
+    plain = await valued(ctx, *holdings)
+    token = Address(built.tokens["owner_only_sell"])
+    trap = Holding(token, 10**21, slot=await given(ctx, token))
+    async with (
+        DialectNode(rpc.url, kind).running() as node,
+        context_for(node.url, built, pool, dialect=BY_NAME[kind]) as spoken,
+    ):
+        *found, trapped = await valued(spoken, *holdings, trap)
+    assert all(isinstance(one, Worth) for one in found), found
+    assert found == plain
+    assert isinstance(trapped, Refused)
 
 
 # --- many at once ----------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Where a token keeps a wallet's balance, found by trying: the fallback for money that no swap brings, and how
-a wallet is given what somebody holds.
+"""Where a token keeps a wallet's balance, found by trying: the fallback for money that no swap brings, and
+for what somebody is said to hold.
 
-A check gives only the money side so, never the token under test. Where a token is given (``holding_plans``), a
-wallet that really bought it sells beside.
+A check gives only the money side so, never the token under test. Where a token is given (``holding_plans``),
+a wallet that really bought it sells beside.
 """
 
 from dataclasses import dataclass
