@@ -10,7 +10,7 @@ import pytest
 from roundtrip.domain import league as rules
 from roundtrip.domain.types import BlockRef
 from roundtrip.store import accounts, chain, fair, league
-from roundtrip.store.league import Counted
+from roundtrip.store.league import Counted, Entered
 from support.leagued import BUYERS, DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, new_mite
 from support.made_index import ETH, number_address
 from support.tables import own_database
@@ -209,6 +209,59 @@ async def test_a_sell_waits_for_a_tag_that_is_being_set_and_has_it(
         assert await waits == COUNTS
     assert await is_agent(made, mite.id) is True
     await tagging.close()
+
+
+async def counts_are_right(made: Leagued) -> bool:
+    """What was counted as it came is what there is."""
+    rows = await made.connection.fetch(
+        "SELECT is_agent, count(*) FILTER (WHERE sells >= 3) AS on_board, count(*) AS every"
+        " FROM accounts.league_week WHERE week_s = $1 GROUP BY is_agent", WEEK_S,
+    )  # fmt: skip
+    slow = {row["is_agent"]: Entered(row["on_board"], row["every"] - row["on_board"]) for row in rows}
+    agents, people = slow.get(True, Entered(0, 0)), slow.get(False, Entered(0, 0))
+    every = Entered(agents.on_board + people.on_board, agents.too_few + people.too_few)
+    found = [await league.entered(made.connection, WEEK_S, who) for who in ("agents", "people", "all")]
+    return found == [agents, people, every]
+
+
+async def test_tags_and_sells_of_several_at_once_are_counted_right(made: Leagued, url: str) -> None:
+    mites = [await new_mite(made.connection) for _ in range(6)]
+    several = [Leagued(await asyncpg.connect(url)) for _ in range(4)]
+
+    async def acts(number: int, one: Leagued) -> None:
+        for turn in range(20):
+            mite = mites[(number + turn) % len(mites)]
+            if turn % 4 == number:
+                await league.untag(one.connection, mite.id, NOW)
+            elif turn % 4 == (number + 2) % 4:
+                async with one.connection.transaction():
+                    await league.tag(one.connection, mite.id, None, NOW)
+            else:
+                assert await one.sells(mite) == COUNTS
+
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*(acts(number, one) for number, one in enumerate(several)))
+    assert await counts_are_right(made)
+    assert (await league.entered(made.connection, WEEK_S, "all")).on_board >= 3
+    for one in several:
+        await one.connection.close()
+
+
+async def test_a_tag_takes_an_entry_and_what_is_none_yet_to_the_other_board(made: Leagued) -> None:
+    entered, few = await new_mite(made.connection), await new_mite(made.connection)
+    for one in (entered, few, entered, entered):
+        await made.sells(one)
+    for one, agents, people in (
+        (entered, Entered(1, 0), Entered(0, 1)),
+        (few, Entered(1, 1), Entered(0, 0)),
+    ):
+        for _ in range(2):
+            await league.tag(made.connection, one.id, None, NOW)
+            assert await league.entered(made.connection, WEEK_S, "agents") == agents
+            assert await league.entered(made.connection, WEEK_S, "people") == people
+    await league.untag(made.connection, few.id, NOW)
+    assert await league.entered(made.connection, WEEK_S, "people") == Entered(0, 1)
+    assert await counts_are_right(made)
 
 
 async def test_many_sells_of_a_mite_at_once_are_all_added(made: Leagued, url: str) -> None:

@@ -50,7 +50,7 @@ class Leagued:
     async def emptied(self) -> "Leagued":
         """Of every fact, and of everybody's weeks."""
         await emptied(self.connection)
-        await self.connection.execute("DELETE FROM accounts.league_week")
+        await self.connection.execute("TRUNCATE accounts.league_week, accounts.league_count")
         return self
 
     async def made(self) -> "Leagued":

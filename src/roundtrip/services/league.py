@@ -154,7 +154,7 @@ def _said(
     tokens: dict[Address, Label],
 ) -> str:
     week = f"the week from {when(began_s):{_DAY}}, 00:00 UTC, to the next Monday"
-    board = f"Nobody of the {_WHOMS[who]} is in the practice league of {week} yet."
+    board = f"Nobody has entered the practice league of {_WHOMS[who]} yet, {week}."
     if entries:
         first = " ".join(f"{rank}. {_line(one, tokens)}" for rank, one in enumerate(entries[:_SAID], 1))
         more = entered.on_board - len(entries[:_SAID])

@@ -125,6 +125,7 @@ ON CONFLICT (week_s, mite_id) DO UPDATE SET
         THEN excluded.best_token ELSE week.best_token END,
     best_profit_wei = greatest(week.best_profit_wei, excluded.best_profit_wei),
     last_s = greatest(week.last_s, excluded.last_s)
+RETURNING week.sells, week.is_agent
 """
 
 
@@ -132,7 +133,24 @@ async def _add(
     connection: asyncpg.Connection, mite_id: int, token: Address, profit_wei: int, now_s: int
 ) -> None:
     week_s = league.week_s(now_s)
-    await connection.execute(_ADD, week_s, mite_id, Decimal(profit_wei), as_bytes(token), now_s)
+    row = await connection.fetchrow(_ADD, week_s, mite_id, Decimal(profit_wei), as_bytes(token), now_s)
+    # Most sells change neither number, and wait for nobody.
+    if row["sells"] == 1:
+        await connection.execute(_NEWCOMER, week_s, row["is_agent"], 0, 1)
+    elif row["sells"] == LEAST_SELLS:
+        await connection.execute(_COUNT, week_s, row["is_agent"], 1, -1)
+
+
+# $1 week_s, $2 is_agent, $3 more on the board, $4 more with too few
+_NEWCOMER = """
+INSERT INTO accounts.league_count AS count (week_s, is_agent, on_board, too_few) VALUES ($1, $2, $3, $4)
+ON CONFLICT (week_s, is_agent) DO UPDATE SET
+    on_board = count.on_board + excluded.on_board, too_few = count.too_few + excluded.too_few
+"""
+_COUNT = """
+UPDATE accounts.league_count SET on_board = on_board + $3, too_few = too_few + $4
+WHERE week_s = $1 AND is_agent = $2
+"""
 
 
 # --- a tag -----------------------------------------------------------------------------------------
@@ -154,12 +172,23 @@ async def untag(connection: asyncpg.Connection, mite_id: int, now: datetime) -> 
 
 
 async def _tag_week(connection: asyncpg.Connection, mite: Mite, now: datetime) -> None:
-    await connection.execute(
-        "UPDATE accounts.league_week SET is_agent = $3 WHERE week_s = $1 AND mite_id = $2 AND is_agent <> $3",
-        league.week_s(now.timestamp()),
+    week_s = league.week_s(now.timestamp())
+    sells = await connection.fetchval(
+        "UPDATE accounts.league_week SET is_agent = $3"
+        " WHERE week_s = $1 AND mite_id = $2 AND is_agent <> $3 RETURNING sells",
+        week_s,
         mite.id,
         mite.is_agent,
     )
+    if sells is None:
+        return
+    # Of two that move from one number to the other and back, one waits.
+    await connection.execute(
+        "SELECT FROM accounts.league_count WHERE week_s = $1 ORDER BY is_agent FOR UPDATE", week_s
+    )
+    on_board = int(sells >= LEAST_SELLS)
+    await connection.execute(_COUNT, week_s, not mite.is_agent, -on_board, on_board - 1)
+    await connection.execute(_NEWCOMER, week_s, mite.is_agent, on_board, 1 - on_board)
 
 
 # --- a board ---------------------------------------------------------------------------------------
@@ -185,11 +214,11 @@ async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int
 async def entered(connection: asyncpg.Connection, week_s: int, who: Who) -> Entered:
     """How many there are in a week."""
     row = await connection.fetchrow(
-        f"SELECT count(*) FILTER (WHERE {_IN}) AS on_board, count(*) AS every"  # noqa: S608
-        f" FROM accounts.league_week AS week WHERE {_of(who)}",
+        "SELECT coalesce(sum(on_board), 0)::int AS on_board, coalesce(sum(too_few), 0)::int AS too_few"  # noqa: S608
+        f" FROM accounts.league_count AS week WHERE {_of(who)}",
         week_s,
     )
-    return Entered(row["on_board"], row["every"] - row["on_board"])
+    return Entered(row["on_board"], row["too_few"])
 
 
 def _of(who: Who) -> str:
