@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 
 import asyncpg
 import pytest
@@ -11,7 +12,7 @@ from roundtrip.domain import league as rules
 from roundtrip.domain.types import BlockRef
 from roundtrip.store import accounts, chain, fair, league
 from roundtrip.store.league import Counted, Entered
-from support.leagued import BUYERS, DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, new_mite
+from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, new_mite
 from support.made_index import ETH, number_address
 from support.tables import own_database
 
@@ -147,7 +148,7 @@ async def test_of_a_crowd_in_the_long_run_all_are_looked_at(made: Leagued) -> No
     await made.bought(OTHER, *fresh)
     mite = await new_mite(made.connection)
     assert await made.sells(mite, token=OTHER) == Counted(False, rules.FEW)
-    await made.bought(OTHER, *BUYERS)
+    await made.bought(OTHER, *(number_address(0xE000 + n) for n in range(20)))
     assert await made.sells(mite, token=OTHER) == COUNTS
 
 
@@ -173,8 +174,9 @@ async def test_a_tag_is_on_this_weeks_board_at_once_and_leaves_the_week_before(m
     }
     from_monday = rules.WEEK_S
     await made.connection.execute("UPDATE accounts.league_week SET week_s = week_s - $1", from_monday)
-    await league.tag(made.connection, mite.id, None, NOW)
+    await league.tag(made.connection, mite.id, "Bot 8", NOW)
     assert await made.board("agents", WEEK_S - from_monday) == []
+    assert {one.agent_name for one in await made.board("all", WEEK_S - from_monday)} == {None}
 
 
 async def test_a_tag_waits_for_a_sell_that_is_being_booked_and_finds_it(
@@ -278,6 +280,26 @@ async def test_many_sells_of_a_mite_at_once_are_all_added(made: Leagued, url: st
     assert (first.profit_wei, first.sells, first.won) == (20 * ETH, 20, 20)
     for one in several:
         await one.connection.close()
+
+
+async def test_of_equal_profit_fewer_sells_are_first_then_who_was_done_earlier_then_the_older_account(
+    made: Leagued,
+) -> None:
+    more, late, old, young = [await new_mite(made.connection) for _ in range(4)]
+    for mite, sells in ((more, 4), (late, 3), (young, 3), (old, 3)):
+        for _ in range(sells):
+            await made.sells(mite, 12 * ETH // sells)
+    # However the clocks of two processes differ, it is the last that counts.
+    await made.sells(late, 0, later=timedelta(seconds=1))
+    for mite in (old, young, late):
+        await made.sells(mite, 0)
+    await made.sells(more, 0)
+    await made.sells(late, 0, later=timedelta(seconds=-1))
+    for mite in (old, young):
+        await made.sells(mite, 0)
+    await made.sells(more, 0)
+    ranked = [one.designation for one in await made.board()]
+    assert ranked == [one.designation for one in (old, young, more, late)]
 
 
 # --- how a board is read ---------------------------------------------------------------------------
