@@ -13,6 +13,7 @@ from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import MOST_TRIES, Mite, designation
 from roundtrip.domain.types import Address
 from roundtrip.store import accounts as accounts_store
+from roundtrip.store import league
 from roundtrip.venues.abi import checksummed
 
 from .accounts import accounts, allowance_of
@@ -98,7 +99,7 @@ async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wa
     await accounts_store.add_key(connection, found.mite.id, hashed, start, new.label, now)
     if not new.agent:
         return found.mite
-    return await accounts_store.tag_agent(connection, found.mite.id, new.name)
+    return await league.tag(connection, found.mite.id, new.name, now)
 
 
 def _designations(ctx: Context) -> Iterator[str]:

@@ -126,6 +126,16 @@ async def tag_agent(connection: asyncpg.Connection, mite_id: int, name: str | No
     return _mite(row)
 
 
+async def untag_agent(connection: asyncpg.Connection, mite_id: int) -> Mite:
+    """The mite is no agent any more, and an agent's name goes with the tag."""
+    row = await connection.fetchrow(
+        "UPDATE accounts.mite AS mite SET is_agent = false, agent_name = NULL"  # noqa: S608
+        f" WHERE id = $1 RETURNING {_MITE}",
+        mite_id,
+    )
+    return _mite(row)
+
+
 async def mite_of(connection: asyncpg.Connection, hashed: bytes) -> Mite | None:
     """Whose live key has this hash; None: there is none, or it was revoked."""
     row = await connection.fetchrow(
