@@ -98,6 +98,8 @@ async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Curso
         return _Look(flag, to_price=newest_s <= ends_s)
     if flag.kind == "drains":
         return await _drains(connection, flag, token_id, newest_s)
+    if newest_s - calls.SETTLED_S > ends_s:
+        return _Look(flag)
     since_s = calls.quiet_since_s(flag.week, newest_s)
     if since_s is None:
         return _Look(flag, answered_s=min(newest_s, ends_s))

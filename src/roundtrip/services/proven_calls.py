@@ -48,15 +48,11 @@ class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
     ]
     proved: Annotated[int, msgspec.Meta(description="Its flags that proved right.")]
     decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
-    accuracy: Annotated[
-        float | None, msgspec.Meta(description="proved / decided; null: nothing is decided.", ge=0, le=1)
-    ]
+    accuracy: Annotated[float | None, msgspec.Meta(description="proved / decided; null: nothing is decided.")]
     base_rate: Annotated[
         float | None,
         msgspec.Meta(
             description="The same of tokens drawn by chance with its flags; null: none is decided.",
-            ge=0,
-            le=1,
         ),
     ]
 

@@ -30,17 +30,18 @@ async def is_counted(connection: asyncpg.Connection, token_id: int) -> bool:
     return found
 
 
-# Shuffled first and then looked at one by one, until there are enough.
+# Shuffled first and then looked at one by one, until there are enough: a subquery that gives a value is not
+# made a join.
 _DRAWN = """
 SELECT shuffled.token_id, shuffled.address FROM (
-    SELECT fair.token_id, address.address FROM facts.fair_token AS fair
-    JOIN facts.address AS address ON address.id = fair.token_id
-    ORDER BY md5($1::bytea || address.address) OFFSET 0
-) AS shuffled WHERE EXISTS (
-    SELECT FROM facts.pool AS pool CROSS JOIN LATERAL (
+    SELECT fair.token_id, address.address, md5($1::bytea || address.address) AS place
+    FROM facts.fair_token AS fair JOIN facts.address AS address ON address.id = fair.token_id
+    ORDER BY place OFFSET 0
+) AS shuffled WHERE (
+    SELECT true FROM facts.pool AS pool CROSS JOIN LATERAL (
         SELECT FROM facts.trade AS trade WHERE trade.pool_id = pool.id AND trade.at_s > $2 LIMIT 1
-    ) AS traded WHERE pool.token_id = shuffled.token_id
-) LIMIT $3
+    ) AS traded WHERE pool.token_id = shuffled.token_id LIMIT 1
+) ORDER BY shuffled.place LIMIT $3
 """
 
 
