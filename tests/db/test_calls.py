@@ -280,7 +280,7 @@ async def test_what_left_within_the_week_is_found_however_late_it_is_looked_at(g
 
 async def test_what_nobody_could_price_in_the_last_day_is_void(ground: Ground) -> None:
     mite = await ground.mite()
-    flags = [await ground.flag(mite, kind, OTHER) for kind in ("runs", "dead")]  # type: ignore[arg-type]
+    flags = [await ground.flag(mite, kind, OTHER) for kind in ("runs", "dead")]
     ground.quotes.pays[OTHER] = NOW_WEI
     await ground.block(after_s=2 * DAY_S)
     await ground.look()
@@ -442,11 +442,11 @@ async def test_five_a_day_and_ten_at_once(ground: Ground) -> None:
         for token in TOKENS:
             if made and made % MOST_A_DAY == 0:
                 with pytest.raises(CallerFault, match="day of UTC" if made < MOST_OPEN else "waiting"):
-                    await ground.flag(mite, kind, token)  # type: ignore[arg-type]
+                    await ground.flag(mite, kind, token)
                 if made == MOST_OPEN:
                     return
                 await ground.block(*(buys(BUYERS[7], 0.1, one) for one in TOKENS), after_s=DAY_S)
-            await ground.flag(mite, kind, token)  # type: ignore[arg-type]
+            await ground.flag(mite, kind, token)
             made += 1
     pytest.fail("there were more than ten")
 

@@ -205,7 +205,7 @@ async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> Non
 async def test_what_is_no_name_is_refused(ground: Ground, said: dict[str, object]) -> None:
     mite = await ground.mite()
     with pytest.raises(CallerFault) as raised:
-        await marked(ground, mite, **said)
+        await marked(ground, mite, TARGET, **said)
     assert raised.value.code == "bad_input"
     with pytest.raises(CallerFault) as raised:
         await marked(ground, mite, Address("0x12"), mark="bad")

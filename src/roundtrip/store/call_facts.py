@@ -19,7 +19,8 @@ MOST_TRADERS = 500
 MOST_TRADES = 1000
 """So many trades of a day are looked through for one that counts: with more of them it is alive."""
 _DAY_S = 86_400
-_CURVE = "launchpad_curve"
+_CURVE, _LAUNCHED_INTO = "launchpad_curve", "launchpad_pool"
+_MOST_OWN = 4
 
 
 async def is_counted(connection: asyncpg.Connection, token_id: int) -> bool:
@@ -131,7 +132,15 @@ async def main_pool(
     every change of its liquidity is known. A curve has none that anybody could take."""
     newest_s = stands.block.timestamp_s
     in_eth = await _in_eth(connection, contracts)
-    traded = (await turnovers(connection, [(token_id, -1)], newest_s, in_eth))[token_id]
+    own = await connection.fetch(
+        "SELECT id FROM facts.pool WHERE token_id = $1 AND kind = $2 ORDER BY id LIMIT $3",
+        token_id,
+        _LAUNCHED_INTO,
+        _MOST_OWN,
+    )
+    # Beside its oldest pools: before a launch graduates anybody may have opened as many of those as he likes.
+    asked = [(token_id, row["id"]) for row in own] or [(token_id, -1)]
+    traded = (await turnovers(connection, asked, newest_s, in_eth))[token_id]
     used = [
         (turnover.wei, turnover.trades, pool_id) for pool_id, turnover in traded.items() if turnover.trades
     ]
