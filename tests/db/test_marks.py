@@ -11,6 +11,8 @@ from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
 from roundtrip.services import wallet_names as names_service
 from roundtrip.services.index_answer import Nothing
+from roundtrip.services.look_up import find
+from roundtrip.services.look_up_answer import LookUpParams
 from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
 from roundtrip.services.my_mite import my_mite
 from roundtrip.services.wallet_names import WalletNames, wallet_names
@@ -109,6 +111,23 @@ async def test_whoever_stands_behind_false_crowds_is_past_them(
     await all_say(ground, *(address(0xD00 + n) for n in range(5)), about=BUYERS[12], mark="good")
     await all_say(ground, *STRANGERS, mark="bad")
     assert [row.wallet for row in (await told(ground)).rows] == [TARGET]
+
+
+async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS, name="Old fox")
+    await all_say(ground, *BUYERS[3:7], about=BUYERS[10], name="oldfox")
+    await all_say(ground, *BUYERS[7:9], about=BUYERS[11], name="Wolf")
+    found = (await find(ground.ctx, LookUpParams("OLD FOX"))).answer
+    assert (found.kind, found.address) == ("wallet", BUYERS[10])
+    assert f'4 people call the wallet {BUYERS[10]} "OLD FOX". That is what strangers call it' in found.text
+    assert "1 more is called so" in found.text
+    assert (await find(ground.ctx, LookUpParams("Wolf"))).answer.kind == "nothing"
+
+
+@pytest.mark.parametrize("name", ["usdg", "WETH", "eth", "0xabc"])
+async def test_no_wallet_is_taken_for_money_or_an_address(ground: Ground, name: str) -> None:
+    await all_say(ground, *STRANGERS, name=name)
+    assert (await find(ground.ctx, LookUpParams(name))).answer.kind == "nothing"
 
 
 # --- farming ---------------------------------------------------------------------------------------

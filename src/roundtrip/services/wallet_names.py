@@ -1,11 +1,14 @@
 """What enough people call wallets, or mark them as."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
+import asyncpg
 import msgspec
 
 from roundtrip.domain import names
-from roundtrip.domain.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, public
+from roundtrip.domain.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key, public
+from roundtrip.domain.types import Address
 from roundtrip.store import marks
 
 from .context import Answered, Context
@@ -71,6 +74,26 @@ async def wallet_names(ctx: Context, params: Nothing) -> Answered[WalletNames]:
         rows=rows,
     )
     return Answered(answer, ctx.policy.answer_ttl_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """A wallet that enough people call by a name, and how many."""
+
+    wallet: Address
+    people: int
+
+
+async def called_so(ctx: Context, connection: asyncpg.Connection, name: str, newest_s: int) -> list[Bearer]:
+    """Wallets that enough people call so, what most call so first."""
+    made_before, key = when(int(ctx.now_s())) - OLD, name_key(name)
+    wallets = await marks.called(connection, key, made_before, _AT_ONCE)
+    given = await marks.given(connection, wallets, made_before)
+    found = public(given, await marks.purses(connection, given), newest_s)
+    borne = [
+        Bearer(one.wallet, said.people) for one in found for said in one.names if name_key(said.what) == key
+    ]
+    return sorted(borne, key=lambda one: (-one.people, one.wallet))
 
 
 def _row(one: Public) -> WalletNamed:

@@ -102,6 +102,19 @@ async def candidates(
     return [as_address(row["wallet"]) for row in rows]
 
 
+async def called(connection: asyncpg.Connection, key: str, made_before: datetime, most: int) -> list[Address]:
+    """The same of those that are called so; ``key``: as names are compared."""
+    rows = await connection.fetch(
+        f"SELECT mark.wallet, count(*) AS given FROM {_OF_AGE} WHERE mark.name_key = $2 AND {_TRADED}"  # noqa: S608
+        " GROUP BY mark.wallet HAVING count(*) >= $3 ORDER BY given DESC, mark.wallet LIMIT $4",
+        made_before,
+        key,
+        PEOPLE,
+        most,
+    )
+    return [as_address(row["wallet"]) for row in rows]
+
+
 async def given(
     connection: asyncpg.Connection, wallets: Collection[Address], made_before: datetime
 ) -> list[Given]:

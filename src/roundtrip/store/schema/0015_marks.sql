@@ -14,6 +14,7 @@ CREATE TABLE accounts.mark (
     CHECK (name IS NOT NULL OR mark IS NOT NULL)
 );
 CREATE INDEX mark_by_wallet ON accounts.mark (wallet);
+CREATE INDEX mark_by_name ON accounts.mark (name_key) WHERE name_key IS NOT NULL;
 
 -- What a mite says will become of a token, and the control that was drawn with it: the same of a token by chance, by
 -- nobody. kind, state: as domain/calls.py says. at_s, block_number, ends_s: by the chain's clock, where the index stood.
