@@ -1,5 +1,6 @@
 """Flags over a database and a chain told by hand: what proves them, what does not, and who may flag."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -433,6 +434,14 @@ async def test_the_same_flag_waits_once(ground: Ground) -> None:
     with pytest.raises(CallerFault, match="still waits"):
         await ground.flag(mite, "runs")
     await ground.flag(mite, "drains")
+
+
+async def test_of_two_that_flag_the_same_at_once_one_does(ground: Ground) -> None:
+    mite = await ground.mite()
+    came = await asyncio.gather(*(ground.flag(mite, "drains") for _ in range(3)), return_exceptions=True)
+    refused = [one for one in came if isinstance(one, CallerFault)]
+    assert len(refused) == 2
+    assert await ground.index.fetchval("SELECT count(*) FROM accounts.flag WHERE mite_id = $1", mite.id) == 1
 
 
 async def test_five_a_day_and_ten_at_once(ground: Ground) -> None:
