@@ -5,6 +5,7 @@ from types import MappingProxyType
 from roundtrip.services.context import Context
 
 from .boards import EVERY_S, boards
+from .calls import calls
 from .deliver import deliver
 from .holders import holders
 from .origin import origin
@@ -45,6 +46,16 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             waits_s=(5.0, 30.0),
             most_tries=_NEVER_GIVEN_UP,
             at_start="facts",
+        ),
+        # One trip to the node and what facts tell of some two hundred flags.
+        "calls": Kind(
+            calls,
+            lease_s=30,
+            at_once=1,
+            limit_s=60,
+            waits_s=(5.0, 30.0),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="open",
         ),
         # One a channel, which mostly waits for somebody else's server. What fails here is ours: what fails
         # there has waits of its own.
