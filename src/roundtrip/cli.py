@@ -26,6 +26,7 @@ from roundtrip import (
     key_commands,
     processes,
     serving,
+    tour_commands,
     verify,
 )
 from roundtrip.api import publish as publishing
@@ -105,6 +106,7 @@ def _as_interrupt(number: int, frame: object) -> None:
 
 app.command()(demo_commands.demo)
 app.command()(demo_commands.devnet)
+app.command()(tour_commands.tour)
 
 
 @app.command()

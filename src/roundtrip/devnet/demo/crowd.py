@@ -5,8 +5,8 @@ by another actor, whom the chain knew a day before the token began; the first of
 that the others made, and come back. And a deployer sells what he bought of another token.
 """
 
+import threading
 from dataclasses import dataclass
-from typing import Any
 
 from roundtrip.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS, TRADERS, Listed, Market
 from roundtrip.devnet.deploy import ZERO, Deployer, DeployError, await_receipt, calldata
@@ -53,11 +53,13 @@ def places(built: Built) -> Places:
 
 
 class Crowd:
-    """Sends for actors and visitors on the local chain. Raises DeployError, RpcFailure or OSError."""
+    """Sends for actors and visitors on the local chain. ``over``: it is to end soon. Raises DeployError,
+    RpcFailure or OSError, and OSError when it is over."""
 
-    def __init__(self, chain: SyncRpc, built: Built) -> None:
+    def __init__(self, chain: SyncRpc, built: Built, over: threading.Event) -> None:
         self._chain = chain
         self._built = built
+        self._over = over
         self.places = places(built)
 
     def has_come(self) -> bool:
@@ -104,6 +106,8 @@ class Crowd:
         seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, held))
 
     def _sender(self, account: str, waits: bool = True) -> Deployer:
+        if self._over.is_set():
+            raise OSError("the demo ends")
         self._chain.call("anvil_impersonateAccount", account)
         return (Deployer if waits else _Sender)(self._chain, account, _GAS)
 
@@ -124,7 +128,7 @@ class _Sender(Deployer):
     """Does not wait for its block: a crowd's transactions go into one."""
 
     def send(self, to: str | None, data: str, value_wei: int = 0) -> str:
-        transaction: dict[str, Any] = {
+        transaction = {
             "from": self.account,
             "to": to,
             "data": data,
