@@ -48,6 +48,7 @@ from roundtrip.store.forget import StillFollowed
 from roundtrip.store.postgres import EmbeddedPostgresError
 from roundtrip.sync.fork import OtherChain
 from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
+from roundtrip.tour.walk import NothingToShow
 
 serving.bound_recursion()
 
@@ -64,6 +65,7 @@ _EXPECTED = (
     EmbeddedPostgresError,
     OtherChain,
     OtherKey,
+    NothingToShow,
     StillFollowed,
     OSError,
     ValidationError,

@@ -1,8 +1,8 @@
 """The demo's cast: a few mites with a history, so that what people do together has something to show.
 
 Only of the local chain. A crowd comes there (``devnet/demo/crowd.py``), and mites of wallets that traded in
-the chain's history do what people do, through the same use cases. Done again, nothing is added: each act looks
-at what there is first.
+the chain's history do what people do, through the same use cases. Done again, nothing is added: each act
+looks at what there is first.
 """
 
 import asyncio

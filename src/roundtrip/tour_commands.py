@@ -28,31 +28,11 @@ from roundtrip.tour.walk import Place, Told, walk
 
 WALLET = 7
 """Which of the local chain's accounts walks: one that bought launches."""
-RECEIVER = "http://127.0.0.1:9000/alerts"
+_RECEIVER_PORT = 9000
+RECEIVER = f"http://127.0.0.1:{_RECEIVER_PORT}/alerts"
 """What the page says in the place of the address that alerts went to."""
 _START_S = 60.0
 _END_S = 20.0
-
-
-def tour(
-    file: Annotated[Path, typer.Argument(help="Where the page goes.")] = Path("docs/tour.md"),
-) -> None:
-    """Writes docs/tour.md: every tool once, called on a demo of its own."""
-    settings = Settings()
-    places = world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
-    with console.status("preparing the local chain"):
-        built = world.build(places, lambda step: None)
-    written: list[str] = []
-    with place_for(places) as var:
-        run(_written(var, built, written))
-    file.write_text("".join(written))
-    print(f"written: {file}")
-
-
-async def _written(var: Path, built: world.Built, written: list[str]) -> None:
-    async with demo(var) as running:
-        walked = await walked_on(running, built, lambda tool: print(tool, flush=True))
-    written.append(walked.page())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +58,37 @@ class Running:
 
     place: Place
     receiver_url: str
+
+
+def tour(
+    file: Annotated[Path, typer.Argument(help="Where the page goes.")] = Path("docs/tour.md"),
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a demo that runs on the chain of var/devnet.json, started with "
+            "ROUNDTRIP_WEBHOOK_LOOPBACK='[\"127.0.0.1:9000\"]'; left out: one of its own."
+        ),
+    ] = None,
+) -> None:
+    """Writes docs/tour.md: every tool once, called on a demo."""
+    settings = Settings()
+    places = world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
+    with console.status("preparing the local chain"):
+        built = world.build(places, lambda step: None)
+    written: list[str] = []
+    with place_for(places) as var:
+        running = demo(var) if url is None else _given(url.rstrip("/"), settings.var)
+        run(_written(running, built, written))
+    file.write_text("".join(written))
+    print(f"written: {file}")
+
+
+async def _written(
+    demo: contextlib.AbstractAsyncContextManager[Running], built: world.Built, written: list[str]
+) -> None:
+    async with demo as running:
+        walked = await walked_on(running, built, lambda tool: print(tool, flush=True))
+    written.append(walked.page())
 
 
 async def walked_on(running: Running, built: world.Built, tell: Callable[[str], None]) -> Walked:
@@ -109,7 +120,17 @@ def place_for(places: world.Places) -> Iterator[Path]:
 async def demo(var: Path) -> AsyncIterator[Running]:
     """``roundtrip demo`` on free ports, its files in ``var``, until the block ends."""
     async with _receiver() as receiver_url, _demo(var, receiver_url) as url:
-        yield Running(Place(url, json.loads((var / "devnet.json").read_text())["rpcUrl"]), receiver_url)
+        yield Running(Place(url, _rpc_url(var)), receiver_url)
+
+
+@contextlib.asynccontextmanager
+async def _given(url: str, var: Path) -> AsyncIterator[Running]:
+    async with _receiver(_RECEIVER_PORT) as receiver_url:
+        yield Running(Place(url, _rpc_url(var)), receiver_url)
+
+
+def _rpc_url(var: Path) -> str:
+    return str(json.loads((var / "devnet.json").read_text())["rpcUrl"])
 
 
 @contextlib.asynccontextmanager
@@ -148,7 +169,7 @@ async def _demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def _receiver() -> AsyncIterator[str]:
+async def _receiver(port: int = 0) -> AsyncIterator[str]:
     """Somebody's server, which takes what it is sent."""
 
     async def take(request: aiohttp.web.Request) -> aiohttp.web.Response:
@@ -159,7 +180,7 @@ async def _receiver() -> AsyncIterator[str]:
     app.router.add_post("/alerts", take)
     runner = aiohttp.web.AppRunner(app, access_log=None)
     await runner.setup()
-    listening: socket.socket = serving.listen("127.0.0.1", 0, "a port")
+    listening: socket.socket = serving.listen("127.0.0.1", port, "another one")
     await aiohttp.web.SockSite(runner, listening).start()
     try:
         yield "http://{}:{}/alerts".format(*listening.getsockname()[:2])

@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "key_commands",
         "processes",
         "terminal",
+        "tour",
         "tour_commands",
         "devnet",
         "verify",

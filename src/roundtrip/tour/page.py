@@ -13,9 +13,9 @@ Each tool once, called over the Model Context Protocol on the local chain that `
 
 The calls are as they were made, and the answers as they came, shortened: lists after two rows and long texts
 are cut with `…`, and what a tool says in plain sentences stands above its answer instead of in it. What
-differs from run to run is a word in `<>`. Each answer also opens with a note that names and symbols were written by
-strangers, which is left out here. The service is at `{BASE_URL}`, and `$KEY` is a key of the local chain's
-eighth account ([how to have one](keys.md)).
+differs from run to run is a word in `<>`. Each answer also opens with a note that names and symbols were
+written by strangers, which is left out here. The service is at `{BASE_URL}`, and `$KEY` is a key of the
+local chain's eighth account ([how to have one](keys.md)).
 """
 
 

@@ -11,11 +11,12 @@ import msgspec
 from roundtrip.devnet.world import Built
 
 WIDTH = 116
-_MOST_ROWS, _MOST_CHARACTERS = 2, 160
+_MOST_ROWS, _MOST_CHARACTERS, _MOST_DATA = 2, 160, 10
 CUT = "…"
 _HASH = re.compile(r"0x[0-9a-f]{64}(?![0-9a-f])")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
-_BLOCKS = ("block", "fromBlock", "head", "launchedBlock", "launchBlock")
+_BLOCKS = ("block", "fromBlock", "atBlock", "head")
+_ALWAYS = ("ageS", "secondsBehind", "blocksBehind", "since", "fromTime", "start")
 _AGES = re.compile(r"\b\d[\d,.]* (seconds?|minutes?|milliseconds?)\b")
 _SECRETS = ("secret", "key")
 
@@ -49,7 +50,7 @@ def stable(value: Any, known: Words, varies: Iterable[str] = (), name: str = "")
         return value
     if name in _SECRETS:
         return "<secret>"
-    if name in varies:
+    if name in _ALWAYS or name in varies:
         return f"<{name}>"
     if isinstance(value, int) and name in _BLOCKS:
         return "<block>" if value > known.head else value
@@ -82,9 +83,14 @@ def _is_old(written: str, known: Words) -> bool:
 
 
 def shortened(value: Any, said: str = "") -> Any:
-    """Lists cut after two rows, texts after 160 characters. Left out is what is said already."""
+    """Lists cut after two rows, texts after 160 characters, calldata after its selector. Left out is what is
+    said already."""
     if isinstance(value, dict):
-        return {name: shortened(one, said) for name, one in value.items() if name != "text" or one != said}
+        return {
+            name: one[:_MOST_DATA] + CUT if name == "data" and isinstance(one, str) else shortened(one, said)
+            for name, one in value.items()
+            if name != "text" or one != said
+        }
     if isinstance(value, list):
         kept = [shortened(one, said) for one in value[:_MOST_ROWS]]
         return [*kept, CUT] if len(value) > _MOST_ROWS else kept
@@ -93,17 +99,26 @@ def shortened(value: Any, said: str = "") -> Any:
     return value
 
 
-def lines(value: Any, indent: str = "", width: int = WIDTH) -> str:
-    """JSON in as few lines as the width allows."""
+def lines(value: Any, indent: str = "") -> str:
+    """JSON in as few lines as the width allows: short fields and rows share a line."""
     flat = written(value)
-    if len(indent) + len(flat) <= width or not isinstance(value, dict | list) or not value:
+    if len(indent) + len(flat) <= WIDTH or not isinstance(value, dict | list) or not value:
         return flat
-    inner, more = indent + "  ", []
+    inner = indent + "  "
     if isinstance(value, dict):
-        more = [f"{inner}{written(name)}: {lines(one, inner, width)}" for name, one in value.items()]
-        return "{\n" + ",\n".join(more) + f"\n{indent}}}"
-    more = [inner + lines(one, inner, width) for one in value]
-    return "[\n" + ",\n".join(more) + f"\n{indent}]"
+        parts = [f"{written(name)}: {lines(one, inner)}" for name, one in value.items()]
+    else:
+        parts = [lines(one, inner) for one in value]
+    packed = [inner + parts[0]]
+    for part in parts[1:]:
+        is_short = "\n" not in packed[-1] + part and len(packed[-1]) + len(part) + 2 <= WIDTH
+        if is_short:
+            packed[-1] += f", {part}"
+        else:
+            packed[-1] += ","
+            packed.append(inner + part)
+    opened, closed = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join([opened, *packed, indent + closed])
 
 
 def written(value: Any) -> str:

@@ -71,7 +71,7 @@ def _left(ground: Ground) -> str:
 
 
 def _sniped(ground: Ground) -> str:
-    """The newest launch that the dumper made is one that he sold; the first of all is one with snipers."""
+    """The first launch of all, which snipers bought."""
     return next(str(one["token"]) for one in ground.built.market["tokens"] if one["kind"] == "curve")
 
 
@@ -100,8 +100,12 @@ def _hash(ground: Ground) -> Arguments:
 
 
 STEPS: tuple[Step, ...] = (
-    Step("chain_vitals", "How the chain is doing, and how far behind it the service is.", _nothing, "block",
-         varies=("gasPriceGwei", "blockTimeMs", "blocksBehind", "tradesPerMinute")),
+    Step("winners", "Who closed the most profit today, as far as it could not be made up.", _nothing, "rows"),
+    Step("league", "Who is best at practising this week.", _nothing, ANY_LIST),
+    Step("wallet_names", "What people call wallets, where enough of them agree.", _nothing, ANY_LIST),
+    Step("proven_calls", "Who said of this token what came true?", _address(_left), ANY_LIST),
+    Step("chain_vitals", "How the chain is doing, and how far behind it the service is.", _nothing, "ethUsd",
+         varies=("gasPriceWei", "gasPriceGwei", "blockTimeMs", "tradesPerMinute")),
     Step("look_up", "A symbol is not who a token is: this says which token was meant, and who else bears it.",
          _given(query="ARC"), "address"),
     Step("check_token", "Before anything else: can it be sold again, and what does the round trip cost?",
@@ -118,11 +122,7 @@ STEPS: tuple[Step, ...] = (
          lambda ground: {"address": actor_address(SNIPERS[0])}, "linked"),
     Step("moving_now", "Where money and wallets come in right now.", _nothing, "tokens"),
     Step("graduating_soon", "Which launches are close to having their pool.", _nothing, "curves"),
-    Step("winners", "Who closed the most profit today, as far as it could not be made up.", _nothing, "rows"),
     Step("signals", "What was odd in the last hour.", _nothing, "signals"),
-    Step("league", "Who is best at practising this week.", _nothing, ANY_LIST),
-    Step("wallet_names", "What people call wallets, where enough of them agree.", _nothing, ANY_LIST),
-    Step("proven_calls", "Who said of this token what came true?", _address(_left), ANY_LIST),
     Step("my_mite", "With a key: whose account is it, and how often may it ask?", _nothing, "text"),
     Step("follow_wallet", "Be told what this wallet buys, sells and launches.",
          lambda ground: {"address": visitor(0), "name": "Winner"}, "text"),
@@ -138,7 +138,8 @@ STEPS: tuple[Step, ...] = (
     Step("list_channels", "Where I am told, and whether it arrives.", _nothing, "channels"),
     Step("prepare_buy", "Write a buy for my wallet. The tour signs and sends it.",
          _traded(amount="0.1"), "steps", is_sent=True),
-    Step("inbox", "What I was told of: the rule was hit by the buy just sent.", _nothing, "rows"),
+    Step("inbox", "What I was told of: the rule was hit by the buy just sent.", _nothing, "rows",
+         varies=("id",)),
     Step("my_bag", "What my wallet holds, and what changed since it bought.", _nothing, ANY_LIST),
     Step("prepare_sell", "Write a sell of half of it. It stays unsigned.", _traded(percent=50), "steps"),
     Step("practice_buy", "The same with pretend eth, at the price that a real buy would have.",
@@ -155,4 +156,5 @@ STEPS: tuple[Step, ...] = (
     Step("remove_channel", "And of that webhook.",
          lambda ground: {"id": ground.came["set_webhook"]["channel"]["id"]}, "text"),
 )  # fmt: skip
-"""Rows of tools that are not there are left out: ``steps``."""
+"""What others have to do first comes first: it is waited for there. Rows of tools that are not there are left
+out (``steps``)."""
