@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .said import Words, lines, shortened, stable, stable_text, written
+from .said import Words, lines, shortened, stable, stable_text, without, written
 from .walk import Told, request
 
 BASE_URL = "http://127.0.0.1:8463"
@@ -26,8 +26,8 @@ def page(told: Sequence[Told], known: Words) -> str:
 
 def section(one: Told, known: Words) -> str:
     """One step: its heading, why, the call and the answer."""
-    said = stable_text(one.said, known)
-    answer = shortened(stable(one.answer, known, one.step.varies), said)
+    said = stable_text(without(one.said, one.answer, one.step.varies), known)
+    answer = shortened(stable(one.answer, known, one.step.varies), stable_text(one.said, known))
     return "\n".join(
         [
             heading(one),

@@ -72,6 +72,15 @@ def stable_text(text: str, known: Words) -> str:
     )
 
 
+def without(text: str, answer: Mapping[str, Any], varies: Iterable[str]) -> str:
+    """A text with words in the place of the numbers that the fields named in ``varies`` have."""
+    for name in varies:
+        if name in answer:
+            number = re.escape(str(answer[name]))
+            text = re.sub(rf"(?<![\w.,]){number}(?!\w|[.,]\d)", f"<{name}>", text)
+    return text
+
+
 def _is_old(written: str, known: Words) -> bool:
     plain = written.removesuffix(" UTC").replace("Z", "+00:00")
     if not plain.endswith("+00:00"):
