@@ -34,6 +34,8 @@ from support.alerting import amiss, mites
 
 EVENTS_A_RUN = 6
 TELLERS, MITES, MOST_RULES = 2, 3, 12
+HOLDERS = TRADERS[:MITES]
+"""Whose the mites' wallets are: their bags are guarded."""
 FOLLOWED = "sim_followed"
 """A database that has the chain as it was built."""
 _REACHED_S, _SET_S, _FOLLOWS_S = 40.0, 20.0, 8.0
@@ -238,7 +240,7 @@ async def _through(at_work: AlertRun) -> None:
     """The script, and after it a chain without forks until all of it was told."""
     play, sync, rng = at_work.play, at_work.sync, at_work.rng
     async with arena.connected(at_work.database) as connection:
-        at_work.mites = await mites(connection, MITES)
+        at_work.mites = await mites(connection, MITES, [actor_address(one) for one in HOLDERS])
     await sync.start()
     for teller in at_work.tellers:
         await teller.start()
@@ -275,6 +277,7 @@ async def _compared(at_work: AlertRun, built: Built) -> None:
     async with arena.connected(at_work.database) as connection:
         outcome.wrong += await amiss(connection, contracts, PARTS)
         counts = await connection.fetchrow(
-            "SELECT count(*) AS told, count(retracted_at) AS taken_back FROM accounts.alert"
+            "SELECT count(*) AS told, count(retracted_at) AS taken_back,"
+            " count(*) FILTER (WHERE kind = 'bag_guard') AS guarded FROM accounts.alert"
         )
-    outcome.rows, outcome.digest = counts["told"], f"taken back {counts['taken_back']}"
+    outcome.rows, outcome.digest = counts["told"], f"taken back {counts['taken_back']}, guarded {counts['guarded']}"
