@@ -280,4 +280,7 @@ async def _compared(at_work: AlertRun, built: Built) -> None:
             "SELECT count(*) AS told, count(retracted_at) AS taken_back,"
             " count(*) FILTER (WHERE kind = 'bag_guard') AS guarded FROM accounts.alert"
         )
-    outcome.rows, outcome.digest = counts["told"], f"taken back {counts['taken_back']}, guarded {counts['guarded']}"
+    outcome.rows, outcome.digest = (
+        counts["told"],
+        f"taken back {counts['taken_back']}, guarded {counts['guarded']}",
+    )
