@@ -207,7 +207,22 @@ async def followed(
                 if not await sync.reach(int(head["number"], 16), head["hash"], _REACHED_S):
                     raise WentWrong(f"the sync does not come to the head: {sync.tail()}")
                 await sync.end()
+            async with arena.connected(database) as connection:
+                await _traders_deployed(connection)
             yield
+
+
+async def _traders_deployed(connection: asyncpg.Connection) -> None:
+    """Whoever deploys there seldom sells: the index takes for the deployer who holds most of those who trade,
+    but for those whom the bag guard tells."""
+    others = [bytes.fromhex(actor_address(name)[2:]) for name in TRADERS if name not in HOLDERS]
+    await connection.execute(
+        "UPDATE facts.launch AS launch SET deployer_id = most.wallet_id FROM ("
+        "SELECT DISTINCT ON (held.token_id) held.token_id, held.wallet_id FROM facts.position AS held"
+        " JOIN facts.address AS wallet ON wallet.id = held.wallet_id WHERE wallet.address = ANY($1::bytea[])"
+        " ORDER BY held.token_id, held.held_raw DESC) AS most WHERE most.token_id = launch.token_id",
+        others,
+    )
 
 
 async def run(seed: int, places: Places, built: Built, server: EmbeddedPostgres, folder: Path) -> Outcome:
@@ -241,6 +256,8 @@ async def _through(at_work: AlertRun) -> None:
     play, sync, rng = at_work.play, at_work.sync, at_work.rng
     async with arena.connected(at_work.database) as connection:
         at_work.mites = await mites(connection, MITES, [actor_address(one) for one in HOLDERS])
+        # As when a key is made: what happened before does not concern it.
+        await connection.execute("UPDATE accounts.mite SET guarded_from = (SELECT number FROM facts.cursor)")
     await sync.start()
     for teller in at_work.tellers:
         await teller.start()

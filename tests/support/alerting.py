@@ -200,7 +200,7 @@ async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: 
 class Bags:
     """Which mites hold what: every trade there was, in order. ``sold``: what a deployer had sold by then."""
 
-    mites: dict[str, int]
+    mites: dict[str, tuple[int, int]]
     deployers: dict[str, str]
     trades: Sequence[asyncpg.Record]
 
@@ -218,7 +218,9 @@ class Bags:
             if (sold + happening.part_raw) // 10**24 == sold // 10**24:
                 return []
         found = [
-            mite for wallet, mite in self.mites.items() if wallet != by and self._held(wallet, token, at)
+            mite
+            for wallet, (mite, guarded_from) in self.mites.items()
+            if wallet != by and guarded_from < at[0] and self._held(wallet, token, at)
         ]
         return [Source("bag_guard", mite, mite, "bag guard", -1) for mite in sorted(found)]
 
@@ -243,14 +245,14 @@ class Bags:
 
 
 async def _bags(connection: asyncpg.Connection) -> Bags:
-    mites_of = await connection.fetch("SELECT id, wallet FROM accounts.mite")
+    mites_of = await connection.fetch("SELECT id, wallet, guarded_from FROM accounts.mite")
     launches = await connection.fetch(
         "SELECT token.address AS token, deployer.address AS deployer FROM facts.launch AS launch"
         " JOIN facts.address AS token ON token.id = launch.token_id"
         " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
     )
     return Bags(
-        {as_text(row["wallet"]): row["id"] for row in mites_of},
+        {as_text(row["wallet"]): (row["id"], row["guarded_from"]) for row in mites_of},
         {as_text(row["token"]): as_text(row["deployer"]) for row in launches},
         await connection.fetch(_TRADES, 0, -1, 2**31 - 1, 2**31 - 1),
     )

@@ -60,11 +60,11 @@ def _said_to(source: Source, happening: Happening) -> str:
     if source.kind != "bag_guard":
         return said(happening, source.name if source.kind == "follow" else None)
     worth, share_ppm, token = _worth(happening), happening.share_ppm(), short(happening.token)
-    much = f" {worth}" if worth else ""
+    much = worth or "some"
     if happening.verb == "selling":
-        what, of_what = f"The deployer of {token}, which you hold, sold{much} of it", "the supply"
+        what, of_what = f"The deployer of {token}, which you hold, sold {much} of it", "the supply"
     else:
-        what = f"{short(happening.wallet)} took{much} of the liquidity of {token}, which you hold, away"
+        what = f"{short(happening.wallet)} took {much} of the liquidity of {token}, which you hold, away"
         of_what = "what the pool had"
     if share_ppm is None or worth.endswith("%"):
         return f"{what}."

@@ -88,7 +88,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A verdict has changed: what it was, and the check that shows what it is."""
+    """A verdict has changed: what it was, and the check that shows what it is, with the level that holds and
+    without a code where that is not the check's own."""
 
     then_level: str
     then_code: str
@@ -136,8 +137,10 @@ def _after(standing: Standing, seen: Seen, guard: Guard) -> tuple[Standing, Turn
     if rank < was and told_at is not None and seen.at < told_at + timedelta(seconds=guard.again_s):
         # Later, if it still stands. What is worse never waits: nobody is to rest on what was said before.
         return standing, None
-    change = Turned(standing.level, standing.code, replace(seen, level=agreed))
-    known = replace(standing, level=agreed, code=seen.code, next_level=None, next_at=None, told_at=seen.at)
+    # Of a level that it has only together with another check, its code tells no more.
+    now = seen if agreed == seen.level else replace(seen, level=agreed, code="")
+    change = Turned(standing.level, standing.code, now)
+    known = replace(standing, level=agreed, code=now.code, next_level=None, next_at=None, told_at=seen.at)
     return known, change
 
 

@@ -25,6 +25,8 @@ from .worker import Effect
 
 EVERY_S, SOON_S = 30, 15
 """When it is looked again; and where a change waits for the check that confirms it."""
+IDLE = 20
+"""So many times as long as a look took it waits at least: who holds what of very many mites takes seconds."""
 VERB = "verdict"
 """Of its rows."""
 
@@ -38,12 +40,13 @@ async def bag(ctx: Context, job: Job) -> Effect:
         ctx.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        holders = await bags.held_by_mites(connection)
-        before = await bags.standings(connection, holders)
-        standing, turned = await _looked_at(connection, list(holders), before)
+        held = await bags.held_by_mites(connection)
+        before = await bags.standings(connection, held)
+        standing, turned = await _looked_at(connection, held, before)
         said = {token: await _why(connection, change, ctx.policy) for token, change in turned.items()}
         open_ones = {token for token, one in standing.items() if one.next_level is not None}
-        wanted = await _wanted(ctx, connection, list(holders), open_ones, now)
+        wanted = await _wanted(ctx, connection, held, open_ones, now)
+    took_s = ctx.now_s() - now.timestamp()
 
     async def effect(connection: asyncpg.Connection) -> None:
         await jobs.enqueue_many(connection, "recheck", wanted, DEEP, run_at=now)
@@ -53,9 +56,9 @@ async def bag(ctx: Context, job: Job) -> Effect:
             await deliveries.wish(connection, made, now)
         changed = {token: one for token, one in standing.items() if before.get(token) != one}
         await bags.put_standings(connection, changed)
-        await bags.forget_but(connection, holders)
+        await bags.forget_but(connection, held)
         # Last: from here on the job's row is locked.
-        wait_s = SOON_S if open_ones else EVERY_S
+        wait_s = max(SOON_S if open_ones else EVERY_S, took_s * IDLE)
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=wait_s))
 
     return effect
@@ -97,24 +100,29 @@ async def _drafts(
     connection: asyncpg.Connection, turned: Mapping[Address, Turned], said: Mapping[Address, str]
 ) -> list[Draft]:
     """A row of each for each who holds it now."""
-    holders = await bags.held_by_mites(connection, turned)
+    holders = await bags.holders_now(connection, list(turned))
     told = [(one, token) for token in sorted(holders) for one in holders[token]]
     return [_draft(one, token, turned[token], said[token]) for one, token in told]
 
 
 def _draft(holder: Holder, token: Address, change: Turned, why: str) -> Draft:
     now = change.now
-    then_said = f"{change.then_level} ({change.then_code})"
     return Draft(
         mite_id=holder.mite_id,
         kind="bag_guard",
         source_id=holder.mite_id,
         # It is no fact of a block: no reorganisation takes back what a check said.
         at_s=int(now.at.timestamp()),
-        said=said_of_verdict(token, then_said, f"{now.level} ({now.code})", why),
+        said=said_of_verdict(
+            token, _level(change.then_level, change.then_code), _level(now.level, now.code), why
+        ),
         verb=VERB,
         token=token,
     )
+
+
+def _level(level: str, code: str) -> str:
+    return f"{level} ({code})" if code else level
 
 
 # --- what is checked -------------------------------------------------------------------------------
