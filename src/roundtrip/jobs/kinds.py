@@ -4,6 +4,8 @@ from types import MappingProxyType
 
 from roundtrip.services.context import Context
 
+from .bag import EVERY_S as BAG_EVERY_S
+from .bag import bag
 from .boards import EVERY_S, boards
 from .calls import calls
 from .deliver import deliver
@@ -36,6 +38,15 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             waits_s=(EVERY_S,),
             most_tries=_NEVER_GIVEN_UP,
             at_start="moving",
+        ),
+        "bag": Kind(
+            bag,
+            lease_s=30,
+            at_once=1,
+            limit_s=60,
+            waits_s=(BAG_EVERY_S,),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="held",
         ),
         # Three statements a run, each of which the database is given ten minutes for.
         "winners": Kind(

@@ -88,7 +88,9 @@ async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wa
     """Writes the key in the transaction of ``connection``. Of several that come at once with texts of the
     same count of keys, the first has it. Raises CallerFault (bad_signature, too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    found = await accounts_store.locked(connection, wallet.address, _designations(ctx), now)
+    found = await accounts_store.locked(
+        connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
+    )
     if found.keys_made != wallet.keys_made:
         raise _bad_signature()
     if await accounts_store.live_count(connection, found.mite.id) >= keys.MOST_LIVE:
