@@ -9,7 +9,6 @@ import msgspec
 from roundtrip.domain.errors import STATUS_BY_CODE
 from roundtrip.services.context import Answered
 
-
 ONCE = (
     "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat gives the first answer and does "
     "nothing more."
@@ -30,9 +29,9 @@ class Operation:
     ``path_answer``: as much of the answer as an HTTP request is given; None: all of it. ``errors``: the codes
     of its own, beside those that follow from the rest of the row (``codes``). ``needs_one_of``: parameters of
     which a request gives at least one. ``destroys``: of one that writes: it takes something away.
-    ``repeatable``: of one that writes: doing it twice changes nothing more. ``once``: of one that writes for a
-    key's owner: a request may carry an idempotency key, which its handler is given as a fourth argument (None:
-    it carries none); of the same key it gives the first answer again, and does nothing.
+    ``repeatable``: of one that writes: doing it twice changes nothing more. ``once``: of one that writes for
+    a key's owner: a request may carry an idempotency key, which its handler is given as a fourth argument
+    (None: it carries none); of the same key it gives the first answer again, and does nothing.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""Practice accounts, what they hold and what they did. Each function takes the caller's connection and ends no
-transaction. Whoever changes an account has locked it before."""
+"""Practice accounts, what they hold and what they did. Each function takes the caller's connection and ends
+no transaction. Whoever changes an account has locked it before."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
