@@ -14,7 +14,7 @@ from roundtrip.domain.evidence import Missing, Refused, Venue
 from roundtrip.domain.practice import SellsBack
 from roundtrip.domain.price import quote_raw
 from roundtrip.domain.trade import LEVELS, refusal
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.types import Address, BlockRef, plain_decimal
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.store.practice import Slot
 from roundtrip.venues import abi, erc20
@@ -24,6 +24,7 @@ from .context import Context
 from .desk import Desk, Holdings, Pays, Rehearsed
 from .final_run import Final, final_run
 from .gather import closed, opened
+from .money import ETH_DECIMALS
 from .prepare_present import sentence, symbol
 from .rehearsal import (
     Amounts,
@@ -121,6 +122,9 @@ async def price_buy(
         raise CallerFault(
             "would_fail", "After what you bought of it in the last minute that much more brings nothing."
         )
+    if spent_wei < practice.LEAST_WEI:
+        said = f"Its curve takes no more than {plain_decimal(spent_wei, ETH_DECIMALS)} eth now."
+        raise CallerFault("too_small", said)
     sells_back, verdict = _verdict(desk, final)
     return PricedBuy(
         block=head.block,
