@@ -29,8 +29,8 @@ async def test_no_order_of_anything_makes_or_loses_a_wei(database_url: str) -> N
             here: dict[str, Any] = {"real": pool, "loop": asyncio.get_running_loop(), "seen": seen}
             machine = type("Machine", (Practices,), here)
             limits = settings(
-                max_examples=100,
-                stateful_step_count=40,
+                max_examples=40,
+                stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
             )

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import asyncpg
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from roundtrip.chain.heads import Head
 from roundtrip.domain.errors import NodeFault, RoundtripError
@@ -252,6 +252,19 @@ class Practices(RuleBasedStateMachine):
         st.sampled_from([0, 1, 7, 50, 200, 200, 400, 400, 1000]), st.booleans(),
     )  # fmt: skip
 
+    @initialize(amount=st.sampled_from([50, 200, 400]))
+    def begin_with_some(self, amount: int) -> None:
+        """One has traded at once with himself; one has nothing left but what nobody takes, and a Monday
+        passes."""
+        for side, much in (("buy", amount), ("sell", 100)):
+            self._two(self._new(0, 0, side, much, True), self._new(0, 0, side, much, True))
+        self._ask(self._new(1, 1, "buy", 1000, True))
+        self.token_turns(1, sells=False)
+        for number in range(2):
+            self._ask(self._new(1, 1, "sell", 400, True))
+            self.weeks_pass(1 + number)
+        self._ask(self._new(1, 0, "buy", amount, True))
+
     @rule(given=request, silent=st.sampled_from([False] * 9 + [True]))
     def trade(self, given: Any, silent: bool) -> None:
         self.silent = silent
@@ -296,10 +309,12 @@ class Practices(RuleBasedStateMachine):
     def two_at_once(self, one: Any, two: Any, same: bool) -> None:
         """Both have their price before either books; one that fails before has nothing to wait for."""
         first = self._new(*one[:4], True)
-        second = first if same else self._new(*two)
+        self._two(first, first if same else self._new(*two))
+
+    def _two(self, first: Request, second: Request) -> None:
         came = self._run(self._both(first, second))
         answers = [found for found in came if isinstance(found, dict)]
-        if same:
+        if first is second:
             assert len(answers) in (0, 2)
             assert answers[:1] == answers[1:]
             self.seen["the same at once"] += len(answers) > 0
