@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -294,4 +295,13 @@ async def test_a_lost_node_books_nothing(shop: Context, built: Built, mite: Mite
     away = replace(shop, node=Silent())  # type: ignore[arg-type]
     assert (await failed(bought(away, mite, built.tokens["plain"], "0.1", once="a"))).code == "upstream"
     assert await ledger(shop, mite) == []
-    assert (await bought(shop, mite, built.tokens["plain"], "0.1", once="a"))["ethLeft"] == "0.9"
+    first = await bought(shop, mite, built.tokens["plain"], "0.1", once="a")
+    assert first["ethLeft"] == "0.9"
+
+    def unheard() -> None:
+        raise NodeFault("no block was heard of")
+
+    # Whoever asks again needs no node.
+    deaf = replace(away, heads=SimpleNamespace(current=unheard, last_number=lambda: 0))  # type: ignore[arg-type]
+    assert await bought(deaf, mite, built.tokens["plain"], "0.1", once="a") == first
+    assert (await failed(bought(deaf, mite, built.tokens["plain"], "0.1", once="b"))).code == "upstream"

@@ -149,7 +149,7 @@ class Practices(RuleBasedStateMachine):
         self.now_s, self.number, self.keys = NOW_S, 100, 0
         self.pools = {token: Pool(30 * UNIT, 10**24) for token in TOKENS}
         self.cut = CutPool(self.real)
-        heads = SimpleNamespace(current=self._head)
+        heads = SimpleNamespace(current=self._head, last_number=lambda: self.number)
         self.ctx = cast(
             Context, SimpleNamespace(pool=self.cut, now_s=lambda: self.now_s, heads=heads, chain_id=4663)
         )
@@ -245,6 +245,10 @@ class Practices(RuleBasedStateMachine):
         said = plain_decimal(amount * LEAST_WEI, 18) if side == "buy" else str(max(1, amount // 4))
         return Request(owner, TOKENS[token], side, said, f"key {self.keys}" if keyed else None)
 
+    def _keyed(self, given: Any) -> Request:
+        owner, token, side, amount, _ = given
+        return self._new(owner, token, side, amount, keyed=True)
+
     # --- rules ---------------------------------------------------------------------------------
 
     request = st.tuples(
@@ -254,16 +258,15 @@ class Practices(RuleBasedStateMachine):
 
     @initialize(amount=st.sampled_from([50, 200, 400]))
     def begin_with_some(self, amount: int) -> None:
-        """One has traded at once with himself; one has nothing left but what nobody takes, and a Monday
-        passes."""
-        for side, much in (("buy", amount), ("sell", 100)):
-            self._two(self._new(0, 0, side, much, True), self._new(0, 0, side, much, True))
+        """One has nothing left but what nobody takes, and a Monday passes; one trades twice at once."""
         self._ask(self._new(1, 1, "buy", 1000, True))
         self.token_turns(1, sells=False)
         for number in range(2):
             self._ask(self._new(1, 1, "sell", 400, True))
             self.weeks_pass(1 + number)
         self._ask(self._new(1, 0, "buy", amount, True))
+        for side, much in (("buy", amount), ("sell", 100)):
+            self._two(self._new(0, 0, side, much, True), self._new(0, 0, side, much, True))
 
     @rule(given=request, silent=st.sampled_from([False] * 9 + [True]))
     def trade(self, given: Any, silent: bool) -> None:
@@ -277,7 +280,7 @@ class Practices(RuleBasedStateMachine):
     @rule(given=request, before=st.integers(0, 14))
     def trade_is_cut_off_and_sent_again(self, given: Any, before: int) -> None:
         """Before any statement, or, of the last number, after the commit."""
-        request = self._new(*given[:4], True)
+        request = self._keyed(given)
         self.cut.before, self.cut.after_commit = (None, True) if before == 14 else (before, False)
         came = self._run(self._came(request))
         self.cut.before, self.cut.after_commit = None, False
@@ -308,7 +311,7 @@ class Practices(RuleBasedStateMachine):
     @rule(one=request, two=request, same=st.booleans())
     def two_at_once(self, one: Any, two: Any, same: bool) -> None:
         """Both have their price before either books; one that fails before has nothing to wait for."""
-        first = self._new(*one[:4], True)
+        first = self._keyed(one)
         self._two(first, first if same else self._new(*two))
 
     def _two(self, first: Request, second: Request) -> None:

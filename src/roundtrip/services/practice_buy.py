@@ -59,18 +59,18 @@ async def buy(
     eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
     if eth_wei < practice.LEAST_WEI:
         raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
-    head = ctx.heads.current()
     named = once_for(once, "practice_buy", token, eth_wei)
-    asked = Asked(mite, token, moment(ctx), head.block.number, named, PracticeBought)
-    return await repeated(ctx, asked, _bought(ctx, head, asked, eth_wei, means))
+    asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
+    return await repeated(ctx, asked, _bought(ctx, asked, eth_wei, means))
 
 
-async def _bought(ctx: Context, head: Head, asked: Asked, eth_wei: int, means: Means) -> PracticeBought:
+async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means) -> PracticeBought:
     page = await begin(ctx, asked)
     if isinstance(page, PracticeBought):
         return page
     assert isinstance(page, Page)
     _check_account(page, eth_wei)
+    head = ctx.heads.current()
     is_known = page.own is not None and page.own.slot is not None
     priced = await means.price(
         ctx, head, asked.token, eth_wei, page.recent.bought_wei, None if is_known else means.slot_of

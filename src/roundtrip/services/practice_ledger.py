@@ -46,8 +46,8 @@ def once_for(key: str | None, *asked: object) -> Once | None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A trade as it is asked for: whose, of which token, when, at which block it is priced. ``answer``: the
-    type of what it is answered with."""
+    """A trade as it is asked for: whose, of which token, when; it is priced at this block or a later one.
+    ``answer``: the type of what it is answered with."""
 
     mite: Mite
     token: Address

@@ -65,13 +65,12 @@ async def sell(
 ) -> PracticeSold:
     """The sell by these means. Raises as ``practice_sell``."""
     share, token = Decimal(repr(float(params.percent))), address(params.token)
-    head = ctx.heads.current()
     named = once_for(once, "practice_sell", token, share.normalize())
-    asked = Asked(mite, token, moment(ctx), head.block.number, named, PracticeSold)
-    return await repeated(ctx, asked, _sold(ctx, head, asked, share, means))
+    asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
+    return await repeated(ctx, asked, _sold(ctx, asked, share, means))
 
 
-async def _sold(ctx: Context, head: Head, asked: Asked, share: Decimal, means: Means) -> PracticeSold:
+async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means) -> PracticeSold:
     page = await begin(ctx, asked)
     if isinstance(page, PracticeSold):
         return page
@@ -79,6 +78,7 @@ async def _sold(ctx: Context, head: Head, asked: Asked, share: Decimal, means: M
     if page.own is None:
         raise CallerFault("nothing_to_sell", "The account holds none of this token.")
     part_raw = _part_raw(page.own.position.held_raw, share)
+    head = ctx.heads.current()
     slot = page.own.slot or await _slot(ctx, head, asked.token, means)
     holding = await holding_of(ctx, head, page.own, part_raw, page.recent.sold_raw, slot)
     priced = await means.price(ctx, head, holding, means.worth)

@@ -34,8 +34,8 @@ def test_where_they_are_found() -> None:
     headers = [(b"idempotency-key", b"a"), (b"x-api-key", b"b"), (b"idempotency-key", b"c")]
     assert given_once(headers, {"idempotencyKey": "d", "other": 1}) == (b"a", b"c", "d")
     assert given_once([], {"idempotencyKey": None}) == (None,)
-    for meta in (None, {}, [], "idempotencyKey"):
-        assert given_once([], meta) == ()
+    nothing: tuple[object, ...] = (None, {}, [], "idempotencyKey")
+    assert [given_once([], meta) for meta in nothing] == [()] * 4
 
 
 def test_only_what_writes_for_a_keys_owner_is_done_once() -> None:
