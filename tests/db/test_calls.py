@@ -479,7 +479,7 @@ async def test_everything_flagged_dead_is_right_as_often_as_chance(ground: Groun
         score = (await calls.scores(connection, [mite.id]))[mite.id]
     assert (score.proved, score.decided) == (2, 4)
     assert score.accuracy == score.base_rate == 0.5
-    assert score.level == 1
+    assert not score.is_ahead
 
 
 async def test_controls_are_drawn_among_tokens_that_count(ground: Ground) -> None:

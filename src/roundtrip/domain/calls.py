@@ -190,13 +190,16 @@ class Score:
 
     @property
     def level(self) -> int:
-        """1 + floor(log2(1 + proved)), of a mite that is right more often than chance: else 1. Its lead over
-        chance has to be more than what luck alone makes of so many, one time in six or less often."""
+        """1 + floor(log2(1 + proved)). It counts how much was right, and not how much of it was luck."""
+        return (1 + self.proved).bit_length()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it is right more often than chance, by more than luck alone makes of so many flags, one
+        time in six or less often."""
         chance = self.by_chance * self.decided // self.drawn if self.drawn else 0
         lead = self.proved - chance
-        if lead <= 0 or lead * lead < self.proved + chance:
-            return 1
-        return (1 + self.proved).bit_length()
+        return lead > 0 and lead * lead >= self.proved + chance
 
 
 def gone_bps(gone: int, whole: int) -> int:

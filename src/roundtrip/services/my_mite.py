@@ -33,9 +33,7 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     wallet: str
     agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
     agent_name: str | None
-    level: Annotated[
-        int, msgspec.Meta(description="1 + floor(log2(1 + proved)) while it is ahead of chance, else 1.")
-    ]
+    level: Annotated[int, msgspec.Meta(description="1 + floor(log2(1 + proved)).")]
     accuracy: Annotated[
         float | None, msgspec.Meta(description="proved / decided; null while none of its flags is decided.")
     ]
@@ -46,6 +44,10 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
         msgspec.Meta(
             description="The same of tokens drawn by chance, one with each flag; null while none is decided."
         ),
+    ]
+    ahead_of_chance: Annotated[
+        bool,
+        msgspec.Meta(description="Whether its flags are right more often than luck would have them."),
     ]
     limits: Limits
     used_today: Annotated[
@@ -84,6 +86,7 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]
         proved=score.proved,
         decided=score.decided,
         base_rate=score.base_rate,
+        ahead_of_chance=score.is_ahead,
         limits=limits(allowance),
         used_today=used,
         remaining_today=max(0, allowance.per_day - used),
@@ -115,4 +118,5 @@ def _flags_text(answer: MyMite) -> str:
     said = f"{answer.proved} of {answer.decided} {flags} proved right"
     if answer.base_rate is None:
         return f"{said}."
-    return f"{said}; of tokens drawn by chance it was {answer.base_rate:.0%}."
+    than = "" if answer.ahead_of_chance else ", so it is not ahead of chance"
+    return f"{said}; of tokens drawn by chance it was {answer.base_rate:.0%}{than}."

@@ -19,7 +19,7 @@ from roundtrip.store.practice import Kept, Week
 from .context import Answered, Context
 from .index_answer import Nothing
 from .practice_answer import PositionListed, PracticeAccount, eth_of, token_named
-from .practice_holdings import holdings_of
+from .practice_holdings import holding_of
 from .practice_ledger import Page, moment, read_page
 from .practice_price import Valuing, why_missing, why_refused
 from .worth import Valued, worth
@@ -48,7 +48,8 @@ async def account(ctx: Context, mite: Mite, valuing: Valuing) -> PracticeAccount
     kept = found.page.kept
     valued: list[Valued] = []
     if kept:
-        valued = await valuing(ctx, head, await holdings_of(ctx, head, kept), Meter())
+        held = [holding_of(one, at, one.position.held_raw, 0, one.slot) for one in kept]
+        valued = await valuing(ctx, head, held, Meter())
     positions = [
         _listed(one, value, found.symbols.get(one.position.token))
         for one, value in zip(kept, valued, strict=True)

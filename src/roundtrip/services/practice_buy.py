@@ -106,9 +106,10 @@ async def _fill(
     _check_account(page, priced.spent_wei)
     position = page.own.position if page.own is not None else practice.Position(asked.token)
     account, position, trade = practice.bought(page.account, position, priced.spent_wei, priced.token_raw)
-    kept = Kept(position, priced.decimals, priced.slot, asked.at)
+    kept = Kept(position, priced.decimals, priced.slot, asked.at, asked.at)
     if page.own is not None:
-        kept = replace(page.own, position=position, slot=page.own.slot or priced.slot)
+        slot = page.own.slot or priced.slot
+        kept = replace(page.own, position=position, slot=slot, bought_at=asked.at)
     told = Told(priced.block, priced.venue.kind, priced.sells_back)
     number = await write(connection, asked, account, kept, trade, told)
     decimals = kept.decimals

@@ -80,7 +80,7 @@ async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means) -> Pra
     part_raw = _part_raw(page.own.position.held_raw, share)
     head = ctx.heads.current()
     slot = page.own.slot or await _slot(ctx, head, asked.token, means)
-    holding = await holding_of(ctx, head, page.own, part_raw, page.recent.sold_raw, slot)
+    holding = holding_of(page.own, asked.at, part_raw, page.recent.sold_raw, slot)
     priced = await means.price(ctx, head, holding, means.worth)
     if isinstance(priced, Unsellable):
         await mark_stuck(ctx, asked)

@@ -26,13 +26,14 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A position as it is kept. ``stuck_at``: since when the chain would not have it sold; ``slot`` None: not
-    known."""
+    """A position as it is kept. ``bought_at``: when it was last bought. ``stuck_at``: since when the chain
+    would not have it sold; ``slot`` None: not known."""
 
     position: Position
     decimals: int
     slot: Slot | None
     opened_at: datetime
+    bought_at: datetime
     stuck_at: datetime | None = None
 
 
@@ -152,10 +153,12 @@ async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: Kept
     position, slot = kept.position, kept.slot
     await connection.execute(
         "INSERT INTO accounts.practice_position (mite_id, token, state, held_raw, cost_wei, decimals,"
-        " slot_layout, slot_base, opened_at, stuck_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+        " slot_layout, slot_base, opened_at, bought_at, stuck_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
         " ON CONFLICT (mite_id, token) DO UPDATE SET state = excluded.state, held_raw = excluded.held_raw,"
         " cost_wei = excluded.cost_wei, decimals = excluded.decimals, slot_layout = excluded.slot_layout,"
-        " slot_base = excluded.slot_base, opened_at = excluded.opened_at, stuck_at = excluded.stuck_at",
+        " slot_base = excluded.slot_base, opened_at = excluded.opened_at, bought_at = excluded.bought_at,"
+        " stuck_at = excluded.stuck_at",
         mite_id,
         as_bytes(position.token),
         position.state,
@@ -165,6 +168,7 @@ async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: Kept
         None if slot is None else slot.layout,
         None if slot is None else slot.base,
         kept.opened_at,
+        kept.bought_at,
         kept.stuck_at if position.is_stuck else None,
     )
 
@@ -178,7 +182,7 @@ def _kept(row: asyncpg.Record) -> Kept:
         int(row["cost_wei"]),
         row["stuck_at"] is not None,
     )
-    return Kept(position, row["decimals"], slot, row["opened_at"], row["stuck_at"])
+    return Kept(position, row["decimals"], slot, row["opened_at"], row["bought_at"], row["stuck_at"])
 
 
 # --- the ledger ------------------------------------------------------------------------------------

@@ -192,29 +192,36 @@ def test_whose_money_moved_it() -> None:
 
 
 @given(proved=st.integers(0, 10**6))
-def test_the_level_of_a_mite_that_is_never_right_by_chance(proved: int) -> None:
+def test_the_level_counts_what_proved_right(proved: int) -> None:
     assert Score(proved, proved).level == 1 + math.floor(math.log2(1 + proved))
-    assert Score(proved, 2 * proved, 0, 9).level == 1 + math.floor(math.log2(1 + proved))
+    assert Score(proved, 2 * proved, 9, 9).level == 1 + math.floor(math.log2(1 + proved))
+
+
+@given(proved=st.integers(1, 10**6))
+def test_a_mite_that_is_never_right_by_chance_is_ahead_of_it(proved: int) -> None:
+    assert Score(proved, proved).is_ahead
+    assert Score(proved, 2 * proved, 0, 9).is_ahead
 
 
 @given(proved=st.integers(0, 1000), wrong=st.integers(0, 1000))
-def test_a_mite_that_is_right_as_often_as_chance_has_the_first_level(proved: int, wrong: int) -> None:
+def test_a_mite_that_is_right_as_often_as_chance_is_not_ahead_of_it(proved: int, wrong: int) -> None:
     decided = proved + wrong
     score = Score(proved, decided, proved, decided)
     assert score.accuracy == score.base_rate
-    assert score.level == 1
+    assert not score.is_ahead
 
 
-def test_the_level_needs_a_lead_over_chance() -> None:
-    assert Score(30, 60, 29, 60).level == 1
-    assert Score(30, 60, 22, 60).level == 5
+def test_to_be_ahead_takes_more_than_luck() -> None:
+    assert not Score(30, 60, 29, 60).is_ahead
+    assert Score(30, 60, 22, 60).is_ahead
     # Of fewer controls, as often.
-    assert Score(30, 60, 14, 30).level == 1
-    assert Score(0, 5, 3, 5).level == 1
+    assert not Score(30, 60, 14, 30).is_ahead
+    assert not Score(0, 5, 3, 5).is_ahead
 
 
 def test_rates_of_nothing_are_not_known() -> None:
     assert (Score().accuracy, Score().base_rate, Score().level) == (None, None, 1)
+    assert not Score().is_ahead
     assert (Score(1, 4, 1, 2).accuracy, Score(1, 4, 1, 2).base_rate) == (0.25, 0.5)
 
 

@@ -9,8 +9,8 @@ CREATE TABLE accounts.practice_account (
     week_s    bigint  NOT NULL
 );
 
--- cost_wei: of what is held. slot_layout, slot_base: where the token keeps its balances; null: not known. stuck_at: since
--- when the chain would not have it sold.
+-- cost_wei: of what is held. slot_layout, slot_base: where the token keeps its balances; null: not known. bought_at: when
+-- it was last bought. stuck_at: since when the chain would not have it sold.
 CREATE TABLE accounts.practice_position (
     mite_id     bigint      NOT NULL REFERENCES accounts.practice_account,
     token       bytea       NOT NULL CHECK (octet_length(token) = 20),
@@ -21,6 +21,7 @@ CREATE TABLE accounts.practice_position (
     slot_layout text        CHECK (slot_layout IN ('solidity', 'vyper', 'solady')),
     slot_base   numeric,
     opened_at   timestamptz NOT NULL,
+    bought_at   timestamptz NOT NULL,
     stuck_at    timestamptz,
     PRIMARY KEY (mite_id, token),
     CHECK ((state = 'open') = (held_raw > 0)),
