@@ -1,6 +1,7 @@
 """The bag guard over a database and a chain told by hand: holders are told once, and nobody else."""
 
 from collections.abc import AsyncIterator
+from random import Random
 from typing import Any
 
 import asyncpg
@@ -261,3 +262,41 @@ async def test_trades_of_others_look_nobody_up(ground: Ground, monkeypatch: pyte
     await ground.block(buys(ALICE), buys(CAROL), *(sells(CAROL, 1) for _ in range(20)))
     await ground.read()
     assert asked == [0]
+
+
+async def held_by(ground: Ground, who: Address) -> int:
+    """By the index: what it bought and has not sold."""
+    found = await ground.index.fetchval(
+        "SELECT held_raw FROM facts.position JOIN facts.address ON id = wallet_id WHERE address = $1",
+        as_bytes(who),
+    )
+    return int(found or 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Ground, seed: int) -> None:
+    rng = Random(seed)
+    tellers = [ground.told, ground.another(most_blocks=2, most_matches=3)]
+    for _ in range(50):
+        match rng.choice(("block", "block", "block", "busy", "later", "fork", "step", "step")):
+            case "block":
+                deeds = [sells(DEV, PART * rng.randrange(1, 20) // 10)]
+                for who in rng.sample((ALICE, BOB, CAROL), 2):
+                    can_sell = await held_by(ground, who) >= PART
+                    deeds.append((sells if can_sell and rng.randrange(2) else buys)(who, PART))
+                await ground.block(*rng.sample(deeds, 3))
+            case "busy":
+                await ground.block(*(sells(DEV) for _ in range(rng.randrange(5, 15))))
+            case "later":
+                await ground.block(after_s=rng.randrange(10, 70))
+            case "fork":
+                back = rng.randrange(max(100, ground.head().number - 4), ground.head().number + 1)
+                instead = ([sells(DEV), buys(rng.choice((ALICE, BOB)))] for _ in range(rng.randrange(3)))
+                await ground.forked(back, *instead, after_s=rng.randrange(1, 40))
+            case "step":
+                for _ in range(rng.randrange(4)):
+                    await rng.choice(tellers).step()
+    for teller in tellers:
+        await ground.read(teller)
+    assert await told(ground)
+    await ground.is_right()

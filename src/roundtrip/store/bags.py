@@ -106,7 +106,9 @@ FROM holds JOIN accounts.mite AS mite ON mite.id = holds.id ORDER BY holds.nth, 
 
 async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> list[list[Holder]]:
     """Which mites held the token of each of these just then, by mite: what they had bought and not sold, or
-    enough that they had been given of a launchpad's token within the days of which transfers are kept."""
+    enough that they had been given of a launchpad's token within the days of which transfers are kept. Told
+    by what they have now and what they traded since: who later sells more than he bought had been given it
+    elsewhere, and held it then, though nobody could know."""
     found: list[list[Holder]] = [[] for _ in of]
     if of:
         for row in await connection.fetch(_HOLDERS, *_given(of), _given_raw()):
