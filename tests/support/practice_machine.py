@@ -258,7 +258,11 @@ class Practices(RuleBasedStateMachine):
 
     @initialize(amount=st.sampled_from([50, 200, 400]))
     def begin_with_some(self, amount: int) -> None:
-        """One has nothing left but what nobody takes, and a Monday passes; one trades twice at once."""
+        """What chance may leave out: one sells nothing, meets a silent node, is cut off after the commit;
+        one has nothing left but what nobody takes, and a Monday passes; one trades twice at once."""
+        self.trade((0, 1, "sell", 7, False), silent=False)
+        self.trade((0, 1, "buy", 7, False), silent=True)
+        self.trade_is_cut_off_and_sent_again((0, 1, "buy", 7, True), 14)
         self._ask(self._new(1, 1, "buy", 1000, True))
         self.token_turns(1, sells=False)
         for number in range(2):
