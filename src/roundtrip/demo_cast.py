@@ -6,6 +6,7 @@ looks at what there is first.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,21 +15,32 @@ from datetime import UTC, datetime
 
 import structlog
 
+from roundtrip.devnet.actors import DUMPER
 from roundtrip.devnet.demo.crowd import Crowd, visitor
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.calls import WEEK_S
+from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import MOST_TRIES, Mite, designation
+from roundtrip.domain.practice import monday_s
 from roundtrip.domain.types import parse_address
 from roundtrip.services.accounts import accounts
 from roundtrip.services.context import Context
+from roundtrip.services.flag_token import FlagParams, flag_token
 from roundtrip.services.follow_wallet import follow_wallet
 from roundtrip.services.index_answer import Nothing
+from roundtrip.services.mark_as_agent import AgentParams, mark_as_agent
+from roundtrip.services.mark_wallet import MarkParams, mark_wallet
+from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.practice_buy import practice_buy
+from roundtrip.services.practice_sell import practice_sell
+from roundtrip.services.proven_calls import ProvenParams, proven_calls
 from roundtrip.services.standing_rules import create_rule
 from roundtrip.services.watch_answer import FollowParams, RuleParams
 from roundtrip.services.winners import winners
 from roundtrip.store import accounts as accounts_store
-from roundtrip.store import chain
+from roundtrip.store import addresses, alert_cursor, calls, chain, tokens, wallets
 
 CAST = ("trader 2", "trader 10", "trader 11", "trader 12")
 """Whose mites they are: wallets that traded for nine days, each paid by another, and none by the funder of
@@ -129,18 +141,60 @@ async def _fair(stage: Stage) -> None:
     await stage.until(is_counted)
 
 
+async def _flag(stage: Stage) -> None:
+    """One said long ago of a launch that its deployer would sell: the chain's history proves it, which nobody
+    has to wait for."""
+    wallet = parse_address(actor_address(DUMPER))
+    async with accounts(stage.ctx) as connection:
+        stands = await chain.cursor(connection)
+        assert stands is not None
+        sold = await wallets.launches(connection, await addresses.id_of(connection, wallet) or 0)
+        newest = next(one for one in sold if one.bought_raw and 2 * one.sold_raw >= one.bought_raw)
+        token = (await tokens.labels(connection, [newest.token_id]))[newest.token_id].address
+        place = await alert_cursor.place_before(connection, newest.at_s)
+    told = (await proven_calls(stage.ctx, ProvenParams(token))).answer
+    if told.rows or told.waiting:
+        return
+    ago_s = stands.block.timestamp_s - newest.at_s
+    now = datetime.fromtimestamp(stage.ago(ago_s).now_s(), UTC)
+    basis = calls.Basis(deployer_raw=newest.bought_raw)
+    flag = calls.New(token, "drains", newest.at_s, place.number, newest.at_s + WEEK_S, basis)
+    async with accounts(stage.ctx) as connection:
+        await calls.add(connection, stage.mites[CAST[0]].id, flag, None, now, now)
+
+
 async def _practise(stage: Stage) -> None:
-    """PART TO COME: each mite buys ``crowded`` and sells it in three parts, by ``practice_buy`` and
-    ``practice_sell`` with an idempotency key of the cast, one of them as an agent (``mark_as_agent``)."""
+    """They buy before the crowd comes."""
+    for name, mite in stage.mites.items():
+        wanted = PracticeBuyParams(stage.crowd.places.crowded.token, "0.3")
+        await practice_buy(stage.ctx, wanted, mite, _once(stage, f"{name} buys"))
+    await mark_as_agent(stage.ctx, AgentParams(name="Early bird"), stage.mites[CAST[0]])
+
+
+async def _take_profit(stage: Stage) -> None:
+    """They sell in three parts what the crowd made dearer; the last keeps some."""
+    token = stage.crowd.places.crowded.token
+    for number, (name, mite) in enumerate(stage.mites.items()):
+        parts = (20, 50, 100) if number + 1 < len(CAST) else (10, 20, 30)
+        for percent in parts:
+            wanted = PracticeSellParams(token, float(percent))
+            await practice_sell(stage.ctx, wanted, mite, _once(stage, f"{name} sells {percent}"))
+
+
+def _once(stage: Stage, what: str) -> str:
+    """The key of what is done once a week: on Monday the league begins anew."""
+    return f"cast {monday_s(int(stage.ctx.now_s()))} {what}"
 
 
 async def _mark(stage: Stage) -> None:
-    """PART TO COME: three of them and more give visitor 0 the same name and mark, by ``mark_wallet``."""
-
-
-async def _flag(stage: Stage) -> None:
-    """PART TO COME: one flags ``left`` as drains, and another ``crowded`` as runs, by ``flag_token``: the
-    first is proved when the deployer leaves, the second stays open."""
+    """They agree on two wallets, and one says what will become of a token."""
+    for mite in stage.mites.values():
+        await mark_wallet(stage.ctx, MarkParams(visitor(0), "Early visitor", "good"), mite)
+        await mark_wallet(stage.ctx, MarkParams(actor_address(DUMPER), None, "scam"), mite)
+    with contextlib.suppress(CallerFault):
+        # It may be said already.
+        wanted = FlagParams(stage.crowd.places.crowded.token, "runs")
+        await flag_token(stage.ctx, wanted, stage.mites[CAST[1]])
 
 
 async def _deployer_leaves(stage: Stage) -> None:
@@ -152,11 +206,12 @@ ACTS: tuple[tuple[str, Callable[[Stage], Awaitable[None]]], ...] = (
     ("caught up", _caught_up),
     ("join", _join),
     ("watch", _watch),
-    ("crowd", _crowd),
     ("flag", _flag),
+    ("practise", _practise),
+    ("crowd", _crowd),
     ("deployer leaves", _deployer_leaves),
     ("fair", _fair),
-    ("practise", _practise),
+    ("take profit", _take_profit),
     ("mark", _mark),
 )
-"""What happens, in order. Flags come before what proves them, practice after its token is fair."""
+"""What happens, in order. Only sells count for the league, and only of a token that is fair."""

@@ -43,9 +43,7 @@ class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
 
     designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
     agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
-    level: Annotated[
-        int, msgspec.Meta(description="1 + floor(log2(1 + proved)) while it is ahead of chance, else 1.")
-    ]
+    level: Annotated[int, msgspec.Meta(description="1 + floor(log2(1 + proved)).")]
     proved: Annotated[int, msgspec.Meta(description="Its flags that proved right.")]
     decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
     accuracy: Annotated[float | None, msgspec.Meta(description="proved / decided; null: nothing is decided.")]
