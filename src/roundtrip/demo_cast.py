@@ -155,10 +155,12 @@ async def _flag(stage: Stage) -> None:
     told = (await proven_calls(stage.ctx, ProvenParams(token))).answer
     if told.rows or told.waiting:
         return
-    ago_s = stands.block.timestamp_s - newest.at_s
+    # The launch itself has the deployer's own buy.
+    at_s = newest.at_s + 1
+    ago_s = stands.block.timestamp_s - at_s
     now = datetime.fromtimestamp(stage.ago(ago_s).now_s(), UTC)
     basis = calls.Basis(deployer_raw=newest.bought_raw)
-    flag = calls.New(token, "drains", newest.at_s, place.number, newest.at_s + WEEK_S, basis)
+    flag = calls.New(token, "drains", at_s, place.number, at_s + WEEK_S, basis)
     async with accounts(stage.ctx) as connection:
         await calls.add(connection, stage.mites[CAST[0]].id, flag, None, now, now)
 

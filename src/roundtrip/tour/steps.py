@@ -101,9 +101,9 @@ def _hash(ground: Ground) -> Arguments:
 
 STEPS: tuple[Step, ...] = (
     Step("winners", "Who closed the most profit today, as far as it could not be made up.", _nothing, "rows"),
-    Step("league", "Who is best at practising this week.", _nothing, ANY_LIST),
-    Step("wallet_names", "What people call wallets, where enough of them agree.", _nothing, ANY_LIST),
-    Step("proven_calls", "Who said of this token what came true?", _address(_left), ANY_LIST),
+    Step("league", "Who is best at practising this week.", _nothing, "rows"),
+    Step("wallet_names", "What people call wallets, where enough of them agree.", _nothing, "rows"),
+    Step("proven_calls", "Who said of a token what came true?", _nothing, "rows"),
     Step("chain_vitals", "How the chain is doing, and how far behind it the service is.", _nothing, "ethUsd",
          varies=("gasPriceWei", "gasPriceGwei", "blockTimeMs", "tradesPerMinute")),
     Step("look_up", "A symbol is not who a token is: this says which token was meant, and who else bears it.",
