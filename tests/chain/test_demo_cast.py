@@ -21,7 +21,7 @@ from support.holding_asked import copied
 from support.keys import NOW_S
 from support.wallet import calldata
 
-BY_ITSELF = ("caught up", "join", "watch", "crowd", "flag", "deployer leaves")
+BY_ITSELF = ("caught up", "join", "watch", "flag", "practise", "crowd", "deployer leaves", "mark")
 """Acts that need nobody who counts winners."""
 
 
@@ -42,6 +42,9 @@ async def rows(ctx: Context) -> dict[str, list[Any]]:
         "mites": "SELECT designation, wallet, made_at, keys_made FROM accounts.mite ORDER BY id",
         "follows": "SELECT * FROM accounts.follow ORDER BY mite_id, wallet",
         "rules": "SELECT * FROM accounts.rule ORDER BY id",
+        "flags": "SELECT * FROM accounts.flag ORDER BY id",
+        "marks": "SELECT * FROM accounts.mark ORDER BY mite_id, wallet",
+        "trades": "SELECT * FROM accounts.practice_trade ORDER BY id",
     }
     return {name: [tuple(row) for row in await ctx.pool.fetch(sql)] for name, sql in asked.items()}
 
@@ -57,7 +60,9 @@ async def test_a_second_time_adds_nothing(
     monkeypatch.setattr(demo_cast, "ACTS", tuple(act for act in ACTS if act[0] in BY_ITSELF))
     await demo_cast.run(alone, built, rpc.url)
     first, block = await rows(alone), rpc.call("eth_blockNumber")
-    assert {name: len(found) for name, found in first.items()} == {"mites": 4, "follows": 8, "rules": 4}
+    assert {name: len(found) for name, found in first.items()} == {
+        "mites": 4, "follows": 8, "rules": 4, "flags": 1, "marks": 8, "trades": 4
+    }  # fmt: skip
     assert {bytes(row[1]) for row in first["mites"]} == {as_bytes(actor_address(name)) for name in CAST}
     assert {row[2].timestamp() for row in first["mites"]} == {NOW_S - AGE_S}
     await demo_cast.run(alone, built, rpc.url)

@@ -115,9 +115,9 @@ def _listed(kept: Kept, value: Valued, symbol: str | None) -> PositionListed:
 
 def _text(found: _Read, positions: Sequence[PositionListed], worth_wei: int) -> str:
     page, week = found.page, found.week
-    count = "1 position" if len(positions) == 1 else f"{len(positions)} positions"
+    count = "1 position is" if len(positions) == 1 else f"{len(positions)} positions are"
     open_ = [one for one in positions if one.worth is None]
-    said = [f"{eth_of(page.account.eth_wei)} practice eth are left, and {count} are open."]
+    said = [f"{eth_of(page.account.eth_wei)} practice eth are left, and {count} open."]
     if positions:
         floor = f", {len(open_)} of them left out, which cannot be sold or valued now" if open_ else ""
         said.append(f"Sold at this block all of it would come to {eth_of(worth_wei)} eth{floor}.")

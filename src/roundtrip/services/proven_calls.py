@@ -199,7 +199,7 @@ def _line(one: Shown, score: Score) -> str:
     }[proof.by]
     return (
         f"{one.designation} flagged {called(_label(one))} {one.kind} {_long(proof.at_s - one.at_s)} before "
-        f"{how} (right {score.proved} times of {score.decided}{_by_chance(score)})."
+        f"{how} ({score.proved} of {score.decided} proved right{_by_chance(score)})."
     )
 
 

@@ -14,7 +14,6 @@ from roundtrip.devnet.world import Built
 
 Arguments = dict[str, Any]
 Answer = dict[str, Any]
-ANY_LIST = "*"
 _BUY_WEI = 10**17
 _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 
@@ -32,8 +31,8 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. ``shows``: the field of the answer that has to say something, its path with dots; ``*``: any
-    list of it. ``is_sent``: the transactions that it answers with are signed and sent. ``varies``: fields
+    """One call. ``shows``: the field of the answer that has to say something, its path with dots.
+    ``is_sent``: the transactions that it answers with are signed and sent. ``varies``: fields
     that differ from run to run, beside what always does."""
 
     tool: str
@@ -64,10 +63,6 @@ def _address(token: Callable[[Ground], str]) -> Callable[[Ground], Arguments]:
 
 def _crowded(ground: Ground) -> str:
     return places(ground.built).crowded.token
-
-
-def _left(ground: Ground) -> str:
-    return places(ground.built).left.token
 
 
 def _sniped(ground: Ground) -> str:
@@ -140,14 +135,14 @@ STEPS: tuple[Step, ...] = (
          _traded(amount="0.1"), "steps", is_sent=True),
     Step("inbox", "What I was told of: the rule was hit by the buy just sent.", _nothing, "rows",
          varies=("id",)),
-    Step("my_bag", "What my wallet holds, and what changed since it bought.", _nothing, ANY_LIST),
+    Step("my_bag", "What my wallet holds, and what changed since it bought.", _nothing, "holdings"),
     Step("prepare_sell", "Write a sell of half of it. It stays unsigned.", _traded(percent=50), "steps"),
     Step("practice_buy", "The same with pretend eth, at the price that a real buy would have.",
          _practised(eth="0.1"), "text"),
     Step("practice_account", "What is left, and what each position would sell for in this block.", _nothing,
-         ANY_LIST),
+         "positions"),
     Step("practice_sell", "Sell half of it at what the chain would pay now.", _practised(percent=50), "text"),
-    Step("practice_trades", "What I practised, with the profit of each sell.", _nothing, ANY_LIST),
+    Step("practice_trades", "What I practised, with the profit of each sell.", _nothing, "trades"),
     Step("mark_as_agent", "Say that a program trades here; the league shows it.",
          _given(name="Tour guide"), "text"),
     Step("delete_rule", "Enough of that rule.", lambda ground: {"id": ground.came["create_rule"]["id"]},
