@@ -1,6 +1,5 @@
-"""Practice trades by the service's own means on the real local chain: a sell pays what a holder really gets."""
+"""Practice trades by the service's own means on the real local chain: a sell pays what a holder gets."""
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
