@@ -182,16 +182,30 @@ async def refused(shop: Context, mite: Mite, token: str) -> str:
     return raised.value.message
 
 
-@pytest.mark.parametrize("key", ["blacklist_after_buy", "owner_only_sell", "fee_on_sell", "cooldown"])
+REFUSED = {
+    "blacklist_after_buy": '("blacklisted").',
+    "owner_only_sell": '("trading not open").',
+    "fee_on_sell": "this kind of pool refuses to be paid short.",
+    "cooldown": 'So much of it cannot be sold at this block ("STF").',
+    "max_transaction": 'So much of it cannot be sold at this block ("STF").',
+}
+
+
+@pytest.mark.parametrize("key", REFUSED)
 async def test_a_trap_is_bought_and_not_sold(
     shop: Context, rpc: SyncRpc, built: Built, mite: Mite, key: str
 ) -> None:
     """As a real wallet fares, which bought before."""
     token = built.tokens[key]
     wallet = Wallet(rpc, built.contracts, "trapped")
-    assert wallet.buy(token, "weth", 3000, ETH // 5)
-    raw = int((await buys(shop, mite, token, "0.1"))["receivedRaw"])
-    assert (await refused(shop, mite, token)).startswith("It cannot be sold")
+    assert wallet.buy(token, "weth", 3000, ETH * 2 // 5)
+    answer = await buys(shop, mite, token, "0.3")
+    # A wait is none that it sells straight back after.
+    assert answer["sellsBack"] == "no"
+    assert "It cannot be sold straight back: " in answer["text"]
+    raw = int(answer["receivedRaw"])
+    assert (await refused(shop, mite, token)).endswith(REFUSED[key])
+    assert raw < wallet.tokens(token)
     assert not wallet.sell(token, "weth", 3000, raw).ok
 
 
@@ -217,6 +231,20 @@ async def test_what_its_owner_paused_after_the_buy_is_not_sold_until_he_lets_it(
     assert "selling off" in await refused(shop, mite, token)
     owner.receipt(owner.send(token, calldata("setSelling(bool)", True)))
     assert (await sells(shop, mite, token))["position"] is None
+
+
+async def test_where_nobody_paid_in_yet_nothing_is_paid_out(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+) -> None:
+    """Practice eth is in no pool: what the buy would have left there is not paid back."""
+    token = built.tokens["one_sided"]
+    assert (await buys(shop, mite, token, "0.1"))["sellsBack"] == "yes"
+    why = "So much of it cannot be sold at this block; no reason was given."
+    assert await refused(shop, mite, token) == why
+    assert [one["why"] for one in (await account(shop, mite))["positions"]] == [why]
+    await shop.heads.refresh()
+    Holder(shop, rpc, built, token).buy()
+    assert wei((await sells(shop, mite, token))["got"]) > ETH // 20
 
 
 async def test_a_tax_that_only_buyers_pay_is_paid(
