@@ -1,5 +1,6 @@
 """Practice trades on the real local chain: what a real wallet would have got is what is booked."""
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError
@@ -16,10 +18,11 @@ from roundtrip.domain.practice import WEEK_S
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.practice_account import account
+from roundtrip.services.practice_price import PricedBuy, price_buy
 from roundtrip.services.practice_trades import practice_trades
 from roundtrip.services.worth import Worth
 from support.keys import Clock, random_context
-from support.practising import UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
+from support.practising import BUYS, UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
 from support.signing import Signer, prepared
 
 WHY = 'So much of it cannot be sold at this block ("No!").'
@@ -47,7 +50,7 @@ async def failed(what: Any) -> RoundtripError:
 
 
 async def told(shop: Context, mite: Mite, appraiser: Appraiser) -> dict[str, Any]:
-    return read(await account(shop, mite, appraiser))
+    return read(await account(shop, mite, appraiser, Meter()))
 
 
 async def ledger(shop: Context, mite: Mite) -> list[dict[str, Any]]:
@@ -118,7 +121,7 @@ async def test_money_is_no_token(shop: Context, built: Built, mite: Mite) -> Non
     assert (await failed(bought(shop, mite, built.contracts["weth"], "0.1"))).code == "no_route"
 
 
-async def test_two_buys_in_a_minute_bring_what_one_would(
+async def test_two_buys_in_ten_minutes_bring_what_one_would(
     shop: Context, clock: Clock, built: Built, mite: Mite
 ) -> None:
     for key in ("plain", "curve", "usdg_pool"):
@@ -179,7 +182,7 @@ async def test_a_position_from_its_first_buy_to_its_last_sell(
     assert (part["counted"], part["ethLeft"], part["position"]["cost"]) == (True, "0.95", "0.15")
     appraiser.says = Worth(UNIT // 10, VENUE)
     rest = await sold(shop, mite, token, appraiser)
-    # What was sold in the same minute goes first.
+    # What was just sold goes first.
     assert appraiser.asked[1][0].before_raw == held // 2
     assert (rest["profit"], rest["position"], rest["ethLeft"]) == ("-0.05", None, "1.05")
     assert (rest["counted"], rest["whyNot"]) == (False, "it lost")
@@ -215,7 +218,7 @@ async def test_what_cannot_be_sold_is_not_and_is_written_off_on_monday(
     assert [line["profit"] for line in lines] == [None, None, "-1", None]
 
 
-async def test_what_the_chain_refuses_is_stuck_until_it_sells(
+async def test_what_the_chain_refuses_at_a_block_is_not_stuck(
     shop: Context, built: Built, mite: Mite
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(Refused("sell", "No\u200b!", 0))
@@ -224,13 +227,88 @@ async def test_what_the_chain_refuses_is_stuck_until_it_sells(
     assert (error.code, error.message) == ("would_fail", WHY)
     (one,) = (await told(shop, mite, appraiser))["positions"]
     assert (one["worth"], one["gain"], one["why"]) == (None, None, WHY)
-    assert one["stuckAt"] is not None
+    assert one["stuckAt"] is None
     appraiser.says = Worth(UNIT // 10, VENUE)
     await sold(shop, mite, token, appraiser, percent=10)
     (one,) = (await told(shop, mite, appraiser))["positions"]
     assert (one["stuckAt"], one["worth"]) == (None, "0.1")
     # A part of the position took its part of the cost, rounded down.
     assert Decimal(one["gain"]).quantize(Decimal("1e-9")) == Decimal("-0.08")
+
+
+@pytest.mark.parametrize("says", [Refused("sell", "No!", 0), Missing("token", "it was silent")])
+async def test_what_never_sells_as_a_whole_is_given_up_after_a_week(
+    shop: Context, clock: Clock, built: Built, mite: Mite, says: Refused | Missing
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser(says)
+    await bought(shop, mite, token, "1")
+
+    async def stuck(percent: float = 100) -> bool:
+        assert (await failed(sold(shop, mite, token, appraiser, percent))).code == "would_fail"
+        (one,) = (await told(shop, mite, appraiser))["positions"]
+        return one["stuckAt"] is not None
+
+    assert not await stuck(1e-20)
+    clock.now_s += WEEK_S
+    # No part of it begins the week.
+    assert not await stuck()
+    clock.now_s += WEEK_S - 1
+    assert not await stuck()
+    clock.now_s += 1
+    assert not await stuck(50)
+    assert await stuck()
+    clock.now_s += WEEK_S
+    found = await told(shop, mite, appraiser)
+    assert (found["eth"], found["given"], found["positions"]) == ("1", "2", [])
+    await bought(shop, mite, token, "0.1")
+    assert [line["side"] for line in await ledger(shop, mite)] == ["buy", "gift", "written_off", "buy"]
+
+
+async def test_a_sell_that_goes_through_begins_the_week_again(
+    shop: Context, clock: Clock, built: Built, mite: Mite
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser()
+    await bought(shop, mite, token, "0.5")
+    for says in (Refused("sell", "No!", 0), Worth(UNIT // 10, VENUE), Refused("sell", "No!", 0)):
+        appraiser.says = says
+        if isinstance(says, Worth):
+            await sold(shop, mite, token, appraiser, percent=10)
+            clock.now_s += WEEK_S
+            continue
+        # After another sell it may be that which is too much.
+        await failed(sold(shop, mite, token, appraiser))
+    (one,) = (await told(shop, mite, appraiser))["positions"]
+    assert one["stuckAt"] is None
+
+
+async def test_after_another_sell_nothing_is_known_of_the_whole(
+    shop: Context, clock: Clock, built: Built, mite: Mite
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser(Worth(UNIT // 10, VENUE))
+    await bought(shop, mite, token, "0.5")
+    await sold(shop, mite, token, appraiser, percent=10)
+    appraiser.says = Refused("sell", "No!", 0)
+    await failed(sold(shop, mite, token, appraiser))
+    clock.now_s += WEEK_S
+    await failed(sold(shop, mite, token, appraiser))
+    (one,) = (await told(shop, mite, appraiser))["positions"]
+    assert one["stuckAt"] is None
+
+
+async def test_a_part_is_no_smaller_than_a_buy_and_all_may_be_sold(
+    shop: Context, built: Built, mite: Mite
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser(Worth(UNIT // 1000 - 1, VENUE))
+    await bought(shop, mite, token, "0.2")
+    error = await failed(sold(shop, mite, token, appraiser, percent=99))
+    assert (error.code, error.message) == (
+        "too_small",
+        "That part brings 0.000999999999999999 eth, and a part has to bring 0.001: sell all of it.",
+    )
+    assert (await sold(shop, mite, token, appraiser))["got"] == "0.000999999999999999"
+    await bought(shop, mite, token, "0.2")
+    appraiser.says = Worth(UNIT // 1000, VENUE)
+    assert (await sold(shop, mite, token, appraiser, percent=1))["got"] == "0.001"
 
 
 @pytest.mark.parametrize(("fault", "code"), [("node", "upstream"), ("token", "would_fail")])
@@ -264,6 +342,49 @@ async def test_a_new_account_is_read_and_not_made(shop: Context, mite: Mite) -> 
     assert await shop.pool.fetchval(
         "SELECT count(*) FROM accounts.practice_account WHERE mite_id = $1", mite.id
     ) == 0  # fmt: skip
+
+
+# --- at once ---------------------------------------------------------------------------------------
+
+
+async def test_buys_of_other_tokens_do_not_wait_for_each_other(
+    shop: Context, built: Built, mite: Mite
+) -> None:
+    keys = ("plain", "curve", "usdg_pool", "v4_eth", "v4_weth", "two_pools", "six_decimals", "graduated")
+    answers = await asyncio.gather(*(bought(shop, mite, built.tokens[key], "0.1") for key in keys))
+    left = sorted(Decimal(one["ethLeft"]) for one in answers)
+    assert left == [Decimal(tenths) / 10 for tenths in range(2, 10)]
+    more = [bought(shop, mite, built.tokens[key], "0.15") for key in keys]
+    # Each had the eth when it was asked for, and only one of them when it was booked.
+    came = await asyncio.gather(*more, return_exceptions=True)
+    assert sum(isinstance(one, dict) for one in came) == 1
+    assert {one.code for one in came if isinstance(one, RoundtripError)} == {"would_fail"}
+    assert len(await ledger(shop, mite)) == 9
+
+
+@pytest.mark.parametrize("between", [0, 1, 2])
+async def test_what_was_traded_meanwhile_is_priced_once_more(
+    shop: Context, built: Built, mite: Mite, between: int
+) -> None:
+    token, earlier, left = built.tokens["plain"], [], [None] * between
+
+    async def price(*given: Any) -> PricedBuy:
+        earlier.append(given[2].earlier_wei)
+        found = await price_buy(*given)
+        if left:
+            left.pop()
+            await bought(shop, mite, token, "0.1")
+        return found
+
+    means = replace(BUYS, price=price)
+    if between == 2:
+        error = await failed(bought(shop, mite, token, "0.1", means=means))
+        assert (error.code, "meanwhile" in error.message) == ("busy", True)
+    else:
+        await bought(shop, mite, token, "0.1", means=means)
+    assert earlier == [UNIT // 10 * number for number in range(len(earlier))]
+    assert len(earlier) == min(between + 1, 2)
+    assert len(await ledger(shop, mite)) == min(between + 1, 2)
 
 
 # --- repeats ---------------------------------------------------------------------------------------

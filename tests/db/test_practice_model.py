@@ -10,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from support.practice_machine import Practices
+from support.practice_machine import DEEP, THIN, Practices
 from support.tables import own_database
 
 WHAT = [
-    "buy", "sell", "repeat", "cut", "cut after the commit", "busy", "the same at once", "buy in parts",
-    "sell in parts", "upstream", "would_fail", "nothing_to_sell", "gift written", "written_off written",
+    "buy", "sell", "repeat", "cut", "cut after the commit", "priced once more", "the same at once",
+    "buy in parts", "sell in parts", "upstream", "would_fail", "nothing_to_sell", "gift written",
+    "written_off written",     f"closed where it was, {THIN}", f"closed where it was, {DEEP}",
 ]  # fmt: skip
 """That has to have come to pass somewhere."""
 

@@ -2,10 +2,9 @@
 and made at once, and weeks that pass."""
 
 import asyncio
-import contextlib
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable
-from dataclasses import dataclass
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from roundtrip.chain.heads import Head
+from roundtrip.chain.rpc import Meter
 from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.evidence import Missing
 from roundtrip.domain.mite import Mite
@@ -22,108 +22,19 @@ from roundtrip.domain.types import Address, BlockRef, plain_decimal
 from roundtrip.services import practice_buy, practice_sell
 from roundtrip.services.context import Context
 from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
-from roundtrip.services.practice_price import PricedBuy, PricedSell, Unsellable
+from roundtrip.services.practice_price import Buying, PricedBuy, PricedSell, Unsellable
 from roundtrip.services.simulate_answer import TradeVerdict
 from roundtrip.services.worth import Holding
 from support.counting import put_mite
 from support.keys import NOW_S
+from support.practice_doubles import CutPool, Meeting, Pool
 from support.practising import UNIT, VENUE, a_slot, conserved, counts, read
 
 A = TypeVar("A")
 WALLETS = [Address("0x" + digit * 40) for digit in "12"]
 TOKENS = [Address("0x" + digit * 40) for digit in "ab"]
-_KEEP = 997
-
-
-class Pool:
-    """A constant product that keeps three thousandths."""
-
-    def __init__(self, eth_wei: int, token_raw: int) -> None:
-        self.eth_wei, self.token_raw = eth_wei, token_raw
-
-    def buys(self, eth_wei: int) -> int:
-        paid = eth_wei * _KEEP
-        return self.token_raw * paid // (self.eth_wei * 1000 + paid)
-
-    def sells(self, token_raw: int) -> int:
-        given = token_raw * _KEEP
-        return self.eth_wei * given // (self.token_raw * 1000 + given)
-
-    def trade(self, share: int) -> None:
-        """Somebody else's buy, or sell below zero, in hundredths of what there is."""
-        if share > 0:
-            got = self.buys(self.eth_wei * share // 100)
-            self.eth_wei, self.token_raw = self.eth_wei + self.eth_wei * share // 100, self.token_raw - got
-        else:
-            sold_raw = self.token_raw * -share // 100
-            self.eth_wei, self.token_raw = self.eth_wei - self.sells(sold_raw), self.token_raw + sold_raw
-
-
-class Cut(OSError):
-    """The connection is gone."""
-
-
-class CutConnection:
-    """Passes on what it is told until it is cut: before a statement of this number, or after the commit."""
-
-    def __init__(self, real: Any, before: int | None, after_commit: bool) -> None:
-        self._real, self._left, self._after_commit = real, before, after_commit
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._real, name)
-        if name not in ("execute", "fetch", "fetchrow", "fetchval"):
-            return found
-
-        async def told(*given: Any, **how: Any) -> Any:
-            if self._left is not None:
-                self._left -= 1
-                if self._left < 0:
-                    raise Cut("before a statement")
-            return await found(*given, **how)
-
-        return told
-
-    @contextlib.asynccontextmanager
-    async def transaction(self, **how: Any) -> AsyncIterator[None]:
-        async with self._real.transaction(**how):
-            yield
-        if self._after_commit and not how.get("readonly"):
-            raise Cut("after the commit")
-
-
-class CutPool:
-    """A pool whose next connections that write are cut."""
-
-    def __init__(self, real: asyncpg.Pool) -> None:
-        self.real = real
-        self.before: int | None = None
-        self.after_commit = False
-
-    @contextlib.asynccontextmanager
-    async def acquire(self, **how: Any) -> AsyncIterator[CutConnection]:
-        async with self.real.acquire(**how) as connection:
-            yield CutConnection(connection, self.before, self.after_commit)
-
-
-class Meeting:
-    """Of so many nobody goes on before the others are there too, or have left."""
-
-    def __init__(self, count: int) -> None:
-        self._missing, self._full = count, asyncio.Event()
-        self._here = set[asyncio.Task[Any] | None]()
-
-    async def arrive(self) -> None:
-        self.leave()
-        async with asyncio.timeout(20):
-            await self._full.wait()
-
-    def leave(self) -> None:
-        """Whoever arrived before counts once."""
-        if asyncio.current_task() not in self._here:
-            self._here.add(asyncio.current_task())
-            self._missing -= 1
-        if self._missing == 0:
-            self._full.set()
+THIN, DEEP = "0x" + "71" * 20, "0x" + "72" * 20
+"""A little is bought cheaper in the thin pool, and all sells dearer in the deep one."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +49,9 @@ class Request:
 
 
 class Practices(RuleBasedStateMachine):
-    """Owners are 0 and 1. ``done``: by owner and key, the request and its first answer."""
+    """Owners are 0 and 1. ``done``: by owner and key, the request and its first answer. ``here``: what was
+    given and got in each pool since the last block; ``lives``: of positions that no pool moved under, what
+    they brought, in wei, less what they cost."""
 
     real: asyncpg.Pool
     loop: asyncio.AbstractEventLoop
@@ -147,7 +60,9 @@ class Practices(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now_s, self.number, self.keys = NOW_S, 100, 0
-        self.pools = {token: Pool(30 * UNIT, 10**24) for token in TOKENS}
+        self.pools = {
+            token: {THIN: Pool(UNIT, 33 * 10**21), DEEP: Pool(300 * UNIT, 66 * 10**23)} for token in TOKENS
+        }
         self.cut = CutPool(self.real)
         heads = SimpleNamespace(current=self._head, last_number=lambda: self.number)
         self.ctx = cast(
@@ -156,7 +71,8 @@ class Practices(RuleBasedStateMachine):
         self.refuses, self.silent = set[Address](), False
         self.meet: Meeting | None = None
         self.done: dict[tuple[int, str], tuple[Request, dict[str, Any]]] = {}
-        self.here: dict[tuple[int, Address, str], list[tuple[int, int]]] = defaultdict(list)
+        self.here: dict[tuple[int, Address, str, str], list[tuple[int, int]]] = defaultdict(list)
+        self.lives: dict[tuple[int, Address], int] = {}
         self.mites = [self._run(self._made(wallet)) for wallet in WALLETS]
 
     async def _made(self, wallet: Address) -> Mite:
@@ -177,26 +93,38 @@ class Practices(RuleBasedStateMachine):
 
     # --- prices --------------------------------------------------------------------------------
 
+    def _best(self, token: Address, at: str | None, eth_wei: int) -> tuple[int, str]:
+        """What so much buys, and where: at a position's own place, else where it buys most."""
+        pools = self.pools[token]
+        return max((pools[one].buys(eth_wei), one) for one in ([at] if at is not None else pools))
+
     async def _price_buy(
-        self, ctx: Context, head: Head, token: Address, eth_wei: int, earlier_wei: int, slot_of: Any
+        self, ctx: Context, head: Head, buying: Buying, slot_of: Any, meter: Meter
     ) -> PricedBuy:
         await self._met()
-        pool = self.pools[token]
-        brings = pool.buys(earlier_wei + eth_wei) - pool.buys(earlier_wei)
-        verdict = TradeVerdict("ok", "ok", "It goes through.")
+        token, earlier_wei = buying.token, buying.earlier_wei
+        whole_raw, at = self._best(token, buying.at, earlier_wei + buying.eth_wei)
+        brings = whole_raw - self._best(token, buying.at, earlier_wei)[0]
+        verdict, venue = TradeVerdict("ok", "ok", "It goes through."), replace(VENUE, pool=Address(at))
+        payable_raw = self.pools[token][at].token_raw // 2
         return PricedBuy(
-            head.block, VENUE, None, 18, eth_wei, brings, pool.token_raw // 20, "yes", verdict, None
+            head.block, venue, None, 18, buying.eth_wei, brings, payable_raw, "yes", verdict, None
         )
 
     async def _price_sell(
-        self, ctx: Context, head: Head, holding: Holding, worth: Any
+        self, ctx: Context, head: Head, holding: Holding, worth: Any, meter: Meter
     ) -> PricedSell | Unsellable:
         await self._met()
         if holding.token in self.refuses:
-            return Unsellable("It cannot be sold.")
-        pool = self.pools[holding.token]
-        brings = pool.sells(holding.before_raw + holding.amount_raw) - pool.sells(holding.before_raw)
-        return PricedSell(head.block, VENUE, brings)
+            return Unsellable("It cannot be sold.", by_check=True)
+        pools, before_raw = self.pools[holding.token], holding.before_raw
+        found = [
+            (pool.sells(before_raw + holding.amount_raw) - pool.sells(before_raw), at)
+            for at, pool in pools.items()
+            if holding.at in (at, None)
+        ]
+        brings, at = max(found)
+        return PricedSell(head.block, replace(VENUE, pool=Address(at)), brings)
 
     async def _met(self) -> None:
         """Whoever trades at once has priced before any of them books."""
@@ -212,12 +140,12 @@ class Practices(RuleBasedStateMachine):
         if request.side == "buy":
             params = PracticeBuyParams(request.token, request.amount)
             means = practice_buy.Means(self._price_buy, a_slot)
-            return read(await practice_buy.buy(self.ctx, params, mite, request.key, means))
+            return read(await practice_buy.buy(self.ctx, params, mite, request.key, means, Meter()))
         selling = practice_sell.Means(
             price=self._price_sell, slot_of=a_slot, count_sell=counts, worth=cast(Any, None)
         )
         sold = PracticeSellParams(request.token, float(request.amount))
-        return read(await practice_sell.sell(self.ctx, sold, mite, request.key, selling))
+        return read(await practice_sell.sell(self.ctx, sold, mite, request.key, selling, Meter()))
 
     async def _came(self, request: Request) -> dict[str, Any] | RoundtripError:
         try:
@@ -238,7 +166,22 @@ class Practices(RuleBasedStateMachine):
         self.seen[request.side] += 1
         given, got = ("spent", "receivedRaw") if request.side == "buy" else ("soldRaw", "got")
         pair = tuple(_raw(came[name], name in ("spent", "got")) for name in (given, got))
-        self.here[request.owner, request.token, request.side].append(cast(tuple[int, int], pair))
+        place = (request.owner, request.token, request.side, came["venue"]["at"])
+        self.here[place].append(cast(tuple[int, int], pair))
+        self._lived((request.owner, request.token), request.side, cast(tuple[int, int], pair), came)
+
+    def _lived(
+        self, whose: tuple[int, Address], side: str, pair: tuple[int, int], came: dict[str, Any]
+    ) -> None:
+        """No order of buys and sells gains where the price stands still."""
+        if side == "buy" and came["position"]["raw"] == came["receivedRaw"]:
+            self.lives[whose] = 0
+        if whose not in self.lives:
+            return
+        self.lives[whose] += pair[1] if side == "sell" else -pair[0]
+        if came["position"] is None:
+            assert self.lives.pop(whose) <= 0
+            self.seen[f"closed where it was, {came['venue']['at']}"] += 1
 
     def _new(self, owner: int, token: int, side: str, amount: int, keyed: bool) -> Request:
         self.keys += 1
@@ -259,8 +202,13 @@ class Practices(RuleBasedStateMachine):
     @initialize(amount=st.sampled_from([50, 200, 400]))
     def begin_with_some(self, amount: int) -> None:
         """What chance may leave out: one sells nothing, meets a silent node, is cut off after the commit;
-        one has nothing left but what nobody takes, and a Monday passes; one trades twice at once."""
+        one has nothing left but what nobody takes, and a Monday passes; one trades twice at once; all is sold
+        again in either pool."""
         self.trade((0, 1, "sell", 7, False), silent=False)
+        for much in (50, 900):
+            self._ask(self._new(0, 1, "buy", much, True))
+            self._ask(self._new(0, 1, "sell", 400, True))
+            self.block(601, 0)
         self.trade((0, 1, "buy", 7, False), silent=True)
         self.trade_is_cut_off_and_sent_again((0, 1, "buy", 7, True), 14)
         self._ask(self._new(1, 1, "buy", 1000, True))
@@ -328,11 +276,14 @@ class Practices(RuleBasedStateMachine):
             if answers:
                 self._booked(first, answers[0])
             return
-        for request, found in zip((first, second), came, strict=True):
-            if isinstance(found, dict):
-                self._booked(request, found)
-            elif found.code == "busy":
-                self.seen["busy"] += 1
+        done = [(request, found) for request, found in zip((first, second), came, strict=True)]
+        booked = [(request, found) for request, found in done if isinstance(found, dict)]
+        # Whoever is second is priced once more.
+        assert all(isinstance(found, dict) or found.code != "busy" for _, found in done)
+        for request, found in sorted(booked, key=lambda one: one[1]["id"]):
+            self._booked(request, found)
+        alike = (first.owner, first.token) == (second.owner, second.token)
+        self.seen["priced once more"] += alike and len(booked) == 2
 
     async def _both(self, *requests: Request) -> list[dict[str, Any] | RoundtripError]:
         self.meet = Meeting(len(requests))
@@ -349,12 +300,15 @@ class Practices(RuleBasedStateMachine):
         finally:
             self.meet = None
 
-    @rule(seconds=st.sampled_from([1, 30, 59, 60, 61]), share=st.sampled_from([-20, -3, 0, 4, 25]))
+    @rule(seconds=st.sampled_from([1, 300, 599, 600, 601]), share=st.sampled_from([-20, -3, 0, 4, 25]))
     def block(self, seconds: int, share: int) -> None:
         self.now_s, self.number = self.now_s + seconds, self.number + 1
-        for pool in self.pools.values():
-            pool.trade(share)
+        for pools in self.pools.values():
+            for pool in pools.values():
+                pool.trade(share)
         self.here.clear()
+        if share:
+            self.lives.clear()
 
     @rule(token=st.integers(0, 1), sells=st.booleans())
     def token_turns(self, token: int, sells: bool) -> None:
@@ -383,11 +337,11 @@ class Practices(RuleBasedStateMachine):
 
     @invariant()
     def parts_bring_no_more_than_the_whole(self) -> None:
-        """Within a block; a unit may come of rounding where something was traded in the minute before."""
-        for (_, token, side), parts in self.here.items():
-            pool = self.pools[token]
+        """Within a block and a pool; a unit may come of rounding of each part."""
+        for (_, token, side, at), parts in self.here.items():
+            pool = self.pools[token][at]
             whole = (pool.buys if side == "buy" else pool.sells)(sum(given for given, _ in parts))
-            assert sum(got for _, got in parts) <= whole + 1
+            assert sum(got for _, got in parts) <= whole + len(parts)
             self.seen[f"{side} in parts"] += len(parts) > 1
 
 

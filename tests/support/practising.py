@@ -73,7 +73,7 @@ async def bought(
 ) -> dict[str, Any]:
     """Through the parameters' own checks, as a caller reads it. Raises as the use case does."""
     params = msgspec.convert({"token": token, "eth": eth}, PracticeBuyParams)
-    return read(await practice_buy.buy(ctx, params, mite, once, means))
+    return read(await practice_buy.buy(ctx, params, mite, once, means, Meter()))
 
 
 async def sold(
@@ -87,7 +87,7 @@ async def sold(
     """The same of a sell."""
     means = practice_sell.Means(worth=appraiser, slot_of=a_slot, count_sell=counts)
     params = msgspec.convert({"token": token, "percent": percent}, PracticeSellParams)
-    return read(await practice_sell.sell(ctx, params, mite, once, means))
+    return read(await practice_sell.sell(ctx, params, mite, once, means, Meter()))
 
 
 def read(answer: msgspec.Struct) -> dict[str, Any]:

@@ -289,11 +289,12 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
 
 
 def _refused(sold: Refused, control: Control | None) -> Refused | Missing:
-    """A refusal stands, unless it can be the giving that is refused: then it tells of nobody who bought."""
+    """A refusal stands where something tells that it is not the giving that is refused: who bought is refused
+    too, or others sell who were given some. Else it tells of nobody who bought."""
     if control is None or isinstance(control.bought, Refused):
         return sold
     if any(isinstance(one, Sold) for one in control.given):
         return sold
     if isinstance(control.bought, Missing):
-        return control.bought if control.bought.fault == "node" else sold
+        return control.bought
     return Missing("token", "it sells from a wallet that bought it and not from one that was given it")

@@ -137,6 +137,10 @@ class Venue:
     hook: Address | None = None
     pool_id: str | None = None
 
+    def at(self) -> str | None:
+        """The pool's or the curve's address, or the pool's id."""
+        return self.pool or self.pool_id
+
     def dynamic_fee(self) -> bool:
         """True for a v4 pool whose fee its hook sets, swap by swap."""
         return self.kind == "amm_v4" and self.fee_pips == DYNAMIC_FEE_FLAG

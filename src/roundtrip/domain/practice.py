@@ -15,12 +15,15 @@ START_WEI = WEI_PER_ETH
 """What an account begins with."""
 GIFT_WEI = WEI_PER_ETH
 LEAST_WEI = WEI_PER_ETH // 1000
-"""The smallest buy. Who has less and holds nothing can do nothing any more, and is given something."""
-AT_ONCE_S = 60
+"""The smallest buy, and the smallest sell of a part. Who has less and holds nothing can do nothing any more,
+and is given something."""
+AT_ONCE_S = 600
 """Trades of one token within so long of each other are priced as one."""
 MOST_POSITIONS = 50
 """Open ones of one account: all of them are valued in one trip."""
 WEEK_S = 7 * 86_400
+GIVEN_UP_S = WEEK_S
+"""What as a whole could not be sold, and not so long after either, is taken for what cannot be sold."""
 _FIRST_MONDAY_S = 4 * 86_400
 """1970 began on a Thursday."""
 
@@ -48,8 +51,7 @@ class Illegal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What is held of a token, and what that cost. ``is_stuck``: when it was last to be sold the chain would
-    not have it."""
+    """What is held of a token, and what that cost. ``is_stuck``: it cannot be sold, as far as is known."""
 
     token: Address
     state: State = "closed"

@@ -44,7 +44,8 @@ NOT_TOLD = Missing("node", "the node did not answer")
 class Case:
     """A holding and what its sells are made with. ``holders``: who is known to hold the token, where nobody
     can be given any. ``places``: where it may trade, ``listed`` of them are known to be. ``complete``: no
-    pool is unknown. ``environment``: how it is sold; ``other``: how those trade who are unlike that."""
+    pool is unknown. ``at``: where alone it is sold, while anything of it sells there. ``environment``: how
+    it is sold; ``other``: how those trade who are unlike that."""
 
     means: Means
     head: Head
@@ -52,6 +53,7 @@ class Case:
     amount_raw: int
     before_raw: int
     held_s: int
+    at: str | None
     seller: Address | None
     slot: BalanceSlot | None
     holders: tuple[Address, ...]
@@ -61,8 +63,17 @@ class Case:
     listed: int
     complete: bool
 
+    def own(self) -> Place | None:
+        """Where alone it is to be sold; None: nowhere in particular, or that is not known any more."""
+        return next((one for one in self.places if self.at is not None and one.venue.at() == self.at), None)
+
     def first(self) -> tuple[Place, ...]:
         """Where it is sold before anything was asked."""
+        own = self.own()
+        return self.known() if own is None else (own,)
+
+    def known(self) -> tuple[Place, ...]:
+        """The first of those that are known to be."""
         return self.places[: min(self.listed, MOST_PLACES)]
 
     def setting(self) -> Setting:
@@ -273,10 +284,25 @@ def _sold(
 
 
 def deeper(case: Case, one: Found) -> tuple[Place, ...]:
-    """Places that are among the deepest and were not tried."""
+    """Places that are among the deepest and were not tried; none while it sells where it is to be sold."""
+    own = case.own()
+    if own is not None and not _is_over(own, one):
+        return ()
     there = [place for place in case.places if _is_there(one.states[place])]
     ranked = sorted(there, key=lambda place: _depth_wei(case, place, one), reverse=True)
-    return tuple(place for place in ranked[:MOST_PLACES] if place not in one.values)
+    wanted = dict.fromkeys((*case.known(), *ranked[:MOST_PLACES]))
+    return tuple(place for place in wanted if place not in one.values)
+
+
+def _is_over(own: Place, one: Found) -> bool:
+    """Whether nothing of it sells any more where it is to be sold. What the node did not tell is not known,
+    and where a part sells the rest is too much."""
+    if not _may_be_there(one.states[own]):
+        return True
+    return not any(
+        isinstance(value, int) or (isinstance(value, Missing) and value.fault == "node")
+        for value in one.values[own]
+    )
 
 
 def _is_there(state: PoolFacts | Missing) -> bool:
@@ -294,11 +320,11 @@ def _depth_wei(case: Case, place: Place, one: Found) -> int:
 
 
 def settle(case: Case, one: Found) -> tuple[int, Venue] | Refused | Missing:
-    """In wei, and where it brings most: what all of it brings less what was sold just before brings, each
-    where that brings most. So parts of a holding bring together what the whole does."""
+    """In wei, and where: what all of it brings less what was sold just before brings, each where that brings
+    most, if it is not to be sold in one place. So parts of a holding bring together what the whole does."""
     if case.amount_raw <= 0:
         return NOTHING
-    at = {place: values for place, values in one.values.items() if _may_be_there(one.states[place])}
+    at = _allowed(case, one)
     if not at:
         gaps = [state for state in one.states.values() if isinstance(state, Missing)]
         return gaps[0] if gaps else _nowhere(case)
@@ -315,6 +341,17 @@ def settle(case: Case, one: Found) -> tuple[int, Venue] | Refused | Missing:
     if gap is not None or not isinstance(first, tuple):
         return gap or Missing("token", "what was sold just before does not sell by itself")
     return _paid(best[0] - first[0], best[1])
+
+
+def _allowed(case: Case, one: Found) -> dict[Place, tuple[int | Refused | Missing, ...]]:
+    """What counts of what was tried: the place where it is to be sold; where that is over, the others, if it
+    sells there."""
+    own = case.own()
+    if own is not None and not _is_over(own, one):
+        return {own: one.values[own]}
+    at = {place: values for place, values in one.values.items() if _may_be_there(one.states[place])}
+    others = {place: values for place, values in at.items() if place != own}
+    return others if any(isinstance(values[0], int) for values in others.values()) else at
 
 
 def _may_be_there(state: PoolFacts | Missing) -> bool:

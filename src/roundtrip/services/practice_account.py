@@ -38,10 +38,11 @@ class _Read:
 
 async def practice_account(ctx: Context, params: Nothing, mite: Mite) -> Answered[PracticeAccount]:
     """Nothing is written. Raises NodeFault, ServiceFull."""
-    return Answered(await account(ctx, mite, worth))
+    meter = Meter()
+    return Answered(await account(ctx, mite, worth, meter), meter=meter)
 
 
-async def account(ctx: Context, mite: Mite, valuing: Valuing) -> PracticeAccount:
+async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> PracticeAccount:
     """The account, its positions valued by ``valuing``. Raises as ``practice_account``."""
     head, at = ctx.heads.current(), moment(ctx)
     found = await _read(ctx, mite, at, head.block.number)
@@ -49,7 +50,7 @@ async def account(ctx: Context, mite: Mite, valuing: Valuing) -> PracticeAccount
     valued: list[Valued] = []
     if kept:
         held = [holding_of(one, at, one.position.held_raw, 0, one.slot) for one in kept]
-        valued = await valuing(ctx, head, held, Meter())
+        valued = await valuing(ctx, head, held, meter)
     positions = [
         _listed(one, value, found.symbols.get(one.position.token))
         for one, value in zip(kept, valued, strict=True)

@@ -123,7 +123,10 @@ class PositionListed(msgspec.Struct, frozen=True, rename="camel"):
     stuck_at: Annotated[
         datetime | None,
         msgspec.Meta(
-            description="Since when the chain would not have it sold: on the next Monday it is written off."
+            description=(
+                "Since when it cannot be sold, by the check or after a week of failed sells of all of it: on "
+                "the next Monday it is written off."
+            )
         ),
     ]
 

@@ -8,10 +8,11 @@ import asyncpg
 import msgspec
 
 from roundtrip.chain.heads import Head
+from roundtrip.chain.rpc import Meter
 from roundtrip.domain import practice
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.types import plain_decimal
 from roundtrip.store.practice import Kept, Told
 
 from .context import Answered, Context
@@ -25,12 +26,12 @@ from .practice_answer import (
     eth_of,
     token_named,
 )
-from .practice_ledger import Asked, Page, begin, booked, moment, once_for, repeated, write
-from .practice_price import PricedBuy, SlotOf, price_buy
+from .practice_ledger import Asked, Page, begin, booked, moment, once_for, repeated, twice, write
+from .practice_price import Buying, PricedBuy, SlotOf, price_buy
 from .prepare_answer import address
 from .worth import slot_of
 
-Pricing = Callable[[Context, Head, Address, int, int, SlotOf | None], Awaitable[PricedBuy]]
+Pricing = Callable[[Context, Head, Buying, SlotOf | None, Meter], Awaitable[PricedBuy]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,12 @@ async def practice_buy(
 ) -> Answered[PracticeBought]:
     """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small), NodeFault and
     ServiceFull."""
-    return Answered(await buy(ctx, params, mite, once, MEANS))
+    meter = Meter()
+    return Answered(await buy(ctx, params, mite, once, MEANS, meter), meter=meter)
 
 
 async def buy(
-    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None, means: Means
+    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None, means: Means, meter: Meter
 ) -> PracticeBought:
     """The buy by these means. Raises as ``practice_buy``."""
     eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
@@ -61,10 +63,10 @@ async def buy(
         raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
     named = once_for(once, "practice_buy", token, eth_wei)
     asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
-    return await repeated(ctx, asked, _bought(ctx, asked, eth_wei, means))
+    return await repeated(ctx, asked, twice(partial(_bought, ctx, asked, eth_wei, means, meter)))
 
 
-async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means) -> PracticeBought:
+async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means, meter: Meter) -> PracticeBought:
     page = await begin(ctx, asked)
     if isinstance(page, PracticeBought):
         return page
@@ -72,9 +74,9 @@ async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means) -> Pra
     _check_account(page, eth_wei)
     head = ctx.heads.current()
     is_known = page.own is not None and page.own.slot is not None
-    priced = await means.price(
-        ctx, head, asked.token, eth_wei, page.recent.bought_wei, None if is_known else means.slot_of
-    )
+    at = None if page.own is None else page.own.at
+    buying = Buying(asked.token, eth_wei, page.recent.bought_wei, at)
+    priced = await means.price(ctx, head, buying, None if is_known else means.slot_of, meter)
     _check_cap(page, priced)
     return await booked(ctx, asked, page, partial(_fill, ctx, asked, priced))
 
@@ -106,10 +108,11 @@ async def _fill(
     _check_account(page, priced.spent_wei)
     position = page.own.position if page.own is not None else practice.Position(asked.token)
     account, position, trade = practice.bought(page.account, position, priced.spent_wei, priced.token_raw)
-    kept = Kept(position, priced.decimals, priced.slot, asked.at, asked.at)
+    at = priced.venue.at()
+    kept = Kept(position, priced.decimals, priced.slot, asked.at, asked.at, at)
     if page.own is not None:
         slot = page.own.slot or priced.slot
-        kept = replace(page.own, position=position, slot=slot, bought_at=asked.at)
+        kept = replace(page.own, position=position, slot=slot, bought_at=asked.at, at=at)
     told = Told(priced.block, priced.venue.kind, priced.sells_back)
     number = await write(connection, asked, account, kept, trade, told)
     decimals = kept.decimals
@@ -120,7 +123,7 @@ async def _fill(
         block=priced.block.number,
         block_hash=priced.block.hash,
         token=token_named(asked.token, priced.symbol),
-        venue=PracticeVenue(priced.venue.kind, priced.venue.pool or priced.venue.pool_id, priced.venue.quote),
+        venue=PracticeVenue(priced.venue.kind, at, priced.venue.quote),
         spent=eth_of(trade.eth_wei),
         received=plain_decimal(trade.token_raw, decimals),
         received_raw=str(trade.token_raw),

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import asyncpg
@@ -25,6 +26,14 @@ A = TypeVar("A", bound=msgspec.Struct)
 
 _DATABASE_S = 5.0
 _AT_ONCE = timedelta(seconds=practice.AT_ONCE_S)
+_GIVEN_UP = timedelta(seconds=practice.GIVEN_UP_S)
+
+
+class Stale(ServiceFull):
+    """What a price stood on is no more."""
+
+    def __init__(self) -> None:
+        super().__init__("busy", "The account traded the same token meanwhile: ask again.", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +80,10 @@ class Page:
 
     def stands_on(self) -> tuple[object, ...]:
         """What a price of the token was made from."""
-        own = None if self.own is None else (self.own.position.held_raw, self.own.position.cost_wei)
-        return own, self.recent
+        if self.own is None:
+            return None, self.recent
+        position = self.own.position
+        return position.held_raw, position.cost_wei, self.own.at, self.recent
 
 
 async def read_page(
@@ -93,7 +104,7 @@ async def read_page(
 
 
 def moment(ctx: Context) -> datetime:
-    """Now, by our clock: weeks and the last minute go by it."""
+    """Now, by our clock: weeks and what was just traded go by it."""
     return datetime.fromtimestamp(ctx.now_s(), UTC)
 
 
@@ -131,7 +142,7 @@ Fill = Callable[[asyncpg.Connection, Page], Awaitable[A]]
 
 async def booked(ctx: Context, asked: Asked, page: Page, fill: Fill[A]) -> A:
     """One transaction: the account locked, its Monday, the trade, its answer. Nothing of it stands where any
-    of it fails. Raises ServiceFull (busy) also where what the price stood on is no more, and what ``fill``
+    of it fails. Raises ServiceFull (busy), Stale where what the price stood on is no more, and what ``fill``
     raises."""
     async with accounts(ctx) as connection:
         await store.lock(connection, asked.mite.id, practice.begun(int(asked.at.timestamp())))
@@ -140,7 +151,7 @@ async def booked(ctx: Context, asked: Asked, page: Page, fill: Fill[A]) -> A:
             return answered  # type: ignore[return-value]
         now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
         if now.stands_on() != page.stands_on():
-            raise ServiceFull("busy", "The account traded the same token meanwhile: ask again.", 1)
+            raise Stale
         await _write_turn(connection, asked.mite, now.turned, asked.at)
         answer = await fill(connection, now)
         if asked.once is not None:
@@ -177,15 +188,47 @@ async def write(
 
 
 async def mark_stuck(ctx: Context, asked: Asked) -> None:
-    """The chain would not have it sold: on Monday it is written off, unless a sell goes through before. What
-    is no more held by then is left as it is."""
+    """It cannot be sold: on Monday it is written off, unless a sell goes through before. What is no more held
+    by then is left as it is."""
+    await _mark(ctx, asked, partial(_stuck, asked))
+
+
+async def mark_failed(ctx: Context, asked: Asked, held_raw: int) -> None:
+    """All that is held was to be sold, ``held_raw``, and that failed, which may be for now. Where it fails
+    again a week after the first time, or later, it is stuck. What is no more held as it was is left as it
+    is."""
+    await _mark(ctx, asked, partial(_failed, asked, held_raw))
+
+
+async def _mark(ctx: Context, asked: Asked, marked: Callable[[Kept], Kept]) -> None:
     async with accounts(ctx) as connection:
         await store.lock(connection, asked.mite.id, practice.begun(int(asked.at.timestamp())))
         now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
         await _write_turn(connection, asked.mite, now.turned, asked.at)
-        if now.own is not None and now.own.stuck_at is None:
-            stuck = replace(now.own, position=replace(now.own.position, is_stuck=True), stuck_at=asked.at)
-            await store.keep_position(connection, asked.mite.id, stuck)
+        if now.own is not None:
+            await store.keep_position(connection, asked.mite.id, marked(now.own))
+
+
+def _stuck(asked: Asked, kept: Kept) -> Kept:
+    if kept.stuck_at is not None:
+        return kept
+    return replace(kept, position=replace(kept.position, is_stuck=True), stuck_at=asked.at)
+
+
+def _failed(asked: Asked, held_raw: int, kept: Kept) -> Kept:
+    if kept.position.held_raw != held_raw:
+        return kept
+    first = kept.failed_at or asked.at
+    kept = replace(kept, failed_at=first)
+    return _stuck(asked, kept) if asked.at - first >= _GIVEN_UP else kept
+
+
+async def twice(run: Callable[[], Awaitable[A]]) -> A:
+    """What ``run`` gives; where what its price stood on was no more, what it gives now."""
+    try:
+        return await run()
+    except Stale:
+        return await run()
 
 
 async def repeated(ctx: Context, asked: Asked, run: Awaitable[A]) -> A:

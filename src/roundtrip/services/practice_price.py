@@ -35,6 +35,7 @@ from .rehearsal import (
     decimals_of,
     paid_with,
     rehearse_each,
+    sells,
     tradable,
 )
 from .simulate_answer import TradeVerdict, short_check
@@ -45,8 +46,21 @@ _SLIPPAGE_BPS = 100
 _READ_GAS = 300_000
 _NO_RATE = Missing("node", "what an eth buys of what its pool is paid in is not known")
 
+_MINUTES = f"the last {practice.AT_ONCE_S // 60} minutes"
+
 SlotOf = Callable[[Context, Head, Address, Meter], Awaitable[BalanceSlot | None]]
 Valuing = Callable[[Context, Head, Sequence[Holding], Meter], Coroutine[Any, Any, list[Valued]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Buying:
+    """``eth_wei`` more of a token, after ``earlier_wei`` just before. ``at``: where what is held of it is
+    sold, the pool, the curve or the pool's id; None: nothing is held."""
+
+    token: Address
+    eth_wei: int
+    earlier_wei: int
+    at: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +91,23 @@ class PricedSell:
 
 @dataclass(frozen=True, slots=True)
 class Unsellable:
-    """The chain would not have it sold, and why: a sentence."""
+    """It was not sold, and why: a sentence. ``by_check``: the check says that it cannot be sold; else only
+    that so much of it was not sold at this block is known."""
 
     why: str
+    by_check: bool
 
 
 # --- buys ------------------------------------------------------------------------------------------
 
 
 async def price_buy(
-    ctx: Context, head: Head, token: Address, eth_wei: int, earlier_wei: int, slot_of: SlotOf | None
+    ctx: Context, head: Head, buying: Buying, slot_of: SlotOf | None, meter: Meter
 ) -> PricedBuy:
     """What ``eth_wei`` more buys, after ``earlier_wei`` just before: what both buy together, less what those
     alone buy, on the same block. ``slot_of`` None: where the balances lie is known already. Raises
     CallerFault (not_a_token, no_route, would_fail, too_small) and NodeFault."""
-    meter = Meter()
+    token, earlier_wei = buying.token, buying.earlier_wei
     found = await opened(ctx, head, token, meter)
     check_tradable("buy", found)
     desk = Desk(
@@ -106,23 +122,24 @@ async def price_buy(
         decimals=decimals_of(found),
         fund=True,
     )
-    sizes = [earlier_wei + eth_wei, *([earlier_wei] if earlier_wei else [])]
+    sizes = [earlier_wei + buying.eth_wei, *([earlier_wei] if earlier_wei else [])]
     tried = await rehearse_each(desk, [_amounts(desk, wei) for wei in sizes], meter)
-    whole = _chosen(desk, tried[0], sizes[0])
-    before = _chosen_before(desk, tried[1], earlier_wei) if earlier_wei else None
+    whole = _chosen(desk, tried[0], sizes[0], buying.at)
+    before = _chosen_before(desk, tried[1], earlier_wei, buying.at) if earlier_wei else None
+    running, paying, looking = Meter(), Meter(), Meter()
     final, payable_raw, slot = await at_once(
-        final_run(desk, tried[0], whole, _SLIPPAGE_BPS, meter),
-        _payable(desk, whole),
-        _slot(ctx, head, token, slot_of),
+        final_run(desk, tried[0], whole, _SLIPPAGE_BPS, running),
+        _payable(desk, whole, paying),
+        _slot(ctx, head, token, slot_of, looking),
     )
+    meter.add(running, paying, looking)
     spent_wei, token_raw = _spent_wei(final.done, sizes[0], whole), final.done.came_raw
     if before is not None:
         spent_wei -= _spent_wei(before, earlier_wei, before)
         token_raw -= before.came_raw
     if spent_wei <= 0 or token_raw <= 0:
-        raise CallerFault(
-            "would_fail", "After what you bought of it in the last minute that much more brings nothing."
-        )
+        said = f"After what you bought of it in {_MINUTES} that much more brings nothing."
+        raise CallerFault("would_fail", said)
     if spent_wei < practice.LEAST_WEI:
         said = f"Its curve takes no more than {plain_decimal(spent_wei, ETH_DECIMALS)} eth now."
         raise CallerFault("too_small", said)
@@ -147,11 +164,15 @@ def _amounts(desk: Desk, wei: int) -> Amounts:
     return {venue: raw for venue, raw in found.items() if raw}
 
 
-def _chosen(desk: Desk, tried: Rehearsals, wei: int) -> Rehearsed:
-    """Where a real buy of so much would go. Raises CallerFault and NodeFault."""
+def _chosen(desk: Desk, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
+    """Where a position is, while it sells there: whoever could choose anew would buy where it is cheap and
+    sell where it is dear. Else where a real buy of so much would go. Raises CallerFault and NodeFault."""
     amounts = _amounts(desk, wei)
     unpriced = {venue: _NO_RATE for venue in tradable(desk.opened) if venue not in amounts}
     tried = replace(tried, rehearsed={**tried.rehearsed, **unpriced})
+    own = next((venue for venue in tradable(desk.opened) if at is not None and venue.at() == at), None)
+    if own is not None and sells(desk, tried, own):
+        return _done(tried.rehearsed[own])
     asked: dict[Pays, int | CallerFault] = {paid_with(venue): raw for venue, raw in amounts.items()}
     chosen = best_buy(desk, tried, {"eth": 0, "usdg": 0, **asked})
     if isinstance(chosen, CallerFault):
@@ -159,11 +180,19 @@ def _chosen(desk: Desk, tried: Rehearsals, wei: int) -> Rehearsed:
     return chosen
 
 
-def _chosen_before(desk: Desk, tried: Rehearsals, wei: int) -> Rehearsed:
+def _done(found: Rehearsed | CallerFault | Missing) -> Rehearsed:
+    if isinstance(found, CallerFault):
+        raise found
+    if isinstance(found, Missing):
+        raise NodeFault(found.why)
+    return found
+
+
+def _chosen_before(desk: Desk, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
     try:
-        return _chosen(desk, tried, wei)
+        return _chosen(desk, tried, wei, at)
     except CallerFault as fault:
-        said = "What you bought of it in the last minute cannot be bought now: ask again in a minute."
+        said = f"What you bought of it in {_MINUTES} cannot be bought now: ask again in as many."
         raise CallerFault("would_fail", said) from fault
 
 
@@ -172,13 +201,13 @@ def _spent_wei(done: Rehearsed, wei: int, chosen: Rehearsed) -> int:
     return practice.part_of(wei, done.taken_raw("buy"), chosen.written.amount_raw)
 
 
-async def _payable(desk: Desk, chosen: Rehearsed) -> int:
+async def _payable(desk: Desk, chosen: Rehearsed, meter: Meter) -> int:
     """What whoever pays the tokens out has of them at the block. Raises CallerFault and NodeFault."""
     place = chosen.written.place
     payer, _ = place.file.plan_pay_out(place.venue, desk.token(), desk.ctx.contracts, desk.wallet)
     asked = {"to": desk.token(), "data": abi.call(erc20.BALANCE_OF, payer), "gas": hex(_READ_GAS)}
     (answer,) = await desk.ctx.node.batch(
-        [RpcCall("eth_call", [asked, {"blockHash": desk.head.block.hash}])], Meter()
+        [RpcCall("eth_call", [asked, {"blockHash": desk.head.block.hash}])], meter
     )
     if isinstance(answer, RpcError):
         if answer.code != REVERTED:
@@ -187,12 +216,14 @@ async def _payable(desk: Desk, chosen: Rehearsed) -> int:
     return abi.uint_at(hex_bytes(answer), 0) or 0
 
 
-async def _slot(ctx: Context, head: Head, token: Address, slot_of: SlotOf | None) -> Slot | None:
+async def _slot(
+    ctx: Context, head: Head, token: Address, slot_of: SlotOf | None, meter: Meter
+) -> Slot | None:
     """Where its balances lie; None also where the node did not tell: a sell asks again."""
     if slot_of is None:
         return None
     try:
-        found = await slot_of(ctx, head, token, Meter())
+        found = await slot_of(ctx, head, token, meter)
     except NodeFault:
         return None
     return None if found is None else Slot(found.layout, found.base)
@@ -221,23 +252,26 @@ async def checked(ctx: Context, head: Head, token: Address, meter: Meter) -> Jud
     return judge(await closed(await opened(ctx, head, token, meter), meter), ctx.policy)
 
 
-async def price_sell(ctx: Context, head: Head, holding: Holding, worth: Valuing) -> PricedSell | Unsellable:
+async def price_sell(
+    ctx: Context, head: Head, holding: Holding, worth: Valuing, meter: Meter
+) -> PricedSell | Unsellable:
     """What the chain would pay for all of it at the block of ``head``. What cannot be found out is no price.
-    Raises CallerFault (would_fail) and NodeFault."""
+    Raises NodeFault."""
     checking, valuing = Meter(), Meter()
     judgement, valued = await at_once(
         checked(ctx, head, holding.token, checking), worth(ctx, head, [holding], valuing)
     )
+    meter.add(checking, valuing)
     verdict = judgement.verdict
     if verdict.code == "cannot_sell":
-        return Unsellable(f"It cannot be sold: {verdict.text}")
+        return Unsellable(f"It cannot be sold: {verdict.text}", by_check=True)
     if verdict.level == "unknown":
-        raise _not_found_out(judgement.missing or Missing("token", verdict.text))
+        return _not_found_out(judgement.missing or Missing("token", verdict.text))
     (found,) = valued
     if isinstance(found, Missing):
-        raise _not_found_out(found)
+        return _not_found_out(found)
     if isinstance(found, Refused):
-        return Unsellable(why_refused(found))
+        return Unsellable(why_refused(found), by_check=False)
     return PricedSell(head.block, found.venue, found.wei)
 
 
@@ -253,7 +287,8 @@ def why_missing(found: Missing) -> str:
     return f"What it would sell for could not be found out: {found.why}."
 
 
-def _not_found_out(missing: Missing) -> CallerFault | NodeFault:
+def _not_found_out(missing: Missing) -> Unsellable:
+    """What the token keeps to itself. Raises NodeFault where only the node could tell."""
     if missing.fault == "node":
-        return NodeFault(missing.why)
-    return CallerFault("would_fail", f"Nothing was sold. {why_missing(missing)}")
+        raise NodeFault(missing.why)
+    return Unsellable(f"Nothing was sold. {why_missing(missing)}", by_check=False)

@@ -31,12 +31,24 @@ from .practice_answer import (
     token_named,
 )
 from .practice_holdings import holding_of
-from .practice_ledger import Asked, Page, begin, booked, mark_stuck, moment, once_for, repeated, write
+from .practice_ledger import (
+    Asked,
+    Page,
+    begin,
+    booked,
+    mark_failed,
+    mark_stuck,
+    moment,
+    once_for,
+    repeated,
+    twice,
+    write,
+)
 from .practice_price import PricedSell, SlotOf, Unsellable, Valuing, price_sell
 from .prepare_answer import address
 from .worth import Holding, slot_of, worth
 
-Pricing = Callable[[Context, Head, Holding, Valuing], Awaitable[PricedSell | Unsellable]]
+Pricing = Callable[[Context, Head, Holding, Valuing, Meter], Awaitable[PricedSell | Unsellable]]
 CountSell = Callable[[asyncpg.Connection, Mite, Address, int, BlockRef, datetime], Awaitable[Counted]]
 
 
@@ -56,21 +68,22 @@ MEANS = Means()
 async def practice_sell(
     ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None
 ) -> Answered[PracticeSold]:
-    """Raises CallerFault (bad_input, nothing_to_sell, would_fail), NodeFault, ServiceFull."""
-    return Answered(await sell(ctx, params, mite, once, MEANS))
+    """Raises CallerFault (bad_input, nothing_to_sell, too_small, would_fail), NodeFault, ServiceFull."""
+    meter = Meter()
+    return Answered(await sell(ctx, params, mite, once, MEANS, meter), meter=meter)
 
 
 async def sell(
-    ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None, means: Means
+    ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None, means: Means, meter: Meter
 ) -> PracticeSold:
     """The sell by these means. Raises as ``practice_sell``."""
     share, token = Decimal(repr(float(params.percent))), address(params.token)
     named = once_for(once, "practice_sell", token, share.normalize())
     asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
-    return await repeated(ctx, asked, _sold(ctx, asked, share, means))
+    return await repeated(ctx, asked, twice(partial(_sold, ctx, asked, share, means, meter)))
 
 
-async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means) -> PracticeSold:
+async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means, meter: Meter) -> PracticeSold:
     page = await begin(ctx, asked)
     if isinstance(page, PracticeSold):
         return page
@@ -79,12 +92,20 @@ async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means) -> Pra
         raise CallerFault("nothing_to_sell", "The account holds none of this token.")
     part_raw = _part_raw(page.own.position.held_raw, share)
     head = ctx.heads.current()
-    slot = page.own.slot or await _slot(ctx, head, asked.token, means)
+    slot = page.own.slot or await _slot(ctx, head, asked.token, means, meter)
     holding = holding_of(page.own, asked.at, part_raw, page.recent.sold_raw, slot)
-    priced = await means.price(ctx, head, holding, means.worth)
+    priced = await means.price(ctx, head, holding, means.worth, meter)
+    is_all = part_raw == page.own.position.held_raw
     if isinstance(priced, Unsellable):
-        await mark_stuck(ctx, asked)
+        if priced.by_check:
+            await mark_stuck(ctx, asked)
+        elif is_all and page.recent.sold_raw == 0:
+            await mark_failed(ctx, asked, part_raw)
         raise CallerFault("would_fail", priced.why)
+    if not is_all and priced.got_wei < practice.LEAST_WEI:
+        least, brings = eth_of(practice.LEAST_WEI), eth_of(priced.got_wei)
+        said = f"That part brings {brings} eth, and a part has to bring {least}: sell all of it."
+        raise CallerFault("too_small", said)
     fill = partial(_fill, ctx, asked, part_raw, slot, priced, means)
     return await booked(ctx, asked, page, fill)
 
@@ -99,9 +120,9 @@ def _part_raw(held_raw: int, share: Decimal) -> int:
     return min(held_raw, part_raw)
 
 
-async def _slot(ctx: Context, head: Head, token: Address, means: Means) -> Slot | None:
+async def _slot(ctx: Context, head: Head, token: Address, means: Means, meter: Meter) -> Slot | None:
     """Where the balances lie, where that was not found out before. Raises NodeFault."""
-    found = await means.slot_of(ctx, head, token, Meter())
+    found = await means.slot_of(ctx, head, token, meter)
     return None if found is None else Slot(found.layout, found.base)
 
 
@@ -118,7 +139,7 @@ async def _fill(
     assert page.own is not None, "what the price stood on is as it was"
     account, position, trade = practice.sold(page.account, page.own.position, part_raw, priced.got_wei)
     assert trade.profit_wei is not None
-    kept = replace(page.own, position=position, slot=slot, stuck_at=None)
+    kept = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)
     counted = await means.count_sell(
         connection, asked.mite, asked.token, trade.profit_wei, priced.block, asked.at
     )
@@ -152,7 +173,7 @@ def _answer(ctx: Context, asked: Asked, priced: PricedSell, done: _Done) -> Prac
         block=priced.block.number,
         block_hash=priced.block.hash,
         token=token_named(asked.token, done.symbol),
-        venue=PracticeVenue(priced.venue.kind, priced.venue.pool or priced.venue.pool_id, priced.venue.quote),
+        venue=PracticeVenue(priced.venue.kind, priced.venue.at(), priced.venue.quote),
         sold=plain_decimal(trade.token_raw, decimals),
         sold_raw=str(trade.token_raw),
         got=eth_of(trade.eth_wei),

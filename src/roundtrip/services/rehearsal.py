@@ -192,7 +192,7 @@ def best_buy(
         return fault
     same = [venue for venue in order if paid_with(venue) == lead]
     done = [found for venue in same if isinstance(found := tried.rehearsed.get(venue), Rehearsed)]
-    selling = [one for one in done if _sells(desk, tried, one.written.place.venue)]
+    selling = [one for one in done if sells(desk, tried, one.written.place.venue)]
     if selling:
         # At this size another venue may give more than the check's: by a margin, as with hooks.
         return _affordable(desk, max(selling, key=lambda one: _weight(desk, one, one.came_raw, tried)))
@@ -204,10 +204,10 @@ def best_buy(
 def _by_check(desk: Desk, tried: Rehearsals) -> list[Venue]:
     """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
     chosen = _chosen(tried)
-    return sorted(tradable(desk.opened), key=lambda venue: (venue != chosen, not _sells(desk, tried, venue)))
+    return sorted(tradable(desk.opened), key=lambda venue: (venue != chosen, not sells(desk, tried, venue)))
 
 
-def _sells(desk: Desk, tried: Rehearsals, venue: Venue) -> bool:
+def sells(desk: Desk, tried: Rehearsals, venue: Venue) -> bool:
     """True where the check could sell what it bought."""
     pairs = zip(tried.evidence.venues, tried.judgement.readings, strict=True)
     reading = next((reading for one, reading in pairs if one.venue == venue), None)

@@ -30,7 +30,8 @@ class Holding:
     wallet of ours that is given them where ``slot`` says, which the token itself has to confirm; without a
     slot a wallet sells that the index knows to hold as much. ``before_raw``: what the same seller sold of it
     just before, and what is asked for comes after it: so many sells bring no more than one. ``held_s``: for
-    how long it has been held, at least; a token may have its buyers wait."""
+    how long it has been held, at least; a token may have its buyers wait. ``at``: the pool, the curve or the
+    pool's id where alone it is sold, while anything of it sells there; None: wherever that brings most."""
 
     token: Address
     amount_raw: int
@@ -38,11 +39,12 @@ class Holding:
     slot: BalanceSlot | None = None
     before_raw: int = 0
     held_s: int = 0
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a sell of all of it brings its seller, in wei, and where it brings most."""
+    """What a sell of all of it brings its seller, in wei, and where."""
 
     wei: int
     venue: Venue
@@ -57,7 +59,8 @@ _MOST_KNOWN = 8
 
 async def worth(ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter) -> list[Valued]:
     """Each holding's, at the block of ``head``, all in one trip. What the node does not answer is Missing. A
-    second trip is made where a place turned out to be deeper than those that were tried."""
+    second trip is made where a place turned out to be deeper than those that were tried, and where a holding
+    does not sell any more where alone it was to be sold."""
     try:
         head.spoken()
     except NodeFault as fault:
@@ -86,7 +89,7 @@ async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[
     short = list(dict.fromkeys(one.token for one in holdings if one.seller is None and one.slot is None))
     waits = (indexed(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders) for token in short)
     holders = dict(zip(short, [told.holders for told in await at_once(*waits)], strict=True))
-    known = {token: _known(ctx, token) for token in tokens}
+    known = {(one.token, one.at): _known(ctx, one.token, one.at) for one in holdings}
     cases = []
     for number, one in enumerate(holdings):
         drawn = environments.draw(keccak(seed + number.to_bytes(4, "big")), head, ctx.policy)
@@ -99,12 +102,13 @@ async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[
                 amount_raw=one.amount_raw,
                 before_raw=one.before_raw,
                 held_s=one.held_s,
+                at=one.at,
                 seller=one.seller,
                 slot=None if one.seller is not None else one.slot,
                 holders=real,
                 environment=drawn[0],
                 other=drawn[1],
-                **known[one.token],
+                **known[one.token, one.at],
             )
         )
     return cases
@@ -116,12 +120,14 @@ class _Known(TypedDict):
     complete: bool
 
 
-def _known(ctx: Context, token: Address) -> _Known:
-    """Where it may be sold for eth or usdg: what is known to be first, strangers' hooks last of that."""
+def _known(ctx: Context, token: Address, at: str | None) -> _Known:
+    """Where it may be sold for eth or usdg: what is known to be first, strangers' hooks last of that. Others
+    can open pools beyond every bound: ``at`` is among them all the same."""
     book = ctx.heads.book
     found = candidates(book, ctx.contracts, token, _MOST_KNOWN)
     listed = set(book.known(token)) if book is not None else set()
-    paid = [venue for venue in found.venues if pays(venue) is not None]
+    own = [venue for venue in listed if at is not None and venue.at() == at and venue not in found.venues]
+    paid = [venue for venue in (*own, *found.venues) if pays(venue) is not None]
     ranked = sorted(paid, key=lambda venue: (venue not in listed, venue.rival_hook()))
     complete = found.complete and not found.left_out
     places = tuple(Place(venue, BY_KIND[venue.kind]) for venue in ranked)

@@ -26,14 +26,17 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A position as it is kept. ``bought_at``: when it was last bought. ``stuck_at``: since when the chain
-    would not have it sold; ``slot`` None: not known."""
+    """A position as it is kept. ``bought_at``: when it was last bought. ``at``: the pool, the curve or the id
+    of the pool where it is sold. ``failed_at``: when all of it was first to be sold and that failed, if no
+    sell went through since; ``stuck_at``: since when it cannot be sold. ``slot``, ``at`` None: not known."""
 
     position: Position
     decimals: int
     slot: Slot | None
     opened_at: datetime
     bought_at: datetime
+    at: str | None = None
+    failed_at: datetime | None = None
     stuck_at: datetime | None = None
 
 
@@ -153,12 +156,12 @@ async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: Kept
     position, slot = kept.position, kept.slot
     await connection.execute(
         "INSERT INTO accounts.practice_position (mite_id, token, state, held_raw, cost_wei, decimals,"
-        " slot_layout, slot_base, opened_at, bought_at, stuck_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        " slot_layout, slot_base, opened_at, bought_at, at, failed_at, stuck_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
         " ON CONFLICT (mite_id, token) DO UPDATE SET state = excluded.state, held_raw = excluded.held_raw,"
         " cost_wei = excluded.cost_wei, decimals = excluded.decimals, slot_layout = excluded.slot_layout,"
         " slot_base = excluded.slot_base, opened_at = excluded.opened_at, bought_at = excluded.bought_at,"
-        " stuck_at = excluded.stuck_at",
+        " at = excluded.at, failed_at = excluded.failed_at, stuck_at = excluded.stuck_at",
         mite_id,
         as_bytes(position.token),
         position.state,
@@ -169,6 +172,8 @@ async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: Kept
         None if slot is None else slot.base,
         kept.opened_at,
         kept.bought_at,
+        kept.at,
+        kept.failed_at if position.state == "open" else None,
         kept.stuck_at if position.is_stuck else None,
     )
 
@@ -182,7 +187,16 @@ def _kept(row: asyncpg.Record) -> Kept:
         int(row["cost_wei"]),
         row["stuck_at"] is not None,
     )
-    return Kept(position, row["decimals"], slot, row["opened_at"], row["bought_at"], row["stuck_at"])
+    return Kept(
+        position,
+        row["decimals"],
+        slot,
+        row["opened_at"],
+        row["bought_at"],
+        row["at"],
+        row["failed_at"],
+        row["stuck_at"],
+    )
 
 
 # --- the ledger ------------------------------------------------------------------------------------

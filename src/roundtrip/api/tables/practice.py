@@ -38,7 +38,8 @@ PRACTICE: tuple[Operation, ...] = (
             "Spends practice eth, at least 0.001, on a token at the price of this block, by the route "
             "that a real buy would take; gas is not charged, and nothing is sent. sellsBack says whether "
             "it could be sold straight back: no and unknown are bought all the same, and that is the "
-            "lesson. Buys of one token within a minute are priced as one."
+            "lesson. Buys of one token within ten minutes are priced as one, and what is held of a token "
+            "is traded in one place."
         ),
         params=PracticeBuyParams,
         answer=PracticeBought,
@@ -53,9 +54,9 @@ PRACTICE: tuple[Operation, ...] = (
         title="Practice sell",
         description=(
             "Sells a share of a practice position, all of it when percent is left out, at what the chain "
-            "would pay at this block, and books profit or loss. What cannot be sold for real is not sold "
-            "here (would_fail), nor what could not be found out. Sells of one token within a minute are "
-            "priced as one."
+            "would pay at this block where it was bought, and books profit or loss. What cannot be sold for "
+            "real is not sold here (would_fail), nor what could not be found out, nor a part that brings "
+            "less than 0.001 eth (too_small). Sells of one token within ten minutes are priced as one."
         ),
         params=PracticeSellParams,
         answer=PracticeSold,
@@ -63,7 +64,7 @@ PRACTICE: tuple[Operation, ...] = (
         key=True,
         writes=True,
         once=True,
-        errors=("nothing_to_sell", "would_fail", "upstream", "budget_spent"),
+        errors=("nothing_to_sell", "would_fail", "too_small", "upstream", "budget_spent"),
     ),
     Operation(
         name="practice_trades",

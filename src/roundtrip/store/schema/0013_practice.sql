@@ -10,7 +10,9 @@ CREATE TABLE accounts.practice_account (
 );
 
 -- cost_wei: of what is held. slot_layout, slot_base: where the token keeps its balances; null: not known. bought_at: when
--- it was last bought. stuck_at: since when the chain would not have it sold.
+-- it was last bought. at: the pool, the curve or the id of the pool where it is sold; null: not known. failed_at: when all
+-- of it was first to be sold and that failed; null: never, or a sell went through since. stuck_at: since when it is known
+-- that it cannot be sold, or taken for known.
 CREATE TABLE accounts.practice_position (
     mite_id     bigint      NOT NULL REFERENCES accounts.practice_account,
     token       bytea       NOT NULL CHECK (octet_length(token) = 20),
@@ -22,10 +24,12 @@ CREATE TABLE accounts.practice_position (
     slot_base   numeric,
     opened_at   timestamptz NOT NULL,
     bought_at   timestamptz NOT NULL,
+    at          text,
+    failed_at   timestamptz,
     stuck_at    timestamptz,
     PRIMARY KEY (mite_id, token),
     CHECK ((state = 'open') = (held_raw > 0)),
-    CHECK (state = 'open' OR (cost_wei = 0 AND stuck_at IS NULL)),
+    CHECK (state = 'open' OR (cost_wei = 0 AND failed_at IS NULL AND stuck_at IS NULL)),
     CHECK ((slot_layout IS NULL) = (slot_base IS NULL))
 );
 CREATE INDEX practice_position_open ON accounts.practice_position (mite_id) WHERE state = 'open';

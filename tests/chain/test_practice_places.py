@@ -1,0 +1,91 @@
+"""Where practice positions are traded, on the real local chain: one place each, as long as it is there."""
+
+import pytest
+
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.mite import Mite
+from roundtrip.services.context import Context
+from support.keys import Clock, random_context
+from support.practising import a_mite, conserved
+
+from .test_practice_real import Holder, account, buys, sells, wei
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def shop(ctx: Context, clock: Clock) -> Context:
+    return random_context(ctx, clock)
+
+
+@pytest.fixture
+async def mite(shop: Context) -> Mite:
+    return await a_mite(shop)
+
+
+async def test_who_buys_where_it_is_cheap_sells_there(
+    shop: Context, built: Built, mite: Mite, clock: Clock
+) -> None:
+    """The thin pool's price is an eighth below the deep one's."""
+    token, left = built.tokens["two_pools"], 10**18
+    for _ in range(4):
+        bought = await buys(shop, mite, token, "0.01")
+        (held,) = (await account(shop, mite))["positions"]
+        sold = await sells(shop, mite, token)
+        assert sold["venue"]["at"] == bought["venue"]["at"]
+        assert held["worth"] == sold["got"]
+        assert wei(sold["ethLeft"]) < left
+        left, clock.now_s = wei(sold["ethLeft"]), clock.now_s + 601
+    async with shop.pool.acquire() as connection:
+        await conserved(connection, mite.id)
+
+
+async def test_more_of_a_position_is_bought_where_it_is(
+    shop: Context, built: Built, mite: Mite, clock: Clock
+) -> None:
+    token, other = built.tokens["two_pools"], await a_mite(shop)
+    first = await buys(shop, mite, token, "0.01")
+    more = await buys(shop, mite, token, "0.4")
+    alone = await buys(shop, other, token, "0.4")
+    assert first["venue"]["at"] == more["venue"]["at"] != alone["venue"]["at"]
+    assert int(more["receivedRaw"]) < int(alone["receivedRaw"])
+    # What is sold is over, and the next position may be elsewhere.
+    await sells(shop, mite, token)
+    clock.now_s += 601
+    assert (await buys(shop, mite, token, "0.4"))["venue"]["at"] == alone["venue"]["at"]
+
+
+async def test_where_its_pool_is_gone_it_is_sold_and_bought_in_another(
+    shop: Context, built: Built, mite: Mite
+) -> None:
+    token, gone = built.tokens["two_pools"], "0x" + "99" * 20
+    bought = await buys(shop, mite, token, "0.4")
+    async with shop.pool.acquire() as connection:
+        await connection.execute(
+            "UPDATE accounts.practice_position SET at = $1 WHERE mite_id = $2", gone, mite.id
+        )
+    sold = await sells(shop, mite, token, 50)
+    assert (sold["venue"]["at"], sold["position"] is None) == (bought["venue"]["at"], False)
+    await buys(shop, mite, token, "0.1")
+    async with shop.pool.acquire() as connection:
+        at = await connection.fetchval(
+            "SELECT at FROM accounts.practice_position WHERE mite_id = $1", mite.id
+        )
+    assert at == bought["venue"]["at"]
+
+
+async def test_what_was_bought_on_a_curve_is_sold_in_its_launchs_pool(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+) -> None:
+    token = built.tokens["curve_nearly_full"]
+    bought = await buys(shop, mite, token, "0.1")
+    assert bought["venue"]["kind"] == "launchpad_curve"
+    holder = Holder(shop, rpc, built, token)
+    assert holder.trader.buy(20 * 10**18)
+    sold = await sells(shop, mite, token)
+    assert sold["venue"]["kind"] == "launchpad_pool"
+    assert wei(sold["got"]) > 0
