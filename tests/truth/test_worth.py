@@ -177,6 +177,26 @@ async def test_parts_that_sell_best_in_other_places_bring_no_more_than_the_whole
     assert wei_of(rest) < wei_of(alone)
 
 
+async def test_what_is_to_be_sold_in_one_place_is_sold_there_while_it_sells(
+    ctx: Context, built: Built
+) -> None:
+    """In a thin pool and in a deep one; in none that was never there."""
+    token = Address(built.tokens["two_pools"])
+    slot, raw = await given(ctx, token), 10**21
+    await ctx.heads.refresh()
+    assert ctx.heads.book is not None
+    places = [venue.at() for venue in ctx.heads.book.known(token)]
+    best, *own = await valued(
+        ctx,
+        Holding(token, raw, slot=slot),
+        *(Holding(token, raw, slot=slot, at=place) for place in places),
+    )
+    assert [one.venue.at() for one in own if isinstance(one, Worth)] == places
+    assert wei_of(best) == max(map(wei_of, own)) > min(map(wei_of, own))
+    (gone,) = await valued(ctx, Holding(token, raw, slot=slot, at="0x" + "99" * 20))
+    assert gone == best
+
+
 async def test_where_the_smaller_part_sells_and_both_are_too_much_it_says_so(
     ctx: Context, built: Built
 ) -> None:
@@ -253,13 +273,22 @@ async def test_what_no_real_wallet_can_sell_is_worth_nothing_and_all_else_what_i
         assert wei_of(as_given) == fill.back_raw
 
 
-@pytest.mark.parametrize("key", ["blacklist_after_buy", "owner_only_sell", "paused", "detect_simulation"])
+@pytest.mark.parametrize("key", ["blacklist_after_buy", "owner_only_sell", "detect_simulation"])
 async def test_what_is_given_for_a_token_that_only_buyers_cannot_sell_is_refused(
     ctx: Context, built: Built, key: str
 ) -> None:
     token = Address(built.tokens[key])
     (found,) = await valued(ctx, Holding(token, 10**6 * ETH, slot=await given(ctx, token)))
     assert isinstance(found, Refused), found
+
+
+async def test_what_nobody_can_buy_and_nobody_sells_who_is_given_it_is_unknown(
+    ctx: Context, built: Built
+) -> None:
+    token = Address(built.tokens["paused"])
+    (found,) = await valued(ctx, Holding(token, 10**6 * ETH, slot=await given(ctx, token)))
+    assert isinstance(found, Missing)
+    assert "nobody can buy it now" in found.why
 
 
 @pytest.mark.parametrize("name", ["last_buyer_only", "detect_delays"])
