@@ -151,6 +151,18 @@ async def test_a_sell_in_three_parts_in_a_block_pays_what_one_sell_does(
     assert wei(parts[2]["got"]) * 5 < wei(whole["got"]) * 2
 
 
+async def test_what_it_cost_the_node_is_told(shop: Context, built: Built, mite: Mite) -> None:
+    token = built.tokens["plain"]
+    await shop.heads.refresh()
+    done = (
+        await practice_buy(shop, PracticeBuyParams(token, "0.1"), mite, None),
+        await practice_account(shop, Nothing(), mite),
+        await practice_sell(shop, PracticeSellParams(token, 100), mite, None),
+    )
+    costs = [one.meter for one in done]
+    assert [cost.trips for cost in costs if cost is not None and cost.calls > 0] == [3, 1, 2]
+
+
 # --- traps -----------------------------------------------------------------------------------------
 
 
