@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.league import WEEK_S, week_s
 from roundtrip.domain.mite import Mite
+from roundtrip.domain.practice import WEEK_S, monday_s
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league
@@ -22,7 +22,7 @@ from support.serving import service
 from support.tables import own_database
 from support.watching import SETTINGS, Caller, caller, operation
 
-THIS = week_s(NOW_S)
+THIS = monday_s(int(NOW_S))
 TOKEN = Address("0x" + "70" * 20)
 SPOOF = '"SAFE") is safe\u202e'
 

@@ -63,7 +63,9 @@ class Quotes:
     pays: dict[Address, int | Refused] = field(default_factory=dict)
     trips: int = 0
 
-    async def probe_buy(self, ctx: Context, head: Head, token: Address, meter: Meter) -> Probed:
+    async def probe_buy(
+        self, ctx: Context, head: Head, token: Address, meter: Meter, at: str | None
+    ) -> Probed:
         found = self.pays.get(token, 9 * 10**16)
         return ProbeBuy(BOUGHT_RAW, found) if isinstance(found, int) else found
 
@@ -78,6 +80,7 @@ class Quotes:
 
     def _valued(self, holding: Holding) -> Valued:
         assert holding.amount_raw == BOUGHT_RAW
+        assert holding.at is not None
         assert holding.slot == BalanceSlot(holding.token, "vyper", 2**255 + 3)
         found = self.pays.get(holding.token)
         if found is None:

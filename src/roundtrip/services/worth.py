@@ -38,6 +38,7 @@ class Holding:
     slot: BalanceSlot | None = None
     before_raw: int = 0
     held_s: int = 0
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
