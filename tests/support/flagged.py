@@ -62,14 +62,18 @@ def buys_in_pool(who: Address, eth: int = 3) -> Sent:
 
 @dataclass
 class Quotes:
-    """What each token's sells pay, in wei; what is not there can nobody find out. ``trips``: to the node."""
+    """What each token's sells pay, in wei; what is not there can nobody find out. ``pays_at``: where a place
+    pays something else. ``trips``: to the node. ``bought_at``: where was asked what 0.1 eth buys."""
 
     pays: dict[Address, int | Refused] = field(default_factory=dict)
     trips: int = 0
+    pays_at: dict[str, int] = field(default_factory=dict)
+    bought_at: list[str | None] = field(default_factory=list)
 
     async def probe_buy(
         self, ctx: Context, head: Head, token: Address, meter: Meter, at: str | None
     ) -> Probed:
+        self.bought_at.append(at)
         found = self.pays.get(token, 9 * 10**16)
         return ProbeBuy(BOUGHT_RAW, found) if isinstance(found, int) else found
 
@@ -86,7 +90,7 @@ class Quotes:
         assert holding.amount_raw == BOUGHT_RAW
         assert holding.at is not None
         assert holding.slot == BalanceSlot(holding.token, "vyper", 2**255 + 3)
-        found = self.pays.get(holding.token)
+        found = self.pays_at.get(holding.at, self.pays.get(holding.token))
         if found is None:
             return Missing("node", "it was asked in vain")
         return Worth(found, VENUE) if isinstance(found, int) else found
