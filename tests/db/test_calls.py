@@ -600,6 +600,7 @@ async def test_what_is_told_of_flags(ground: Ground) -> None:
     assert (row.before_s, row.flagged_at.timestamp()) == (3600, flagged_s)
     assert (row.receipt.by, row.receipt.paid_eth) == ("liquidity", None)
     assert (row.mite.proved, row.mite.decided, row.mite.accuracy) == (1, 1, 1.0)
+    assert row.mite.ahead_of_chance == (await calls.scores(ground.index, [mite.id]))[mite.id].is_ahead
     (waiting,) = of_token.waiting
     assert (waiting.kind, waiting.ends_at.timestamp()) == ("dead", flagged_s + WEEK_S)
     assert "mite-test flagged" in of_all.text
