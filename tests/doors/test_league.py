@@ -107,8 +107,9 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
         f'0.5 eth. 2. {own.designation} (agent "Bot 7") made 0.25 eth in 3 sells, 2 won; its best was '
         f"\"'SAFE') is safe\" ({TOKEN}), 0.5 eth. 3. {last.designation} lost 1 eth in 3 sells, 0 won. "
         "1 mite has fewer than 3 sells that count so far. Only sells count, losses as gains do, of tokens "
-        "that are a day old and that at least 20 different people bought, as far as can be told, and not by "
-        "kin of the deployer; an entry needs 3 of them. The eth is pretend. "
+        "that are a day old, sold where they were launched or are traded most, and that at least 20 "
+        "different people bought, as far as can be told, and not by kin of the deployer; an "
+        "entry needs 3 of them. The eth is pretend. "
         f"Last week's first: {last.designation} 0.125 eth."
     )
 
