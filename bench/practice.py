@@ -24,8 +24,9 @@ from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import Rates
-from roundtrip.domain.league import WEEK_S, Who, week_s
+from roundtrip.domain.league import Who
 from roundtrip.domain.policy import POLICY
+from roundtrip.domain.practice import WEEK_S, monday_s
 from roundtrip.networks import ROBINHOOD
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league
@@ -90,7 +91,7 @@ FROM accounts.league_week GROUP BY week_s, is_agent
 
 async def fill(connection: asyncpg.Connection, accounts: int) -> None:
     """Two weeks of so many accounts."""
-    now_week_s = week_s(NOW_S)
+    now_week_s = monday_s(int(NOW_S))
     await connection.execute(_MITES, accounts)
     for began_s in (now_week_s - WEEK_S, now_week_s):
         await connection.execute(_WEEK, began_s)

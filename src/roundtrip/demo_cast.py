@@ -22,6 +22,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.calls import WEEK_S
 from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.marks import OLD
 from roundtrip.domain.mite import MOST_TRIES, Mite, designation
 from roundtrip.domain.practice import monday_s
 from roundtrip.domain.types import parse_address
@@ -40,7 +41,7 @@ from roundtrip.services.standing_rules import create_rule
 from roundtrip.services.watch_answer import FollowParams, RuleParams
 from roundtrip.services.winners import winners
 from roundtrip.store import accounts as accounts_store
-from roundtrip.store import addresses, alert_cursor, calls, chain, tokens, wallets
+from roundtrip.store import addresses, alert_cursor, calls, chain, public_names, tokens, wallets
 
 CAST = ("trader 2", "trader 10", "trader 11", "trader 12")
 """Whose mites they are: wallets that traded for nine days, each paid by another, and none by the funder of
@@ -193,6 +194,12 @@ async def _mark(stage: Stage) -> None:
     for mite in stage.mites.values():
         await mark_wallet(stage.ctx, MarkParams(visitor(0), "Early visitor", "good"), mite)
         await mark_wallet(stage.ctx, MarkParams(actor_address(DUMPER), None, "scam"), mite)
+    # As the job does it within a minute.
+    async with stage.ctx.pool.acquire() as connection, connection.transaction():
+        stands = await chain.cursor(connection)
+        assert stands is not None
+        made_before = datetime.fromtimestamp(stage.ctx.now_s(), UTC) - OLD
+        await public_names.count(connection, made_before, stands.block.timestamp_s)
     with contextlib.suppress(CallerFault):
         # It may be said already.
         wanted = FlagParams(stage.crowd.places.crowded.token, "runs")

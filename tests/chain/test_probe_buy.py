@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Refused
+from roundtrip.domain.evidence import Missing, Refused
 from roundtrip.domain.types import Address, plain_decimal
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
@@ -24,6 +24,19 @@ async def test_it_is_what_a_check_says(ctx: Context, built: Built) -> None:
     assert loss_bps is not None
     assert 0 < loss_bps < 1000
     assert found.pays_wei == 10**17 * (10_000 - loss_bps) // 10_000
+
+
+async def test_it_is_bought_where_it_is_told(ctx: Context, built: Built) -> None:
+    token = Address(built.tokens["plain"])
+    said = (await check(ctx, CheckParams(token))).answer
+    assert said.trade is not None
+    venue = said.venue
+    assert venue is not None
+    at = venue.pool or venue.pool_id
+    head = ctx.heads.current()
+    assert isinstance(await probe_buy(ctx, head, token, Meter(), at), ProbeBuy)
+    elsewhere = await probe_buy(ctx, head, token, Meter(), "0x" + "a7" * 20)
+    assert isinstance(elsewhere, Missing)
 
 
 @pytest.mark.parametrize(("name", "step"), [("owner_only_sell", "sell"), ("no_pool", "buy")])

@@ -36,7 +36,7 @@ from support.flagged import (
 )
 from support.tables import own_database
 from support.told_blocks import launched, sent
-from support.told_winners import BUYERS, DAY_S, DEPLOYER, HIS_FRIEND, buys, sells
+from support.told_winners import BUYERS, DAY_S, DEPLOYER, HIS_FRIEND, buys, curve, sells
 from unit.venues.network import address
 
 CROWD = BUYERS[3:6]
@@ -95,6 +95,82 @@ async def test_a_token_runs(ground: Ground) -> None:
     assert row is not None
     assert (row["settled_by"], row["settled_wei"]) == ("price", RUNS_WEI)
     assert (row["settled_block"], row["settled_s"]) == (ground.at.number, ground.at.timestamp_s)
+
+
+OWN_POOL, BECAME = "0x" + "a7" * 20, "0x" + "b8" * 32
+
+
+async def opened(ground: Ground, at: str, kind: str = "amm_v3", tick_spacing: int = 60) -> int:
+    """A pool of OTHER, just now; its number."""
+    found: int = await ground.index.fetchval(
+        "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
+        " block_number, log_index, at_s) SELECT decode($1, 'hex'), $2, token_id, quote_id, 0, 0, $3, $4, 999,"
+        " $5 FROM facts.pool WHERE at = decode($6, 'hex') RETURNING id",
+        at[2:], kind, tick_spacing, ground.at.number, ground.at.timestamp_s, curve(OTHER)[2:],
+    )  # fmt: skip
+    return found
+
+
+async def test_a_pool_of_ones_own_that_pays_more_proves_nothing(ground: Ground) -> None:
+    """Where the token was traded most as it was flagged its tokens were bought, and are sold."""
+    flag = await ground.flag(await ground.mite(), "runs", OTHER)
+    assert ground.quotes.bought_at[0] == curve(OTHER)
+    await opened(ground, OWN_POOL)
+    await ground.block(*(buys(who, 1.0, OTHER) for who in CROWD))
+    ground.quotes.pays[OTHER] = NOW_WEI
+    ground.quotes.pays_at[OWN_POOL] = RUNS_WEI
+    for _ in range(3):
+        await ground.block(after_s=APART_S)
+        await ground.look()
+    assert await ground.state(flag) == "open"
+    ground.quotes.pays_at[curve(OTHER)] = RUNS_WEI
+    for _ in range(2):
+        await ground.look()
+        await ground.block(after_s=APART_S)
+    assert await ground.state(flag) == "proved"
+
+
+@pytest.mark.parametrize("kind", ["runs", "dead"])
+async def test_a_young_pool_in_which_it_is_traded_most_is_nothing_to_hold_a_flag_against(
+    ground: Ground, kind: str
+) -> None:
+    pool = await opened(ground, OWN_POOL)
+    await ground.index.execute(
+        "INSERT INTO facts.trade (at_s, block_number, log_index, pool_id, trader_id, buys, token_raw,"
+        " quote_raw, tx_hash) SELECT $1, $2, 998, $3, id, true, 1, 10^24, $4 FROM facts.address"
+        " WHERE address = decode($5, 'hex')",
+        ground.at.timestamp_s, ground.at.number, pool, bytes(32), BUYERS[0][2:],
+    )  # fmt: skip
+    assert "younger" in await refused(ground, kind, OTHER)
+
+
+async def test_what_nobody_trades_does_not_run_yet(ground: Ground) -> None:
+    await ground.block(after_s=DAY_S)
+    assert "nobody traded it for a day" in await refused(ground, "runs", OTHER)
+
+
+async def test_a_curve_that_becomes_a_pool_is_sold_there(ground: Ground) -> None:
+    flag = await ground.flag(await ground.mite(), "runs", OTHER)
+    await ground.block(*(buys(who, 1.0, OTHER) for who in CROWD))
+    ground.quotes.pays[OTHER] = NOW_WEI
+    ground.quotes.pays_at[BECAME] = RUNS_WEI
+    await ground.look()
+    assert await ground.state(flag) == "open"
+    await ground.index.execute(
+        "INSERT INTO facts.launch_step (block_number, log_index, at_s, token_id, step, tx_hash)"
+        " SELECT $1, 997, $2, token_id, 'pooled', $3 FROM facts.launch WHERE at = decode($4, 'hex')",
+        ground.at.number, ground.at.timestamp_s, bytes(32), curve(OTHER)[2:],
+    )  # fmt: skip
+    # Which pool it became is not known: nobody could find out, whatever is paid elsewhere.
+    ground.quotes.pays[OTHER] = RUNS_WEI
+    await ground.look()
+    await opened(ground, OWN_POOL, "launchpad_pool", tick_spacing=10)
+    await ground.look()
+    assert await ground.state(flag) == "open"
+    ground.quotes.pays[OTHER] = NOW_WEI
+    await opened(ground, BECAME, "launchpad_pool", tick_spacing=200)
+    await ground.look()
+    assert await ground.state(flag) == "seen"
 
 
 async def test_a_pump_of_a_moment_proves_nothing(ground: Ground) -> None:
@@ -524,6 +600,7 @@ async def test_what_is_told_of_flags(ground: Ground) -> None:
     assert (row.before_s, row.flagged_at.timestamp()) == (3600, flagged_s)
     assert (row.receipt.by, row.receipt.paid_eth) == ("liquidity", None)
     assert (row.mite.proved, row.mite.decided, row.mite.accuracy) == (1, 1, 1.0)
+    assert row.mite.ahead_of_chance == (await calls.scores(ground.index, [mite.id]))[mite.id].is_ahead
     (waiting,) = of_token.waiting
     assert (waiting.kind, waiting.ends_at.timestamp()) == ("dead", flagged_s + WEEK_S)
     assert "mite-test flagged" in of_all.text

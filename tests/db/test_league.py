@@ -2,19 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 
 import asyncpg
 import pytest
 
 from roundtrip.domain import league as rules
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.practice import WEEK_S as LENGTH_S
 from roundtrip.store import accounts, chain, fair, league
 from roundtrip.store.league import Counted, Entered
-from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, new_mite
+from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_mite
 from support.made_index import ETH, number_address
 from support.tables import own_database
+from unit.venues.logs import NETWORK
 
 WAIT_S = 20
 COUNTS = Counted(True)
@@ -60,56 +60,21 @@ async def until_somebody_waits(connection: asyncpg.Connection) -> None:
             pass
 
 
-# --- what was found is kept ------------------------------------------------------------------------
+# --- nobody waits ----------------------------------------------------------------------------------
 
 
-async def test_a_token_that_was_found_fair_is_kept_and_not_looked_at_again(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
-    assert await made.kept() == []
-    assert await made.sells(mite) == COUNTS
-    assert await made.kept() == [(TOKEN, NUMBER)]
-    await made.connection.execute("DELETE FROM facts.position")
-    assert await made.sells(mite) == COUNTS
-
-
-async def test_it_counts_and_is_not_kept_while_the_sync_writes(
+async def test_the_sync_does_not_wait_for_a_sell_nor_a_sell_for_it(
     made: Leagued, other: asyncpg.Connection
 ) -> None:
-    mite = await new_mite(made.connection)
-    async with other.transaction():
-        stands = await chain.cursor(other)
-        assert stands is not None
-        await chain.advance(other, stands.block.hash, replace(stands.block, number=NUMBER + 1))
-        async with asyncio.timeout(WAIT_S):
-            assert await made.sells(mite) == COUNTS
-    assert await made.kept() == []
-    assert await made.sells(mite) == COUNTS
-    assert await made.kept() == [(TOKEN, NUMBER + 1)]
-
-
-async def test_what_was_found_before_blocks_were_taken_away_is_not_kept(made: Leagued) -> None:
+    """What was found is kept by the job of the winners alone."""
     stands = await chain.cursor(made.connection)
     assert stands is not None
-    token_id = await made.index.id_of(TOKEN)
-    await chain.advance(made.connection, stands.block.hash, BlockRef(NUMBER - 1, "0x" + "78" * 32, 0))
-    await fair.keep_one(made.connection, token_id, stands)
-    assert await made.kept() == []
-    now = await chain.cursor(made.connection)
-    assert now is not None
-    await fair.keep_one(made.connection, token_id, now)
-    assert await made.kept() == [(TOKEN, NUMBER - 1)]
-
-
-async def test_blocks_are_not_taken_away_from_under_what_is_being_kept(
-    made: Leagued, other: asyncpg.Connection
-) -> None:
-    stands = await chain.cursor(made.connection)
-    assert stands is not None
-    async with made.connection.transaction():
+    async with asyncio.timeout(WAIT_S), made.connection.transaction():
         assert await made.sells(await new_mite(made.connection)) == COUNTS
-        with pytest.raises(asyncpg.LockNotAvailableError):
-            await chain.advance(other, stands.block.hash, block(NUMBER + 1))
-    assert await chain.advance(other, stands.block.hash, block(NUMBER + 1)) is not None
+        async with other.transaction():
+            assert await chain.advance(other, stands.block.hash, block(NUMBER + 1)) is not None
+            assert await made.sells(await new_mite(made.connection)) == COUNTS
+    assert await made.kept() == []
 
 
 # --- where the database takes too long -------------------------------------------------------------
@@ -123,7 +88,15 @@ async def test_what_cannot_be_found_out_in_time_does_not_count_and_the_transacti
         await other.execute("LOCK TABLE facts.position IN ACCESS EXCLUSIVE MODE")
         async with made.connection.transaction(), asyncio.timeout(WAIT_S):
             assert await league.count_sell(
-                made.connection, mite, TOKEN, ETH, block(), NOW, timeout_s=0.05
+                made.connection,
+                mite,
+                TOKEN,
+                ETH,
+                block(),
+                NOW,
+                venue=curve_of(TOKEN),
+                contracts=NETWORK,
+                timeout_s=0.05,
             ) == Counted(False, rules.NO_TIME)
             await accounts.tag_agent(made.connection, mite.id, "Bot")
     assert (await accounts.account(made.connection, mite.id)).mite.agent_name == "Bot"
@@ -172,7 +145,7 @@ async def test_a_tag_is_on_this_weeks_board_at_once_and_leaves_the_week_before(m
         (mite.designation, None),
         (stays.designation, None),
     }
-    from_monday = rules.WEEK_S
+    from_monday = LENGTH_S
     await made.connection.execute("UPDATE accounts.league_week SET week_s = week_s - $1", from_monday)
     await league.tag(made.connection, mite.id, "Bot 8", NOW)
     assert await made.board("agents", WEEK_S - from_monday) == []

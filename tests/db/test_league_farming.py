@@ -8,6 +8,7 @@ import pytest
 
 from roundtrip.domain import league as rules
 from roundtrip.domain.crowd import FAIRNESS
+from roundtrip.domain.practice import WEEK_S as LENGTH_S
 from roundtrip.domain.types import Address
 from roundtrip.store import league
 from roundtrip.store.league import Counted, Entered
@@ -16,16 +17,19 @@ from support.leagued import (
     DAY_S,
     DEPLOYER,
     FUNDER,
+    NOW,
     NUMBER,
     QUOTE,
     TOKEN,
     WEEK_S,
     YOUNG,
     Leagued,
+    block,
     new_mite,
 )
 from support.made_index import ETH, number_address
 from support.told_blocks import START_S
+from unit.venues.logs import NETWORK
 
 COUNTS = Counted(True)
 OWN = number_address(0xAAAA)
@@ -174,7 +178,7 @@ async def test_who_is_behind_a_token_wins_nothing_with_it(
         assert await made.sells(farmer) == Counted(False, rules.KIN)
     assert await nobody_is_on_it(made)
     assert await made.sells(await new_mite(made.connection)) == COUNTS
-    assert await made.kept() == [(TOKEN, NUMBER)]
+    await made.keep(TOKEN)
     assert await made.sells(farmer) == Counted(False, rules.KIN)
     await made.launched(OWN, DAY_S, number_address(0xDF))
     await made.bought(OWN, *BUYERS)
@@ -212,6 +216,7 @@ async def test_a_token_whose_beginning_is_not_known_counts_for_nobody(made: Leag
     assert await made.sells(mite, token=OWN) == Counted(False, rules.NO_BEGINNING)
     pool = await made.index.pool(OWN, QUOTE)
     await made.connection.execute("UPDATE facts.pool SET at_s = $2 WHERE id = $1", pool, START_S)
+    await made.traded(pool, BUYERS[0], NUMBER - 9)
     assert await made.sells(mite, token=OWN) == COUNTS
 
 
@@ -220,7 +225,7 @@ async def test_a_token_is_as_old_as_it_was_at_the_block_of_the_sell(made: League
     assert await made.sells(mite, number=2 * DAY_S - 1) == Counted(False, rules.YOUNG)
     assert await made.sells(mite) == COUNTS
     # Kept by now; still, the block of that sell is before.
-    assert await made.kept() == [(TOKEN, NUMBER)]
+    await made.keep(TOKEN)
     assert await made.sells(mite, number=2 * DAY_S - 1) == Counted(False, rules.YOUNG)
     assert await made.sells(mite, number=2 * DAY_S) == COUNTS
 
@@ -229,6 +234,67 @@ async def test_an_index_that_is_behind_makes_no_token_older(made: Leagued) -> No
     await made.connection.execute("DELETE FROM facts.cursor")
     await made.index.begin(0, 2 * DAY_S - 1)
     assert await made.sells(await new_mite(made.connection)) == Counted(False, rules.YOUNG)
+
+
+# --- pools that somebody made for it ---------------------------------------------------------------
+
+AWAY = "0x" + "a7" * 20
+POOL_ID = "0x" + "b8" * 32
+
+
+async def is_not_there(made: Leagued, venue: str | None = AWAY) -> bool:
+    found = await made.sells(await new_mite(made.connection), venue=venue)
+    return found == Counted(False, rules.ELSEWHERE)
+
+
+async def test_a_pool_of_ones_own_on_a_fair_token_counts_for_nothing(made: Leagued) -> None:
+    """Opened a moment ago, and pumped for a block: also where nothing else was traded that day."""
+    assert await is_not_there(made)
+    own = await made.opened(TOKEN, AWAY, NUMBER - 1)
+    assert await is_not_there(made)
+    await made.traded(own, FARMER, NUMBER, 900 * ETH)
+    assert await is_not_there(made)
+    assert await nobody_is_on_it(made)
+    assert await made.sells(await new_mite(made.connection)) == COUNTS
+
+
+async def test_nor_an_old_one_in_which_less_is_traded_than_elsewhere(made: Leagued) -> None:
+    own = await made.opened(TOKEN, AWAY, DAY_S)
+    await made.index.trade(TOKEN, BUYERS[0], NUMBER - 5, str(NETWORK.weth), 3 * ETH)
+    await made.connection.execute("UPDATE facts.pool SET quote_id = $1", await made.index.id_of(NETWORK.weth))
+    for number in (2 * DAY_S - 1, NUMBER - 4):
+        await made.traded(own, FARMER, number, 2 * ETH)
+    assert await is_not_there(made)
+    await made.traded(own, BUYERS[1], NUMBER - 3, 2 * ETH)
+    assert await made.sells(await new_mite(made.connection), venue=AWAY) == COUNTS
+
+
+async def test_where_it_is_traded_most_counts_once_it_is_a_day_old(made: Leagued) -> None:
+    pool = await made.opened(TOKEN, AWAY, 2 * DAY_S)
+    await made.traded(pool, BUYERS[0], NUMBER - 5)
+    mite = await new_mite(made.connection)
+    assert await made.sells(mite, venue=AWAY) == COUNTS
+    assert await made.sells(mite, venue=AWAY, number=NUMBER - 1) == Counted(False, rules.ELSEWHERE)
+
+
+async def test_what_a_curve_became_counts_and_what_looks_like_it_does_not(made: Leagued) -> None:
+    """A pool with the launchpad's hook can be opened by anybody, by another key or too early."""
+    await made.opened(TOKEN, POOL_ID, NUMBER - 1, kind="launchpad_pool", tick_spacing=200)
+    await made.opened(TOKEN, AWAY, NUMBER - 1, kind="launchpad_pool", tick_spacing=10)
+    assert await is_not_there(made, POOL_ID)
+    await made.index.step(TOKEN, "swept", NUMBER - 1)
+    assert await is_not_there(made, POOL_ID)
+    await made.index.step(TOKEN, "pooled", NUMBER)
+    assert await is_not_there(made)
+    assert await made.sells(await new_mite(made.connection), venue=POOL_ID) == COUNTS
+
+
+async def test_a_place_that_is_not_told_counts_for_nothing(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    counted = await league.count_sell(
+        made.connection, mite, TOKEN, ETH, block(), NOW, venue=None, contracts=NETWORK
+    )
+    assert counted == Counted(False, rules.ELSEWHERE)
 
 
 # --- many sells out of one -------------------------------------------------------------------------
@@ -283,5 +349,5 @@ async def test_on_monday_everybody_begins_anew(made: Leagued) -> None:
     assert await made.sells(mite, later=to_sunday + timedelta(seconds=1)) == COUNTS
     (first,) = await made.board()
     assert first.sells == 4
-    assert await made.board(week=WEEK_S + rules.WEEK_S) == []
-    assert await league.entered(made.connection, WEEK_S + rules.WEEK_S, "all") == Entered(0, 1)
+    assert await made.board(week=WEEK_S + LENGTH_S) == []
+    assert await league.entered(made.connection, WEEK_S + LENGTH_S, "all") == Entered(0, 1)

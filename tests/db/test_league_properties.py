@@ -15,13 +15,17 @@ from hypothesis import strategies as st
 from roundtrip.domain import league as rules
 from roundtrip.domain.crowd import Fairness
 from roundtrip.domain.league import Sell, Who
+from roundtrip.domain.practice import WEEK_S as LENGTH_S
+from roundtrip.domain.practice import monday_s
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.store import fair, league
 from roundtrip.store.league import Entered
 from roundtrip.store.words import as_address
 from support.leagued import NOW, WEEK_S, Leagued, new_mite
+from support.made_index import number_address
 from support.tables import own_database
 from support.won import Facts, block, facts, strewn
+from unit.venues.logs import NETWORK
 
 FAIRNESSES = st.builds(
     Fairness,
@@ -48,6 +52,15 @@ async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 def why_not(
+    slow: Facts, kept: dict[Address, int], wallet: Address, token: Address, at: BlockRef
+) -> str | None:
+    """By the rules alone; each is sold where it was launched."""
+    found, begun = _why_not(slow, kept, wallet, token, at), slow.begun.get(token)
+    was_launched = begun is not None and begun.deployer is not None
+    return found if found is not None or was_launched else rules.ELSEWHERE
+
+
+def _why_not(
     slow: Facts, kept: dict[Address, int], wallet: Address, token: Address, at: BlockRef
 ) -> str | None:
     """By ``domain/winners.py`` alone."""
@@ -90,7 +103,15 @@ async def held_against(
             undone = connection.transaction()
             await undone.start()
             counted = await league.count_sell(
-                connection, replace(mite, wallet=wallet), token, 1, at, NOW, fairness=fairness
+                connection,
+                replace(mite, wallet=wallet),
+                token,
+                1,
+                at,
+                NOW,
+                venue="0x",
+                contracts=NETWORK,
+                fairness=fairness,
             )
             await undone.rollback()
             assert counted.why_not == why_not(slow, kept, wallet, token, at)
@@ -112,7 +133,9 @@ async def test_strewn_facts_have_sells_of_every_sort(index: asyncpg.Connection) 
     told: Counter[str | None] = Counter()
     for seed in range(12):
         told += await held_against(index, random.Random(seed), Fairness(54_000, 2, 2))
-    assert told.keys() == {None, rules.KIN, rules.NO_BEGINNING, rules.YOUNG, rules.FEW}
+    assert told.keys() == {
+        None, rules.KIN, rules.NO_BEGINNING, rules.YOUNG, rules.FEW, rules.ELSEWHERE
+    }  # fmt: skip
     assert min(told.values()) >= 10, told
 
 
@@ -121,7 +144,7 @@ SELLS = st.lists(
         st.integers(0, 5),
         st.integers(0xA, 0xC),
         st.one_of(st.integers(-3, 3), st.integers(-(2**260), 2**260)),
-        st.integers(-3, 2 * rules.WEEK_S // 1000).map(lambda places: WEEK_S + places * 1000),
+        st.integers(-3, 2 * LENGTH_S // 1000).map(lambda places: WEEK_S + places * 1000),
     ),
     max_size=40,
 )
@@ -142,15 +165,19 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
     tokens = {n: Address(f"0x{n:040x}") for n in (0xA, 0xB, 0xC)}
     for token in tokens.values():
         await index.execute("INSERT INTO facts.fair_token VALUES ($1, 0)", await made.index.id_of(token))
+        await made.index.launch(token, number_address(0xDE), number_address(0xE), at=b"\x0c")
     told: dict[tuple[int, int], list[Sell]] = {}
     for n, token_number, profit_wei, at_s in sells:
         sold = Sell(mites[n].id, tokens[token_number], profit_wei, at_s)
         now = datetime.fromtimestamp(at_s, UTC)
         at = BlockRef(1, "0x", at_s)
-        assert (await league.count_sell(index, mites[n], tokens[token_number], profit_wei, at, now)).counts
-        told.setdefault((rules.week_s(at_s), n), []).append(sold)
+        counted = await league.count_sell(
+            index, mites[n], tokens[token_number], profit_wei, at, now, venue="0x0c", contracts=NETWORK
+        )
+        assert counted.counts
+        told.setdefault((monday_s(at_s), n), []).append(sold)
     names = {one.id: one.designation for one in mites}
-    for week in (WEEK_S - rules.WEEK_S, WEEK_S, WEEK_S + rules.WEEK_S, WEEK_S + 2 * rules.WEEK_S):
+    for week in (WEEK_S - LENGTH_S, WEEK_S, WEEK_S + LENGTH_S, WEEK_S + 2 * LENGTH_S):
         entries = [rules.entry(own, is_agent=n in agents) for (of, n), own in told.items() if of == week]
         for who in get_args(Who):
             slow = rules.board(entries, who)

@@ -7,15 +7,13 @@ import pytest
 
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.marks import MOST_MARKS
-from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
-from roundtrip.services import wallet_names as names_service
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import LookUpParams
-from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
 from roundtrip.services.my_mite import my_mite
-from roundtrip.services.wallet_names import WalletNames, wallet_names
+from roundtrip.services.wallet_names import wallet_names
+from roundtrip.store.public_names import MOST_SAID
 from support.flagged import (
     FLAGGER,
     HIS_KIN,
@@ -27,13 +25,10 @@ from support.flagged import (
     burns,
     emptied_accounts,
 )
+from support.marking import STRANGERS, TARGET, all_say, marked, told
 from support.tables import own_database
 from support.told_winners import BUYERS, buys, pays
 from unit.venues.network import address
-
-TARGET = BUYERS[9]
-STRANGERS = BUYERS[:3]
-"""Each with a purse of his own; all have traded."""
 
 
 @pytest.fixture(scope="module")
@@ -49,24 +44,6 @@ async def ground(url: str) -> AsyncIterator[Ground]:
         made = Ground(pool, index)
         await made.begin()
         yield made
-
-
-async def marked(ground: Ground, mite: Mite, wallet: Address = TARGET, **said: object) -> Marked:
-    params = MarkParams(wallet, **said)  # type: ignore[arg-type]
-    return (await mark_wallet(ground.ctx, params, mite)).answer
-
-
-async def all_say(
-    ground: Ground, *wallets: Address, about: Address = TARGET, days_old: float = 30, **said: object
-) -> None:
-    """A mite of each wallet says it."""
-    for wallet in wallets:
-        mite = await ground.mite(wallet, f"mite-{wallet[-6:]}", days_old)
-        await marked(ground, mite, about, **said)
-
-
-async def told(ground: Ground) -> WalletNames:
-    return (await wallet_names(ground.ctx, Nothing())).answer
 
 
 # --- what is public --------------------------------------------------------------------------------
@@ -101,22 +78,47 @@ async def test_what_most_say_comes_first(ground: Ground) -> None:
     assert [row.wallet for row in (await told(ground)).rows] == [BUYERS[11], BUYERS[10]]
 
 
-async def test_whoever_stands_behind_false_crowds_is_past_them(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What accounts of one purse say, however many, does not push out what people say."""
-    monkeypatch.setattr(names_service, "_AT_ONCE", 1)
-    await ground.block(*(pays(HIS_PURSE, address(0xD00 + n)) for n in range(5)))
-    await ground.block(*(buys(address(0xD00 + n), 0.1, OTHER) for n in range(5)), after_s=86_401)
-    await all_say(ground, *(address(0xD00 + n) for n in range(5)), about=BUYERS[12], mark="good")
-    await all_say(ground, *STRANGERS, mark="bad")
+async def test_accounts_of_one_purse_push_nobody_out(ground: Ground) -> None:
+    """However many there are: three hundred wallets, each marked and named by four of them."""
+    own = [address(0xD00 + n) for n in range(4)]
+    await ground.block(*(pays(HIS_PURSE, one) for one in own))
+    await ground.block(*(buys(one, 0.1, OTHER) for one in own), after_s=86_401)
+    for n, one in enumerate(own):
+        mite = await ground.mite(one, f"mite-own-{n}")
+        await ground.index.execute(
+            "INSERT INTO accounts.mark (mite_id, wallet, name, name_key, mark, made_at) SELECT $1,"
+            " decode(lpad(to_hex(n), 40, '0'), 'hex'), 'Old fox', 'oldfox', 'good', now()"
+            " FROM generate_series(1, 300) AS n",
+            mite.id,
+        )
+    await all_say(ground, *STRANGERS, name="Old fox", mark="bad")
     assert [row.wallet for row in (await told(ground)).rows] == [TARGET]
+    found = (await find(ground.ctx, LookUpParams("Old Fox"))).answer
+    assert (found.kind, found.address) == ("wallet", TARGET)
+    assert "more" not in found.text
+
+
+async def test_of_a_wallet_with_many_names_those_are_shown_that_most_gave(ground: Ground) -> None:
+    for n in range(MOST_SAID + 3):
+        await ground.index.execute(
+            "INSERT INTO accounts.public_name VALUES (decode($1, 'hex'), 'name', $2, $2, $3, $4)",
+            TARGET[2:],
+            f"n{n:02}",
+            3 + n,
+            n == MOST_SAID + 2,
+        )
+    (row,) = (await wallet_names(ground.ctx, Nothing())).answer.rows
+    assert [one.name for one in row.names] == [f"n{n:02}" for n in range(MOST_SAID + 2, 2, -1)]
+
+
+# --- found by name ---------------------------------------------------------------------------------
 
 
 async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
     await all_say(ground, *STRANGERS, name="Old fox")
     await all_say(ground, *BUYERS[3:7], about=BUYERS[10], name="oldfox")
     await all_say(ground, *BUYERS[7:9], about=BUYERS[11], name="Wolf")
+    await told(ground)
     found = (await find(ground.ctx, LookUpParams("OLD FOX"))).answer
     assert (found.kind, found.address) == ("wallet", BUYERS[10])
     assert f'4 people call the wallet {BUYERS[10]} "OLD FOX". That is what strangers call it' in found.text
@@ -127,6 +129,7 @@ async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
 @pytest.mark.parametrize("name", ["usdg", "WETH", "eth", "0xabc"])
 async def test_no_wallet_is_taken_for_money_or_an_address(ground: Ground, name: str) -> None:
     await all_say(ground, *STRANGERS, name=name)
+    assert len((await told(ground)).rows) == 1
     assert (await find(ground.ctx, LookUpParams(name))).answer.kind == "nothing"
 
 

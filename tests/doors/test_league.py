@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.league import WEEK_S, week_s
 from roundtrip.domain.mite import Mite
+from roundtrip.domain.practice import WEEK_S, monday_s
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league
@@ -22,7 +22,7 @@ from support.serving import service
 from support.tables import own_database
 from support.watching import SETTINGS, Caller, caller, operation
 
-THIS = week_s(NOW_S)
+THIS = monday_s(int(NOW_S))
 TOKEN = Address("0x" + "70" * 20)
 SPOOF = '"SAFE") is safe\u202e'
 
@@ -107,8 +107,9 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
         f'0.5 eth. 2. {own.designation} (agent "Bot 7") made 0.25 eth in 3 sells, 2 won; its best was '
         f"\"'SAFE') is safe\" ({TOKEN}), 0.5 eth. 3. {last.designation} lost 1 eth in 3 sells, 0 won. "
         "1 mite has fewer than 3 sells that count so far. Only sells count, losses as gains do, of tokens "
-        "that are a day old and that at least 20 different people bought, as far as can be told, and not by "
-        "kin of the deployer; an entry needs 3 of them. The eth is pretend. "
+        "that are a day old, sold where they were launched or are traded most, and that at least 20 "
+        "different people bought, as far as can be told, and not by kin of the deployer; an "
+        "entry needs 3 of them. The eth is pretend. "
         f"Last week's first: {last.designation} 0.125 eth."
     )
 

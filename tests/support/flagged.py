@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import cast
+from uuid import UUID
 
 import asyncpg
 
@@ -18,12 +19,14 @@ from roundtrip.domain.evidence import Market, Missing, Refused, Venue
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.jobs.names import names
 from roundtrip.services.calls import look
 from roundtrip.services.context import Context
 from roundtrip.services.flag_token import FlagParams, flag_token
 from roundtrip.services.probe_buy import Prices, ProbeBuy, Probed
 from roundtrip.services.worth import Holding, Valued, Worth
 from roundtrip.store import calls, chain, winners
+from roundtrip.store.jobs import Job
 from roundtrip.store.words import as_bytes
 from roundtrip.sync.apply import Writer
 from support import told_blocks as told
@@ -33,6 +36,7 @@ from support.told_winners import BEST, BUYERS, DAY_S, DEPLOYER, HIS_FRIEND, MILL
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
 
+START = datetime.fromtimestamp(told.START_S, UTC)
 TOKENS = tuple(address(0x70CE00 + 0x100 * n) for n in range(4))
 TOKEN, OTHER = TOKENS[:2]
 FLAGGER, HIS_PURSE, HIS_KIN = address(0xF1A6), address(0xF1A7), address(0xF1A8)
@@ -58,12 +62,18 @@ def buys_in_pool(who: Address, eth: int = 3) -> Sent:
 
 @dataclass
 class Quotes:
-    """What each token's sells pay, in wei; what is not there can nobody find out. ``trips``: to the node."""
+    """What each token's sells pay, in wei; what is not there can nobody find out. ``pays_at``: where a place
+    pays something else. ``trips``: to the node. ``bought_at``: where was asked what 0.1 eth buys."""
 
     pays: dict[Address, int | Refused] = field(default_factory=dict)
     trips: int = 0
+    pays_at: dict[str, int] = field(default_factory=dict)
+    bought_at: list[str | None] = field(default_factory=list)
 
-    async def probe_buy(self, ctx: Context, head: Head, token: Address, meter: Meter) -> Probed:
+    async def probe_buy(
+        self, ctx: Context, head: Head, token: Address, meter: Meter, at: str | None
+    ) -> Probed:
+        self.bought_at.append(at)
         found = self.pays.get(token, 9 * 10**16)
         return ProbeBuy(BOUGHT_RAW, found) if isinstance(found, int) else found
 
@@ -78,8 +88,9 @@ class Quotes:
 
     def _valued(self, holding: Holding) -> Valued:
         assert holding.amount_raw == BOUGHT_RAW
+        assert holding.at is not None
         assert holding.slot == BalanceSlot(holding.token, "vyper", 2**255 + 3)
-        found = self.pays.get(holding.token)
+        found = self.pays_at.get(holding.at, self.pays.get(holding.token))
         if found is None:
             return Missing("node", "it was asked in vain")
         return Worth(found, VENUE) if isinstance(found, int) else found
@@ -185,6 +196,10 @@ class Ground:
             now = datetime.fromtimestamp(self.ctx.now_s(), UTC)
             await calls.put(self.index, found.flags, now, found.newest_s)
 
+    async def count_names(self) -> None:
+        """As the job does it."""
+        await names(self.ctx, Job(1, "names", "public", {}, START, UUID(int=1), START, 1))
+
     async def state(self, flag_id: int) -> str:
         found: str = await self.index.fetchval("SELECT state FROM accounts.flag WHERE id = $1", flag_id)
         return found
@@ -201,3 +216,4 @@ class Ground:
 
 async def emptied_accounts(connection: asyncpg.Connection) -> None:
     await connection.execute("TRUNCATE accounts.mite CASCADE")
+    await connection.execute("TRUNCATE accounts.public_name")

@@ -6,21 +6,23 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.league import Who, week_s
+from roundtrip.domain.league import Who
 from roundtrip.domain.mite import Mite
+from roundtrip.domain.practice import monday_s
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.store import accounts, league
+from roundtrip.store import accounts, fair, league, partitions
 from roundtrip.store.league import Counted, Entry
 from support.made_index import MadeIndex, number_address
 from support.tables import emptied
 from support.told_blocks import START_S
+from unit.venues.logs import NETWORK
 
 DAY_S = 86_400
 NUMBER = 3 * DAY_S
 """The newest block: three days after block 0, a block a second."""
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 """A Thursday."""
-WEEK_S = week_s(NOW.timestamp())
+WEEK_S = monday_s(int(NOW.timestamp()))
 TOKEN, YOUNG, QUOTE = number_address(0x70CE), number_address(0x70CF), number_address(0xE)
 DEPLOYER, FUNDER = number_address(0xDE), number_address(0xF0)
 BUYERS = tuple(number_address(0xB000 + n) for n in range(20))
@@ -28,6 +30,11 @@ BUYERS = tuple(number_address(0xB000 + n) for n in range(20))
 
 def block(number: int = NUMBER) -> BlockRef:
     return BlockRef(number, "0x" + "77" * 32, START_S + number)
+
+
+def curve_of(token: Address) -> str:
+    """Where ``MadeIndex.launch`` has it."""
+    return "0x" + "00" * 12 + token[2:]
 
 
 async def new_mite(connection: asyncpg.Connection, wallet: Address | None = None) -> Mite:
@@ -86,9 +93,48 @@ class Leagued:
         token: Address = TOKEN,
         number: int = NUMBER,
         later: timedelta = timedelta(0),
+        venue: str | None = None,
     ) -> Counted:
-        """A practice sell priced at a block."""
-        return await league.count_sell(self.connection, mite, token, profit_wei, block(number), NOW + later)
+        """A practice sell priced at a block; on the token's curve, if nothing else is told."""
+        where = {"venue": venue or curve_of(token), "contracts": NETWORK}
+        at = block(number)
+        return await league.count_sell(self.connection, mite, token, profit_wei, at, NOW + later, **where)  # type: ignore[arg-type]
+
+    async def keep(self, token: Address) -> None:
+        """As the job of the winners does it."""
+        await fair.keep_found(self.connection, [await self.index.id_of(token)], NUMBER)
+
+    async def opened(
+        self, token: Address, at: str, number: int, kind: str = "amm_v3", tick_spacing: int = 60
+    ) -> int:
+        """A pool in which the token is traded for what its launch was made against; its number."""
+        found: int = await self.connection.fetchval(
+            "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
+            " block_number, log_index, at_s) VALUES ($1, $2, $3, $4, 0, 0, $5, $6, 1, $7) RETURNING id",
+            bytes.fromhex(at[2:]),
+            kind,
+            await self.index.id_of(token),
+            await self.index.id_of(QUOTE),
+            tick_spacing,
+            number,
+            START_S + number,
+        )
+        return found
+
+    async def traded(self, pool_id: int, wallet: Address, number: int, wei: int = 10**18) -> None:
+        """A buy there."""
+        at_s = START_S + number
+        await partitions.ensure(self.connection, "facts.trade", at_s, at_s)
+        await self.connection.execute(
+            "INSERT INTO facts.trade (at_s, block_number, log_index, pool_id, trader_id, buys, token_raw,"
+            " quote_raw, tx_hash) VALUES ($1, $2, 500, $3, $4, true, 1, $5, $6)",
+            at_s,
+            number,
+            pool_id,
+            await self.index.id_of(wallet),
+            wei,
+            bytes(32),
+        )
 
     async def board(self, who: Who = "all", week: int = WEEK_S) -> list[Entry]:
         return list(await league.board(self.connection, week, who, 100))

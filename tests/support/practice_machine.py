@@ -29,6 +29,7 @@ from support.counting import put_mite
 from support.keys import NOW_S
 from support.practice_doubles import CutPool, Meeting, Pool
 from support.practising import UNIT, VENUE, a_slot, conserved, counts, read
+from unit.venues.logs import NETWORK
 
 A = TypeVar("A")
 WALLETS = [Address("0x" + digit * 40) for digit in "12"]
@@ -66,7 +67,10 @@ class Practices(RuleBasedStateMachine):
         self.cut = CutPool(self.real)
         heads = SimpleNamespace(current=self._head, last_number=lambda: self.number)
         self.ctx = cast(
-            Context, SimpleNamespace(pool=self.cut, now_s=lambda: self.now_s, heads=heads, chain_id=4663)
+            Context,
+            SimpleNamespace(
+                pool=self.cut, now_s=lambda: self.now_s, heads=heads, chain_id=4663, contracts=NETWORK
+            ),
         )
         self.refuses, self.silent = set[Address](), False
         self.meet: Meeting | None = None

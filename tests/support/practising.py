@@ -47,6 +47,7 @@ async def counts(
     profit_wei: int,
     block: BlockRef,
     now: datetime,
+    **where: object,
 ) -> Counted:
     return Counted(profit_wei >= 0, None if profit_wei >= 0 else "it lost")
 

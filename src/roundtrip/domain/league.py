@@ -2,15 +2,14 @@
 
 A sell counts where its token is fair and the seller stands apart from its deployer, as
 ``domain/winners.py`` says: what a deployer could arrange alone counts for nothing. Losses count as gains do.
-A week begins on Monday at 00:00 UTC, by our clock. ``store/league.py`` says the same in SQL; tests hold both
+A sell counts where it was priced in a place that is not the seller's to make. Weeks are those of
+``domain/practice.py``, by our clock. ``store/league.py`` says the same in SQL; tests hold both
 against each other.
 """
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-WEEK_S = 7 * 86_400
-_FIRST_MONDAY_S = 4 * 86_400
 LEAST_SELLS = 3
 """So many sells that count make an entry; of one position or of several."""
 
@@ -22,14 +21,11 @@ NOT_KNOWN = "nothing is known of who bought the token"
 NO_BEGINNING = "nobody can tell when the token began"
 YOUNG = "the token is younger than a day"
 FEW = "its buyers are not twenty people yet, as far as can be told"
+ELSEWHERE = (
+    "it sold in a pool that is neither of the token's launch nor, for a day at least, where it is traded most"
+)
 KIN = "your wallet is kin of its deployer"
 NO_TIME = "who bought the token could not be found out in time"
-
-
-def week_s(at_s: float) -> int:
-    """When the week of a moment began; both in seconds since 1970."""
-    seconds = int(at_s // 1)
-    return seconds - (seconds - _FIRST_MONDAY_S) % WEEK_S
 
 
 class Sell(NamedTuple):

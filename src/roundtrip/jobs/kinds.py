@@ -10,6 +10,7 @@ from .boards import EVERY_S, boards
 from .calls import calls
 from .deliver import deliver
 from .holders import holders
+from .names import names
 from .origin import origin
 from .prune import prune
 from .recheck import recheck
@@ -67,6 +68,16 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             waits_s=(5.0, 30.0),
             most_tries=_NEVER_GIVEN_UP,
             at_start="open",
+        ),
+        # One statement, which the database is given two minutes for.
+        "names": Kind(
+            names,
+            lease_s=30,
+            at_once=1,
+            limit_s=180,
+            waits_s=(30.0, 120.0),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="public",
         ),
         # One a channel, which mostly waits for somebody else's server. What fails here is ours: what fails
         # there has waits of its own.

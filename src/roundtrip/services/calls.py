@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import asyncpg
@@ -13,7 +13,7 @@ from roundtrip.domain import calls
 from roundtrip.domain.calls import Left, Moved, Reading, after
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.evidence import Refused
-from roundtrip.store import call_facts, moving
+from roundtrip.store import call_facts, main_places, moving
 from roundtrip.store import calls as store
 from roundtrip.store.addresses import id_of, ids_of
 from roundtrip.store.call_facts import Gone
@@ -94,10 +94,15 @@ async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Curso
     token_id = await id_of(connection, flag.token)
     if token_id is None or stands.start_number > flag.block_number + 1:
         return _Look(flag)
-    if flag.kind == "runs":
-        return _Look(flag, to_price=newest_s <= ends_s)
     if flag.kind == "drains":
         return await _drains(connection, flag, token_id, newest_s)
+    assert flag.basis.pool is not None
+    at = await main_places.followed(connection, token_id, flag.basis.pool)
+    if at is None:
+        return _Look(flag)
+    flag = replace(flag, basis=replace(flag.basis, pool=at))
+    if flag.kind == "runs":
+        return _Look(flag, to_price=newest_s <= ends_s)
     if newest_s - calls.SETTLED_S > ends_s:
         return _Look(flag)
     since_s = calls.quiet_since_s(flag.week, newest_s)
@@ -165,7 +170,8 @@ def _holding(flag: Waiting) -> Holding:
     assert basis.held_raw is not None
     assert basis.slot is not None
     layout, base = basis.slot
-    return Holding(flag.token, basis.held_raw, slot=BalanceSlot(flag.token, cast(Layout, layout), base))
+    slot = BalanceSlot(flag.token, cast(Layout, layout), base)
+    return Holding(flag.token, basis.held_raw, slot=slot, at=basis.pool)
 
 
 async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, now: Reading) -> _Look:

@@ -25,7 +25,7 @@ from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, Serv
 from roundtrip.domain.evidence import Missing, Refused
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
-from roundtrip.store import call_facts, calls, moving
+from roundtrip.store import call_facts, calls, main_places, moving
 from roundtrip.store.addresses import id_of, ids_of
 from roundtrip.store.chain import Cursor
 from roundtrip.store.tokens import labels
@@ -176,7 +176,13 @@ async def _by_facts(
         deployer_id, _ = await call_facts.deployer_of(connection, token_id)
         if traders is not None and not await others(connection, traders, deployer_id):
             raise _Unfit("That token is dead already: nobody traded it for a day.")
-    return calls.Basis()
+    place = await main_places.common(connection, token_id, stands.block.timestamp_s, ctx.contracts)
+    if place is None:
+        raise _Unfit(
+            "That could not be proved: nobody traded it for a day, or the pool where it is traded most is "
+            "younger than that."
+        )
+    return calls.Basis(pool=place)
 
 
 async def _drainable(
@@ -236,7 +242,7 @@ class _Pricing:
         """With what 0.1 eth buys, where that is asked. Raises _Unfit, NodeFault."""
         if self.kind == "drains":
             return basis
-        probed = await self.prices.probe_buy(self.ctx, self.head, token, self.meter)
+        probed = await self.prices.probe_buy(self.ctx, self.head, token, self.meter, basis.pool)
         if isinstance(probed, Missing):
             raise NodeFault(probed.why)
         if isinstance(probed, Refused):

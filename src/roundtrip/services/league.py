@@ -7,7 +7,8 @@ import asyncpg
 import msgspec
 
 from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.league import LEAST_SELLS, WEEK_S, Who, week_s
+from roundtrip.domain.league import LEAST_SELLS, Who
+from roundtrip.domain.practice import WEEK_S, monday_s
 from roundtrip.domain.types import Address, plain_decimal
 from roundtrip.store import league as boards
 from roundtrip.store.addresses import ids_of
@@ -22,7 +23,8 @@ _SAID = 3
 _ETH_DECIMALS = 18
 _DAY = "%A %Y-%m-%d"
 _RULES = (
-    "Only sells count, losses as gains do, of tokens that are a day old and that at least "
+    "Only sells count, losses as gains do, of tokens that are a day old, sold where they were "
+    "launched or are traded most, and that at least "
     f"{FAIRNESS.least_buyers} different people bought, as far as can be told, and not by kin of the "
     f"deployer; an entry needs {LEAST_SELLS} of them. The eth is pretend."
 )
@@ -87,7 +89,7 @@ class League(msgspec.Struct, frozen=True, rename="camel"):
 async def league(ctx: Context, params: LeagueParams) -> Answered[League]:
     """The board as it stands. Raises ServiceFull."""
     now_s, who = ctx.now_s(), params.who
-    began_s = week_s(now_s)
+    began_s = monday_s(int(now_s))
     async with looking(ctx) as (connection, _):
         entered = await boards.entered(connection, began_s, who)
         entries = await boards.board(connection, began_s, who, SHOWN)

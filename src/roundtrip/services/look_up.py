@@ -7,6 +7,7 @@ from roundtrip.domain import names
 from roundtrip.domain.errors import CallerFault, ServiceFull
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.store import chain, deployers, look_up, tokens
+from roundtrip.store.public_names import Bearer
 
 from .context import Answered, Context
 from .explain import explain
@@ -15,7 +16,7 @@ from .index_answer import called, named, reading, when
 from .look_up_address import what_address
 from .look_up_answer import MOST_CHARACTERS, BearersAnswer, Found, LookUpParams, TransactionAnswer
 from .look_up_said import BY_ADDRESS, answered, label_of, launch_part, launch_text, on_day, pool_found
-from .wallet_names import Bearer, called_so
+from .wallet_names import called_so
 from .whereabouts import Question, Whereabouts, pool_question, token_question
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
@@ -64,7 +65,7 @@ async def _symbol(ctx: Context, query: str) -> Found:
         unread = _UNREAD if await look_up.has_unread(connection) else ""
         if borne.newest_id is None or borne.oldest_id is None:
             is_own = bool(_HEX.fullmatch(query) or _money_text(ctx, key))
-            wallets = [] if is_own else await called_so(ctx, connection, query, at.timestamp_s)
+            wallets = [] if is_own else await called_so(connection, query)
             if wallets:
                 said = _wallet_said(query, wallets, borne.strangers)
                 return answered(ctx, at, query, "wallet", said, wallets[0].wallet)

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import ROUND_DOWN, Decimal, localcontext
 from functools import partial
 
@@ -14,7 +13,7 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.domain import practice
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.types import Address, plain_decimal
 from roundtrip.store import league
 from roundtrip.store import practice as store
 from roundtrip.store.league import Counted
@@ -49,7 +48,8 @@ from .prepare_answer import address
 from .worth import Holding, slot_of, worth
 
 Pricing = Callable[[Context, Head, Holding, Valuing, Meter], Awaitable[PricedSell | Unsellable]]
-CountSell = Callable[[asyncpg.Connection, Mite, Address, int, BlockRef, datetime], Awaitable[Counted]]
+CountSell = Callable[..., Awaitable[Counted]]
+"""As ``store/league.py`` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,15 @@ async def _fill(
     assert trade.profit_wei is not None
     kept = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)
     counted = await means.count_sell(
-        connection, asked.mite, asked.token, trade.profit_wei, priced.block, asked.at
+        connection,
+        asked.mite,
+        asked.token,
+        trade.profit_wei,
+        priced.block,
+        asked.at,
+        venue=priced.venue.at(),
+        contracts=ctx.contracts,
+        bought_at=page.own.at,
     )
     told = Told(priced.block, priced.venue.kind, None, counted.counts, counted.why_not)
     number = await write(connection, asked, account, kept, trade, told)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.domain.evidence import Missing, Refused
+from roundtrip.domain.evidence import Evidence, Missing, Refused
 from roundtrip.domain.readings import Sale
 from roundtrip.domain.types import BPS, Address
 from roundtrip.domain.verdict import judge
@@ -29,15 +29,19 @@ Probed = ProbeBuy | Refused | Missing
 out."""
 
 
-async def probe_buy(ctx: Context, head: Head, token: Address, meter: Meter) -> Probed:
-    """By a check's own buy and sell, where that loses least. Raises NodeFault."""
+async def probe_buy(ctx: Context, head: Head, token: Address, meter: Meter, at: str | None = None) -> Probed:
+    """By a check's own buy and sell, at that place (an address, or a v4 pool's id); None: where that loses
+    least. Raises NodeFault."""
     evidence = await closed(await opened(ctx, head, token, meter), meter)
     judgement = judge(evidence, ctx.policy)
     if judgement.missing is not None:
         return judgement.missing
+    number = judgement.best if at is None else _number(evidence, at)
     if judgement.best is None:
         return Refused("buy", None, 0)
-    reading = judgement.readings[judgement.best]
+    if number is None:
+        return Missing("node", "the pool where it is traded most was not among those that were tried")
+    reading = judgement.readings[number]
     if reading.bought is None or reading.size != "probe":
         return Refused("buy", None, 0)
     match reading.full:
@@ -49,11 +53,16 @@ async def probe_buy(ctx: Context, head: Head, token: Address, meter: Meter) -> P
     return Refused("sell", None, 0)
 
 
+def _number(evidence: Evidence, at: str) -> int | None:
+    places = [one.venue.pool or one.venue.pool_id for one in evidence.venues]
+    return places.index(at) if at in places else None
+
+
 @dataclass(frozen=True, slots=True)
 class Prices:
     """How tokens are priced: tests hand in their own. Fields as the functions they are by default."""
 
-    probe_buy: Callable[[Context, Head, Address, Meter], Awaitable[Probed]] = probe_buy
+    probe_buy: Callable[[Context, Head, Address, Meter, str | None], Awaitable[Probed]] = probe_buy
     slot_of: Callable[[Context, Head, Address, Meter], Awaitable[BalanceSlot | None]] = slot_of
     worth: Callable[[Context, Head, Sequence[Holding], Meter], Awaitable[list[Valued]]] = worth
 

@@ -53,6 +53,9 @@ class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
             description="The same of tokens drawn by chance with its flags; null: none is decided.",
         ),
     ]
+    ahead_of_chance: Annotated[
+        bool, msgspec.Meta(description="Whether it is right more often than chance, by more than luck makes.")
+    ]
 
 
 class Receipt(msgspec.Struct, frozen=True, rename="camel"):
@@ -159,6 +162,7 @@ def _mite(one: Shown, score: Score) -> CalledBy:
         score.decided,
         score.accuracy,
         score.base_rate,
+        score.is_ahead,
     )
 
 

@@ -1,22 +1,21 @@
 """What enough people call wallets, or mark them as."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import asyncpg
 import msgspec
 
 from roundtrip.domain import names
-from roundtrip.domain.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key, public
-from roundtrip.domain.types import Address
-from roundtrip.store import marks
+from roundtrip.domain.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key
+from roundtrip.store import public_names
+from roundtrip.store.public_names import Bearer
 
 from .context import Answered, Context
 from .index_answer import IndexAnswer, Nothing, reading, when
 
 SHOWN = 50
-_AT_ONCE, _MOST_LOOKED_AT = 200, 2000
-"""Wallets of which enough accounts said the same: of so many it is looked at how many people those are."""
+MOST_BEARERS = 200
+"""So many wallets of one name at most."""
 _SAID = 3
 _RULE = (
     f"Each was said by at least {PEOPLE} different people, as far as can be told by who paid for their "
@@ -54,18 +53,9 @@ class WalletNames(IndexAnswer, frozen=True, rename="camel"):
 
 
 async def wallet_names(ctx: Context, params: Nothing) -> Answered[WalletNames]:
-    """What is public by now. Raises ServiceFull."""
-    made_before = when(int(ctx.now_s())) - OLD
+    """What is public by now, as it was counted last. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
-        found: list[Public] = []
-        for offset in range(0, _MOST_LOOKED_AT, _AT_ONCE):
-            wallets = await marks.candidates(connection, made_before, _AT_ONCE, offset)
-            given = await marks.given(connection, wallets, made_before)
-            found += public(given, await marks.purses(connection, given), stands.block.timestamp_s)
-            if len(wallets) < _AT_ONCE:
-                break
-    found.sort(key=lambda one: (-one.people, one.wallet))
-    rows = [_row(one) for one in found[:SHOWN]]
+        rows = [_row(one) for one in await public_names.first(connection, SHOWN)]
     answer = WalletNames(
         text=_text(rows),
         chain_id=ctx.chain_id,
@@ -76,24 +66,9 @@ async def wallet_names(ctx: Context, params: Nothing) -> Answered[WalletNames]:
     return Answered(answer, ctx.policy.answer_ttl_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class Bearer:
-    """A wallet that enough people call by a name, and how many."""
-
-    wallet: Address
-    people: int
-
-
-async def called_so(ctx: Context, connection: asyncpg.Connection, name: str, newest_s: int) -> list[Bearer]:
+async def called_so(connection: asyncpg.Connection, name: str) -> list[Bearer]:
     """Wallets that enough people call so, what most call so first."""
-    made_before, key = when(int(ctx.now_s())) - OLD, name_key(name)
-    wallets = await marks.called(connection, key, made_before, _AT_ONCE)
-    given = await marks.given(connection, wallets, made_before)
-    found = public(given, await marks.purses(connection, given), newest_s)
-    borne = [
-        Bearer(one.wallet, said.people) for one in found for said in one.names if name_key(said.what) == key
-    ]
-    return sorted(borne, key=lambda one: (-one.people, one.wallet))
+    return await public_names.bearers(connection, name_key(name), MOST_BEARERS)
 
 
 def _row(one: Public) -> WalletNamed:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import asyncpg
 
 from roundtrip.domain.signals import NARROW_TICKS
-from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.types import Address, TxHash
 from roundtrip.venues.base import Contracts
 
-from .addresses import ids_of
 from .chain import Cursor
 from .happening_moves import WHOLE_WITHIN_S
-from .signals import MOST_CHANGES, turnovers
+from .main_places import in_eth, most_used
+from .signals import MOST_CHANGES
 from .words import as_address, as_bytes, as_text
 
 MOST_TRADERS = 500
@@ -19,8 +19,7 @@ MOST_TRADERS = 500
 MOST_TRADES = 1000
 """So many trades of a day are looked through for one that counts: with more of them it is alive."""
 _DAY_S = 86_400
-_CURVE, _LAUNCHED_INTO = "launchpad_curve", "launchpad_pool"
-_MOST_OWN = 4
+_CURVE = "launchpad_curve"
 
 
 async def is_counted(connection: asyncpg.Connection, token_id: int) -> bool:
@@ -104,13 +103,9 @@ async def traders_since(
 ) -> list[Trader]:
     """Who traded it after block ``number``, which was of that second."""
     rows = await connection.fetch(
-        _SINCE, token_id, at_s, number, await _in_eth(connection, contracts), MOST_TRADERS
+        _SINCE, token_id, at_s, number, await in_eth(connection, contracts), MOST_TRADERS
     )
     return [Trader(row["trader_id"], int(row["bought_wei"]), int(row["sold_wei"])) for row in rows]
-
-
-async def _in_eth(connection: asyncpg.Connection, contracts: Contracts) -> list[int]:
-    return list((await ids_of(connection, (ZERO_ADDRESS, contracts.weth))).values())
 
 
 # --- liquidity and the deployer --------------------------------------------------------------------
@@ -131,37 +126,15 @@ async def main_pool(
     """The pool where it was traded most within a day; None: there is none, it is younger than a day, or not
     every change of its liquidity is known. A curve has none that anybody could take."""
     newest_s = stands.block.timestamp_s
-    in_eth = await _in_eth(connection, contracts)
-    own = await connection.fetch(
-        "SELECT id FROM facts.pool WHERE token_id = $1 AND kind = $2 ORDER BY id LIMIT $3",
-        token_id,
-        _LAUNCHED_INTO,
-        _MOST_OWN,
-    )
-    # Beside its oldest pools: before a launch graduates anybody may have opened as many of those as he likes.
-    asked = [(token_id, row["id"]) for row in own] or [(token_id, -1)]
-    traded = (await turnovers(connection, asked, newest_s, in_eth))[token_id]
-    used = [
-        (turnover.wei, turnover.trades, pool_id) for pool_id, turnover in traded.items() if turnover.trades
-    ]
-    if not used:
+    most = await most_used(connection, token_id, newest_s, contracts)
+    if most is None or most.kind == _CURVE or most.block_number < stands.start_number:
         return None
-    pool_id = max(used)[-1]
-    at: bytes | None = await connection.fetchval(
-        "SELECT at FROM facts.pool WHERE id = $1 AND kind <> $2 AND block_number >= $3"
-        " AND at_s > $4 AND at_s <= $5",
-        pool_id,
-        _CURVE,
-        stands.start_number,
-        newest_s - WHOLE_WITHIN_S,
-        newest_s - _DAY_S,
-    )
-    if at is None:
+    if not newest_s - WHOLE_WITHIN_S < most.at_s <= newest_s - _DAY_S:
         return None
     rows = await connection.fetch(
         "SELECT sender_id, liquidity_delta * least(tick_upper - tick_lower, $2) AS weight"
         " FROM facts.liquidity WHERE pool_id = $1 LIMIT $3",
-        pool_id,
+        most.pool_id,
         NARROW_TICKS,
         MOST_CHANGES + 1,
     )
@@ -170,7 +143,7 @@ async def main_pool(
     found: dict[int, int] = {}
     for row in rows:
         found[row["sender_id"]] = found.get(row["sender_id"], 0) + int(row["weight"])
-    return Place(as_text(at), found)
+    return Place(most.at, found)
 
 
 @dataclass(frozen=True, slots=True)

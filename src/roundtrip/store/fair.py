@@ -7,7 +7,6 @@ import asyncpg
 from roundtrip.domain.crowd import FAIRNESS, Fairness
 from roundtrip.domain.types import Address
 
-from .chain import Cursor
 from .words import as_bytes
 
 LOOKED_AT = 60
@@ -150,17 +149,6 @@ async def keep_found(connection: asyncpg.Connection, token_ids: list[int], block
         token_ids,
         block_number,
     )
-
-
-async def keep_one(connection: asyncpg.Connection, token_id: int, found_at: Cursor) -> None:
-    """Keeps a token that was found to be fair where the cursor stood ``found_at`` or later, unless blocks
-    were taken away since, or the sync is just writing: nobody waits, and it is found again. From here to the
-    end of the transaction the sync waits for it."""
-    number = await connection.fetchval(
-        "SELECT number FROM facts.cursor WHERE rewinds = $1 FOR SHARE SKIP LOCKED", found_at.rewinds
-    )
-    if number is not None:
-        await keep_found(connection, [token_id], number)
 
 
 # --- one token and one wallet ----------------------------------------------------------------------

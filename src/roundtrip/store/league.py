@@ -1,6 +1,7 @@
 """The practice league: what each week's sells came to. Each function takes the caller's connection and ends
 no transaction."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -11,9 +12,12 @@ from roundtrip.domain import league
 from roundtrip.domain.crowd import FAIRNESS, Fairness
 from roundtrip.domain.league import LEAST_SELLS, Who
 from roundtrip.domain.mite import Mite
+from roundtrip.domain.practice import monday_s
 from roundtrip.domain.types import Address, BlockRef
+from roundtrip.venues.base import Contracts
 
 from . import accounts, chain, fair
+from .main_places import When, is_common
 from .words import as_address, as_bytes
 
 LOOKING_S = 2.0
@@ -62,23 +66,38 @@ async def count_sell(
     block: BlockRef,
     now: datetime,
     *,
+    venue: str | None,
+    contracts: Contracts,
+    bought_at: str | None = None,
     fairness: Fairness = FAIRNESS,
     timeout_s: float = LOOKING_S,
 ) -> Counted:
-    """Adds a practice sell, priced at ``block``, to the mite's week where it counts; in the transaction that
-    books it, and near its end: the sync and the mite's own tag wait from here on. Each call adds one sell."""
-    why_not = await _why_not(connection, mite.wallet, token, block, fairness, timeout_s)
+    """Adds a practice sell, priced at ``block`` on ``venue`` (the address of a pool or curve, or a v4 pool's
+    id), to the mite's week where it counts; in the transaction that books it, and near its end: the mite's
+    own tag waits from here on. Each call adds one sell. ``bought_at``: where what was sold was bought, which
+    may be the buyer's to make as well; None: there."""
+    sold = _Sold(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
+    why_not = await _why_not(connection, mite.wallet, sold, contracts, fairness, timeout_s)
     if why_not is not None:
         return Counted(False, why_not)
     await _add(connection, mite.id, token, profit_wei, int(now.timestamp()))
     return Counted(True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sold:
+    """What was sold, where it was sold and bought, and priced at which block."""
+
+    token: Address
+    venues: tuple[str | None, ...]
+    block: BlockRef
+
+
 async def _why_not(
     connection: asyncpg.Connection,
     wallet: Address,
-    token: Address,
-    block: BlockRef,
+    sold: _Sold,
+    contracts: Contracts,
     fairness: Fairness,
     timeout_s: float,
 ) -> str | None:
@@ -86,28 +105,32 @@ async def _why_not(
     stands = await chain.cursor(connection)
     if stands is None:
         return league.NO_INDEX
-    seen = await fair.seen(connection, token, wallet, fairness)
+    seen = await fair.seen(connection, sold.token, wallet, fairness)
     if seen is None:
         return league.NOT_KNOWN
     if seen.is_kin:
         return league.KIN
-    if seen.fair_from is not None and seen.fair_from <= block.number:
-        return None
-    if seen.begun_s is None:
-        return league.NO_BEGINNING
     # Buyers are those up to the index's block, which may be a little before the sell's or after it.
-    at_s = min(block.timestamp_s, stands.block.timestamp_s)
-    if seen.begun_s > at_s - fairness.young_s:
+    at_s = min(sold.block.timestamp_s, stands.block.timestamp_s)
+    is_kept = seen.fair_from is not None and seen.fair_from <= sold.block.number
+    if not is_kept and seen.begun_s is None:
+        return league.NO_BEGINNING
+    if not is_kept and seen.begun_s is not None and seen.begun_s > at_s - fairness.young_s:
         return league.YOUNG
     try:
         # What is cancelled takes nothing of the caller's along.
         async with connection.transaction():
-            is_fair = await fair.is_fair(connection, seen.token_id, at_s, fairness, timeout_s=timeout_s)
+            if not is_kept and not await fair.is_fair(
+                connection, seen.token_id, at_s, fairness, timeout_s=timeout_s
+            ):
+                return league.FEW
+            async with asyncio.timeout(timeout_s):
+                when = When(at_s, stands.block.timestamp_s)
+                for venue in sold.venues:
+                    if not await is_common(connection, seen.token_id, venue, when, contracts):
+                        return league.ELSEWHERE
     except TimeoutError:
         return league.NO_TIME
-    if not is_fair:
-        return league.FEW
-    await fair.keep_one(connection, seen.token_id, stands)
     return None
 
 
@@ -132,7 +155,7 @@ RETURNING week.sells, week.is_agent
 async def _add(
     connection: asyncpg.Connection, mite_id: int, token: Address, profit_wei: int, now_s: int
 ) -> None:
-    week_s = league.week_s(now_s)
+    week_s = monday_s(now_s)
     row = await connection.fetchrow(_ADD, week_s, mite_id, Decimal(profit_wei), as_bytes(token), now_s)
     # Most sells change neither number, and wait for nobody.
     if row["sells"] == 1:
@@ -172,7 +195,7 @@ async def untag(connection: asyncpg.Connection, mite_id: int, now: datetime) -> 
 
 
 async def _tag_week(connection: asyncpg.Connection, mite: Mite, now: datetime) -> None:
-    week_s = league.week_s(now.timestamp())
+    week_s = monday_s(int(now.timestamp()))
     sells = await connection.fetchval(
         "UPDATE accounts.league_week SET is_agent = $3"
         " WHERE week_s = $1 AND mite_id = $2 AND is_agent <> $3 RETURNING sells",

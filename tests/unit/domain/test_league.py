@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.league import WEEK_S, Entry, Sell, board, entry, week_s
+from roundtrip.domain.league import Entry, Sell, board, entry
+from roundtrip.domain.practice import WEEK_S, monday_s
 
 MONDAY = datetime(2025, 10, 6, tzinfo=UTC)
 MONDAY_S = int(MONDAY.timestamp())
@@ -20,8 +21,8 @@ def seconds(*day: int) -> float:
     [
         (MONDAY_S, MONDAY_S),
         (MONDAY_S + 0.9, MONDAY_S),
-        (MONDAY_S - 0.1, MONDAY_S - WEEK_S),
-        (MONDAY_S + WEEK_S - 0.001, MONDAY_S),
+        (MONDAY_S - 1, MONDAY_S - WEEK_S),
+        (MONDAY_S + WEEK_S - 1, MONDAY_S),
         (MONDAY_S + WEEK_S, MONDAY_S + WEEK_S),
         (seconds(2025, 10, 9, 12), MONDAY_S),
         # Sunday to Monday over a new year, and a leap day.
@@ -31,8 +32,8 @@ def seconds(*day: int) -> float:
         (seconds(1970, 1, 4), seconds(1969, 12, 29)),
     ],
 )
-def test_a_week_begins_on_monday_at_midnight_of_utc(at_s: float, began_s: float) -> None:
-    found = week_s(at_s)
+def test_a_week_begins_on_monday_at_midnight_of_utc(at_s: int, began_s: int) -> None:
+    found = monday_s(at_s)
     assert found == began_s
     assert datetime.fromtimestamp(found, UTC).isoweekday() == 1
 

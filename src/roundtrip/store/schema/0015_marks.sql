@@ -13,14 +13,26 @@ CREATE TABLE accounts.mark (
     CHECK ((name IS NULL) = (name_key IS NULL)),
     CHECK (name IS NOT NULL OR mark IS NOT NULL)
 );
-CREATE INDEX mark_by_wallet ON accounts.mark (wallet);
-CREATE INDEX mark_by_name ON accounts.mark (name_key) WHERE name_key IS NOT NULL;
+
+-- What enough people said of wallets: counted now and then by a job, whole. what, key: a name as names are compared, or a
+-- mark; said: a name as most wrote it, or the mark; people: how many gave it. is_first: one row a wallet, what most said.
+CREATE TABLE accounts.public_name (
+    wallet   bytea   NOT NULL CHECK (octet_length(wallet) = 20),
+    what     text    NOT NULL CHECK (what IN ('name', 'mark')),
+    key      text    NOT NULL,
+    said     text    NOT NULL,
+    people   int     NOT NULL,
+    is_first boolean NOT NULL,
+    PRIMARY KEY (wallet, what, key)
+);
+CREATE INDEX public_name_by_key ON accounts.public_name (key, people DESC, wallet) WHERE what = 'name';
+CREATE INDEX public_name_by_people ON accounts.public_name (people DESC, wallet) WHERE is_first;
 
 -- What a mite says will become of a token, and the control that was drawn with it: the same of a token by chance, by
 -- nobody. kind, state: as domain/calls.py says. at_s, block_number, ends_s: by the chain's clock, where the index stood.
 -- held_raw: what 0.1 eth bought then; slot_layout, slot_base: where the token keeps its balances, for it to be sold again.
--- pool, liquidity: where it was traded most, and the liquidity in it that was not the mite's; deployer_raw: what the
--- deployer held by his trades. seen_...: the first reading of two by which it runs. looked_at: by our clock; answered_s: the
+-- pool, liquidity: where it was traded most, and of drains the liquidity in it that was not the mite's; deployer_raw: what
+-- the deployer held by his trades. seen_...: the first reading of two by which it runs. looked_at: by our clock; answered_s: the
 -- chain's time when it could last be found out. settled_...: the proof.
 CREATE TABLE accounts.flag (
     id             bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -52,8 +64,8 @@ CREATE TABLE accounts.flag (
     settled_wei    numeric,
     CHECK ((mite_id IS NULL) = (control_of IS NOT NULL)),
     CHECK ((slot_layout IS NULL) = (slot_base IS NULL)),
-    CHECK ((pool IS NULL) = (liquidity IS NULL)),
-    CHECK ((held_raw IS NOT NULL AND slot_layout IS NOT NULL) OR kind = 'drains'),
+    CHECK ((pool IS NULL) = (liquidity IS NULL) OR kind <> 'drains'),
+    CHECK ((held_raw IS NOT NULL AND slot_layout IS NOT NULL AND pool IS NOT NULL) OR kind = 'drains'),
     CHECK (liquidity IS NOT NULL OR deployer_raw IS NOT NULL OR kind <> 'drains'),
     CHECK ((state = 'seen') = (seen_s IS NOT NULL AND settled_at IS NULL)),
     CHECK ((state IN ('open', 'seen')) = (settled_at IS NULL)),

@@ -1,0 +1,34 @@
+"""``names``, of ``public``, every minute: counts which names and marks of wallets enough people gave, and
+wishes for itself."""
+
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain.marks import OLD
+from roundtrip.services.context import Context
+from roundtrip.store import chain, jobs, public_names
+from roundtrip.store.jobs import Job
+
+from .worker import Effect
+
+EVERY_S = 60
+IDLE = 20
+"""So many times as long as counting took it waits at least: of very many marks that takes seconds."""
+
+
+async def names(ctx: Context, job: Job) -> Effect:
+    """Counts in a transaction of its own: counted again, it comes to the same, and nobody waits for it."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with ctx.pool.acquire() as connection, connection.transaction():
+        stands = await chain.cursor(connection)
+        # Without an index nobody is known to have traded: what was public stays.
+        if stands is not None:
+            await public_names.count(connection, now - OLD, stands.block.timestamp_s)
+    took_s = ctx.now_s() - now.timestamp()
+
+    async def wish(connection: asyncpg.Connection) -> None:
+        run_at = now + timedelta(seconds=max(EVERY_S, took_s * IDLE))
+        await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
+
+    return wish

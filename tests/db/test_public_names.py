@@ -1,0 +1,145 @@
+"""Public names as they are counted: what the rules say, and only what has changed is written."""
+
+import random
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.crowd import Fairness, Origin, Purses
+from roundtrip.domain.marks import OLD, Given, name_key, public
+from roundtrip.domain.types import Address
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.names import EVERY_S
+from roundtrip.jobs.worker import Worker
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.wallet_names import wallet_names
+from roundtrip.store import addresses, jobs, public_names
+from roundtrip.store.moving import purses_of
+from roundtrip.store.words import as_address
+from support.flagged import OTHER, Ground, emptied_accounts
+from support.marking import STRANGERS, all_say, marked, told
+from support.tables import own_database
+from support.told_winners import BUYERS, buys
+from unit.venues.network import address
+
+
+@pytest.fixture(scope="module")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "public_names") as found:
+        yield found
+
+
+@pytest.fixture
+async def ground(url: str) -> AsyncIterator[Ground]:
+    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
+        await emptied_accounts(index)
+        made = Ground(pool, index)
+        await made.begin()
+        yield made
+
+
+async def test_what_is_taken_back_is_public_no_more_and_what_stays_is_not_written_again(
+    ground: Ground,
+) -> None:
+    await all_say(ground, *STRANGERS, name="Old fox", mark="bad")
+    await all_say(ground, *BUYERS[3:6], about=BUYERS[10], mark="bad")
+    await told(ground)
+    before = await ground.index.fetch("SELECT xmin, * FROM accounts.public_name ORDER BY 2, 3, 4")
+    assert len(before) == 3
+    await told(ground)
+    assert await ground.index.fetch("SELECT xmin, * FROM accounts.public_name ORDER BY 2, 3, 4") == before
+    await ground.index.execute("UPDATE accounts.mark SET name = NULL, name_key = NULL")
+    (first, second) = (await told(ground)).rows
+    assert [(row.names, len(row.marks)) for row in (first, second)] == [([], 1), ([], 1)]
+    await ground.index.execute("DELETE FROM accounts.mark")
+    assert (await told(ground)).rows == []
+
+
+async def test_the_job_counts_and_wishes_for_itself(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS, name="Old fox")
+    await jobs.enqueue(ground.index, "names", "public")
+    worker = Worker(ground.ctx, {"names": KINDS["names"]}, lambda: 0.5)
+    for run in await worker.take():
+        await run
+    assert len((await wallet_names(ground.ctx, Nothing())).answer.rows) == 1
+    wished = await jobs.to_come(ground.index, "names", "public")
+    assert wished is not None
+    assert wished.run_at.timestamp() == ground.ctx.now_s() + EVERY_S
+    assert wished.last_error is None
+
+
+async def test_without_an_index_the_job_leaves_what_was_public(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS, name="Old fox")
+    await told(ground)
+    await ground.index.execute("DELETE FROM facts.cursor")
+    await ground.count_names()
+    assert await ground.index.fetchval("SELECT count(*) FROM accounts.public_name") == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) -> None:
+    """Marks strewn over wallets whose origins are strewn, too."""
+    dice = random.Random(seed)
+    wallets = [*BUYERS[:8], *(address(0xD00 + n) for n in range(12))]
+    await ground.block(*(buys(one, 0.1, OTHER) for one in wallets[8:16]))
+    known = await addresses.ids_of(ground.index, wallets)
+    await ground.index.execute("DELETE FROM facts.origin WHERE wallet_id = ANY($1)", list(known.values()))
+    at_s = ground.at.timestamp_s
+    for wallet in wallets:
+        number = known.get(wallet)
+        if number is None or dice.random() < 0.2:
+            continue
+        funder = dice.choice([None, None, *known.values()])
+        first_s = at_s - dice.choice((0, 86_399, 86_400, 90_000, 200_000))
+        paid_s = None if funder is None else first_s
+        await ground.index.execute(
+            "INSERT INTO facts.origin VALUES ($1, 1, $2, $3, 1, $4)", number, first_s, funder, paid_s
+        )
+    for n, wallet in enumerate(wallets):
+        mite = await ground.mite(wallet, f"mite-{n}", dice.choice((30, 30, 6.9, 7)))
+        for target in wallets:
+            said = {
+                "name": dice.choice((None, "Fox", "fox", "F ox", "Wolf")),
+                "mark": dice.choice(("bad", None)),
+            }
+            if target != wallet and (said["name"] or said["mark"]):
+                await marked(ground, mite, target, **said)
+    fairness = Fairness(most_funded=dice.choice((0, 2, 500)))
+    made_before = datetime.fromtimestamp(at_s, UTC) - OLD
+    async with ground.index.transaction():
+        await public_names.count(ground.index, made_before, at_s, fairness)
+    slow = public(*await given(ground.index, made_before, fairness), at_s)
+    assert await public_names.first(ground.index, 100) == slow
+    assert slow
+    for name in ("fox", "wolf"):
+        borne = [
+            (one.wallet, said.people) for one in slow for said in one.names if name_key(said.what) == name
+        ]
+        found = await public_names.bearers(ground.index, name, 100)
+        assert [(one.wallet, one.people) for one in found] == sorted(borne, key=lambda one: (-one[1], one[0]))
+
+
+async def given(
+    connection: asyncpg.Connection, made_before: datetime, fairness: Fairness
+) -> tuple[list[Given], Purses[Address]]:
+    """What mites of age, whose wallets have traded, said, and what is known of all of them."""
+    rows = await connection.fetch(
+        "SELECT mark.wallet, mite.wallet AS by, mark.name, mark.mark FROM accounts.mark AS mark"
+        " JOIN accounts.mite AS mite ON mite.id = mark.mite_id AND mite.made_at <= $1"
+        " JOIN facts.address AS own ON own.address = mite.wallet"
+        " WHERE EXISTS (SELECT FROM facts.position AS position WHERE position.wallet_id = own.id)",
+        made_before,
+    )
+    said = [Given(as_address(row["wallet"]), as_address(row["by"]), row["name"], row["mark"]) for row in rows]
+    ids = {
+        row["id"]: as_address(row["address"]) for row in await connection.fetch("SELECT * FROM facts.address")
+    }
+    found = await purses_of(connection, list(ids), fairness)
+    origins = {
+        ids[number]: Origin(one.first_s, None if one.funder is None else ids[one.funder], one.funded_s)
+        for number, one in found.origins.items()
+    }
+    funded = {ids[number]: paid for number, paid in found.funded.items()}
+    return said, Purses(origins, funded, fairness)

@@ -1,0 +1,33 @@
+"""Accounts that name and mark wallets, and what everybody is told of it."""
+
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
+from roundtrip.services.wallet_names import WalletNames, wallet_names
+from support.flagged import Ground
+from support.told_winners import BUYERS
+
+TARGET = BUYERS[9]
+STRANGERS = BUYERS[:3]
+"""Each with a purse of his own; all have traded."""
+
+
+async def marked(ground: Ground, mite: Mite, wallet: Address = TARGET, **said: object) -> Marked:
+    params = MarkParams(wallet, **said)  # type: ignore[arg-type]
+    return (await mark_wallet(ground.ctx, params, mite)).answer
+
+
+async def all_say(
+    ground: Ground, *wallets: Address, about: Address = TARGET, days_old: float = 30, **said: object
+) -> None:
+    """A mite of each wallet says it."""
+    for wallet in wallets:
+        mite = await ground.mite(wallet, f"mite-{wallet[-6:]}", days_old)
+        await marked(ground, mite, about, **said)
+
+
+async def told(ground: Ground) -> WalletNames:
+    """Once the job has counted."""
+    await ground.count_names()
+    return (await wallet_names(ground.ctx, Nothing())).answer
