@@ -25,6 +25,8 @@ from unit.venues.logs import NETWORK
 SUPPLY = 10**27
 PART = SUPPLY // 1000
 """Of which one more sold by the deployer is told."""
+WORTH = 5 * 10**16
+"""Of which that leaves nobody is told less."""
 PARTS = Parts(wish=wished)
 
 
@@ -89,13 +91,13 @@ async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(
         "deployer",
         None,
         2000,
-        row["mite_id"],
+        await ground.index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(HIGH)),
     )
     assert row["said"] == (
         f"The deployer of {HIGH[:6]}…{HIGH[-4:]}, which you hold, sold 0.001 eth of it: 0.2% of the supply."
     )
     waiting = await ground.index.fetch("SELECT key, payload FROM jobs.job WHERE kind = 'recheck'")
-    assert [tuple(row) for row in waiting] == [(HIGH, '{"deep": true}')]
+    assert [tuple(row) for row in waiting] == [(HIGH, '{"deep": true, "event": true}')]
     await ground.is_right()
 
 
@@ -218,7 +220,14 @@ def drained(ground: Ground, who: Address, part: int | None, wei: int | None, log
 
 @pytest.mark.parametrize(
     ("part", "wei", "is_told"),
-    [(5, 1, True), (4, 10**21, False), (None, 10**18, True), (None, 10**18 - 1, False), (None, None, False)],
+    [
+        (5, WORTH, True),
+        (5, WORTH - 1, False),
+        (4, 10**21, False),
+        (None, 10**18, True),
+        (None, 10**18 - 1, False),
+        (None, None, False),
+    ],
 )
 async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
     ground: Ground, part: int | None, wei: int | None, is_told: bool
