@@ -45,8 +45,8 @@ place AS MATERIALIZED (
 )
 SELECT place.token_id, place.minute_s, place.id, quote.address AS quote, day.trades, day.wei::text,
     CASE WHEN pool.block_number >= known.start_number AND pool.at_s > place.minute_s - $6
-        AND put.changes BETWEEN 1 AND $7 AND paid.trades <= $7 AND put.is_known
-        THEN put.quote_raw + coalesce(paid.quote_raw, 0) END::text AS quote_raw
+        AND put.changes <= $7 AND paid.trades <= $7 AND coalesce(put.is_known, true)
+        THEN coalesce(put.quote_raw, 0) + coalesce(paid.quote_raw, 0) END::text AS quote_raw
 FROM place JOIN facts.pool AS pool ON pool.id = place.id
 JOIN facts.address AS quote ON quote.id = pool.quote_id
 CROSS JOIN facts.cursor AS known
@@ -81,8 +81,8 @@ async def weighed(
     connection: asyncpg.Connection, contracts: Contracts, drains: Sequence[Happening]
 ) -> list[Weighed | None]:
     """Of each drain; None: its pool is not known. By the day up to the minute in which it was, so that each
-    token is asked for once a minute. Money is what was put in and paid in, less what was taken and paid out;
-    of a pool that was opened since, what left tells."""
+    token is asked for once a minute. Money is what was put in and paid in, less what was taken and paid out,
+    in a curve only the latter; of a pool that was opened since, what left tells."""
     found: list[Weighed | None] = [None] * len(drains)
     spots = [one.spot for one in drains]
     if not spots:
