@@ -112,7 +112,8 @@ WITH side AS (
 )
 SELECT given.nth, token.id AS token_id, mite.id, mite.wallet, mite.guarded_from,
     (coalesce(sum(side.raw) FILTER (WHERE side.at_s <= given.at_s
-        AND (side.block_number, side.log_index) < (given.block_number, given.log_index)), 0))::text AS held_raw
+        AND (side.block_number, side.log_index) < (given.block_number, given.log_index)), 0)
+    )::text AS held_raw
 FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
 JOIN facts.launch AS launch ON launch.token_id = token.id
 JOIN side ON side.token_id = token.id
