@@ -1,6 +1,7 @@
 """The bag guard over a database and a chain told by hand: holders are told once, and nobody else."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -9,22 +10,41 @@ import pytest
 
 from db.test_alerts import Ground
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE
+from roundtrip.domain.bag import GUARD
 from roundtrip.domain.events import Spot
 from roundtrip.domain.rules import Happening, Rule, Who
 from roundtrip.domain.types import Address, TxHash
+from roundtrip.jobs.alert_guard import wish_checks
 from roundtrip.jobs.alerts import Alerts, Parts
 from roundtrip.store import bags
 from roundtrip.store.words import as_bytes
 from support.alerting import amiss, mites, wished
 from support.databases import connected
 from support.tables import begun, own_database
-from support.told_blocks import Chain, Sent, bought, launched, moved, sent, sold
+from support.told_blocks import (
+    WETH,
+    Chain,
+    Sent,
+    bought,
+    launched,
+    moved,
+    sent,
+    sold,
+    v3_at,
+    v3_burnt,
+    v3_minted,
+    v3_opened,
+    v3_swap,
+)  # fmt: skip
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
+from unit.venues.network import address
 
 SUPPLY = 10**27
 PART = SUPPLY // 1000
 """Of which one more sold by the deployer is told."""
+WORTH = 5 * 10**16
+"""Of which that leaves nobody is told less."""
 PARTS = Parts(wish=wished)
 
 
@@ -89,13 +109,13 @@ async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(
         "deployer",
         None,
         2000,
-        row["mite_id"],
+        await ground.index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(HIGH)),
     )
     assert row["said"] == (
         f"The deployer of {HIGH[:6]}…{HIGH[-4:]}, which you hold, sold 0.001 eth of it: 0.2% of the supply."
     )
     waiting = await ground.index.fetch("SELECT key, payload FROM jobs.job WHERE kind = 'recheck'")
-    assert [tuple(row) for row in waiting] == [(HIGH, '{"deep": true}')]
+    assert [tuple(row) for row in waiting] == [(HIGH, '{"deep": true, "event": true}')]
     await ground.is_right()
 
 
@@ -218,7 +238,14 @@ def drained(ground: Ground, who: Address, part: int | None, wei: int | None, log
 
 @pytest.mark.parametrize(
     ("part", "wei", "is_told"),
-    [(5, 1, True), (4, 10**21, False), (None, 10**18, True), (None, 10**18 - 1, False), (None, None, False)],
+    [
+        (5, WORTH, True),
+        (5, WORTH - 1, False),
+        (4, 10**21, False),
+        (None, 10**18, True),
+        (None, 10**18 - 1, False),
+        (None, None, False),
+    ],
 )
 async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
     ground: Ground, part: int | None, wei: int | None, is_told: bool
@@ -300,3 +327,123 @@ async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Groun
         await ground.read(teller)
     assert await told(ground)
     await ground.is_right()
+
+
+# --- which pools matter, and what is counted apart --------------------------------------------------
+
+
+def of_weth(at: Address, change: int, wei: int) -> Sent:
+    """Liquidity put in, or taken out, with so much money."""
+    amounts = (0, wei) if min(HIGH, WETH) == HIGH else (wei, 0)
+    log = v3_minted(at, BOB, change, *amounts) if change > 0 else v3_burnt(at, BOB, -change, *amounts)
+    return sent(log, sender=BOB)
+
+
+@pytest.mark.parametrize("traded_in", [False, True])
+async def test_a_strangers_pool_alarms_nobody_and_the_tokens_own_does(
+    ground: Ground, traded_in: bool
+) -> None:
+    main, dust = v3_at(HIGH, WETH, 3000), v3_at(HIGH, WETH, 500)
+    await ground.block(
+        sent(v3_opened(HIGH, WETH, 3000), v3_opened(HIGH, WETH, 500)),
+        of_weth(main, 10**12, 10 * 10**18),
+        of_weth(dust, 10**18, 10**17),
+    )
+    await ground.block(buys(ALICE))
+    if traded_in:
+        amounts = (-PART, 10**17) if min(HIGH, WETH) == HIGH else (10**17, -PART)
+        await ground.block(sent(v3_swap(dust, *amounts), sender=CAROL))
+    await ground.block(after_s=2 * MINUTE_S)
+    strange = await ground.block(of_weth(dust, -(10**18), 10**17))
+    own = await ground.block(of_weth(main, -(10**12), 10 * 10**18))
+    await ground.read()
+    numbers = [strange.ref.number] * traded_in + [own.ref.number]
+    assert await told(ground) == [(ALICE, "draining", number) for number in numbers]
+
+
+async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_sale(ground: Ground) -> None:
+    other = address(0x077E4)
+    await ground.block(sent(launched(other, address(0xC04F), CAROL), sender=CAROL), buys(ALICE))
+    await ground.block(sent(bought(address(0xC04F), ALICE, ALICE, 10**15, PART), sender=ALICE))
+    head = ground.head()
+
+    def happened(number: int, verb: Any, token: Address, who: Address) -> Happening:
+        spot = Spot(head.number, 100 + number, head.timestamp_s, TxHash("0x" + "dd" * 32))
+        return Happening(verb, spot, who, token, WORTH, None, 5, 100)
+
+    found = [happened(number, "draining", HIGH, BOB) for number in range(30)]
+    found += [happened(30, "selling", HIGH, DEV), happened(31, "selling", other, CAROL)]
+
+    async def all_of(*given: Any) -> list[Happening]:
+        return found
+
+    teller = ground.another(Parts(happened=all_of, wish=wished))
+    await ground.read(teller)
+    rows = await ground.rows("more = 0")
+    assert [(row["verb"], row["token"].hex()) for row in rows[MOST_A_MINUTE:]] == [
+        ("selling", HIGH[2:]),
+        ("selling", other[2:]),
+    ]
+    assert len(rows) == MOST_A_MINUTE + 2
+    found.clear()
+    await ground.block(after_s=2 * MINUTE_S)
+    await ground.read(teller)
+    (more,) = await ground.rows("more > 0")
+    assert (more["more"], more["token"].hex()) == (10, HIGH[2:])
+
+
+async def test_checks_for_what_happens_have_a_share_and_no_more(ground: Ground) -> None:
+    tokens = [address(0xF00 + number) for number in range(7)]
+    now = datetime.fromtimestamp(ground.at_s, UTC)
+    for some in (tokens[:2], tokens[2:]):
+        await wish_checks(ground.index, some, now)
+    rows = await ground.index.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck'")
+    assert len(rows) == GUARD.most_of_events
+    assert {*tokens[:2]} < {row["key"] for row in rows}
+
+
+async def test_of_what_was_given_the_newest_ten_are_guarded(ground: Ground) -> None:
+    tokens = [address(0x6100 + number) for number in range(GUARD.most_given + 2)]
+    for number, token in enumerate(tokens):
+        curve = address(0xC100 + number)
+        await ground.block(
+            sent(launched(token, curve, CAROL), sender=CAROL),
+            sent(moved(token, CAROL, ALICE, PART), sender=CAROL),
+        )
+    await ground.block(buys(ALICE), gives(DEV, ALICE, PART))
+    held = await bags.held_by_mites(ground.index)
+    assert {one.token for one in held if one.is_given} == set(tokens[2:])
+    assert [one.token for one in held if not one.is_given] == [HIGH]
+
+
+async def test_many_happenings_are_told_as_each_alone(ground: Ground) -> None:
+    """Each token is asked for once, at the first of them."""
+    rng = Random(7)
+    for _ in range(12):
+        deeds = [buys(rng.choice((ALICE, BOB)), rng.randrange(1, 4) * PART) for _ in range(2)]
+        deeds += [sells(who) for who in (ALICE, BOB) if await held_by(ground, who) >= PART]
+        deeds += [gives(DEV, ALICE, PART), gives(DEV, BOB, 2 * PART), gives(ALICE, CAROL, PART)]
+        await ground.block(*rng.sample(deeds, 4))
+    await ground.block(sells(ALICE, await held_by(ground, ALICE) or 1))
+    rows = await ground.index.fetch("SELECT DISTINCT block_number, at_s FROM facts.transfer ORDER BY 1")
+    spots = [Spot(row[0], log, row[1], TxHash("0x")) for row in rows for log in (0, 2, 4)]
+    of = [Happening("draining", spot, CAROL, HIGH, None, None, None, None) for spot in spots]
+    alone = [(await bags.holders(ground.index, [one]))[0] for one in of]
+    assert await bags.holders(ground.index, of) == alone
+    assert len({len(some) for some in alone}) > 1
+
+
+async def test_a_step_asks_once_a_token(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+    real = bags._kept_by
+
+    async def kept_by(connection: asyncpg.Connection, spans: Any, *statements: str) -> Any:
+        asked.append(len(spans))
+        return await real(connection, spans, *statements)
+
+    monkeypatch.setattr(bags, "_kept_by", kept_by)
+    await ground.block(buys(ALICE))
+    await ground.block(*(sells(DEV) for _ in range(10)))
+    await ground.read()
+    assert len(await told(ground)) == 10
+    assert asked == [1, 1]

@@ -146,6 +146,7 @@ async def mites(connection: asyncpg.Connection, count: int, wallets: Sequence[st
 class Row(NamedTuple):
     """What an alert is of."""
 
+    mite_id: int
     kind: str
     source_id: int
     block_number: int
@@ -160,7 +161,7 @@ class Expected:
     made; ``hits``: of rules."""
 
     rows: list[Row] = field(default_factory=list)
-    beyond: Counter[tuple[str, int, int]] = field(default_factory=Counter)
+    beyond: Counter[tuple[str, int, int, int]] = field(default_factory=Counter)
     hits: Counter[int] = field(default_factory=Counter)
     everything: set[Row] = field(default_factory=set)
     """Those beyond and those of what was ended meanwhile among them."""
@@ -171,7 +172,7 @@ async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: 
     """Without a cursor, an index or a cache."""
     known = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
     last = Place(known["number"], known["at_s"])
-    found, counts = Expected(last_s=last.at_s), Counter[tuple[str, int, int]]()
+    found, counts = Expected(last_s=last.at_s), Counter[tuple[str, int, int, int]]()
     live, ever = OneByOne(), OneByOne()
     for change in await _all_changes(connection):
         for index in (live, ever) if change.live else (ever,):
@@ -185,7 +186,7 @@ async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: 
         guarding = bags.of(happening)
         found.everything |= {_row(source, happening) for source in guarding}
         for source in (*live.matching(happening), *guarding):
-            key = (source.kind, source.id, happening.spot.at_s // MINUTE_S)
+            key = (source.kind, source.id, source.mite_id, happening.spot.at_s // MINUTE_S)
             counts[key] += 1
             if counts[key] <= MOST_A_MINUTE:
                 found.rows.append(_row(source, happening))
@@ -203,6 +204,7 @@ class Bags:
     mites: dict[str, tuple[int, int]]
     deployers: dict[str, str]
     trades: Sequence[asyncpg.Record]
+    numbers: dict[str, int]
 
     def of(self, happening: Happening) -> list[Source]:
         """Who is told of it for holding the token."""
@@ -217,12 +219,13 @@ class Bags:
             sold = self._sold(by, token, at)
             if (sold + happening.part_raw) // 10**24 == sold // 10**24:
                 return []
+        number = self.numbers[token] * (-1 if happening.verb == "draining" else 1)
         found = [
             mite
             for wallet, (mite, guarded_from) in self.mites.items()
             if wallet != by and guarded_from < at[0] and self._held(wallet, token, at)
         ]
-        return [Source("bag_guard", mite, mite, "bag guard", -1) for mite in sorted(found)]
+        return [Source("bag_guard", number, mite, "bag guard", -1) for mite in sorted(found)]
 
     def _before(self, wallet: str, token: str, at: tuple[int, int]) -> list[asyncpg.Record]:
         own = bytes.fromhex(wallet[2:]), bytes.fromhex(token[2:])
@@ -255,6 +258,7 @@ async def _bags(connection: asyncpg.Connection) -> Bags:
         {as_text(row["wallet"]): (row["id"], row["guarded_from"]) for row in mites_of},
         {as_text(row["token"]): as_text(row["deployer"]) for row in launches},
         await connection.fetch(_TRADES, 0, -1, 2**31 - 1, 2**31 - 1),
+        {as_text(row["address"]): row["id"] for row in await connection.fetch("SELECT * FROM facts.address")},
     )
 
 
@@ -267,7 +271,15 @@ async def _all_changes(connection: asyncpg.Connection) -> list[Change]:
 
 def _row(source: Source, happening: Happening) -> Row:
     spot = happening.spot
-    return Row(source.kind, source.id, spot.block_number, spot.log_index, happening.verb, spot.tx_hash)
+    return Row(
+        source.mite_id,
+        source.kind,
+        source.id,
+        spot.block_number,
+        spot.log_index,
+        happening.verb,
+        spot.tx_hash,
+    )
 
 
 _ALERTS = "SELECT * FROM accounts.alert ORDER BY id"
@@ -290,14 +302,14 @@ async def amiss(connection: asyncpg.Connection, contracts: Contracts, parts: Par
     said += [f"not told: {one}" for one in should.rows if one not in set(live)]
     right = set(should.rows)
     for one in live:
-        if one not in (should.everything if one[:2] in over else right):
+        if one not in (should.everything if one[1:3] in over else right):
             said.append(f"told, and should not be: {one}")
     lowest = await connection.fetchval("SELECT min(to_number) FROM facts.rewound")
     for one, row in rows:
         if row["retracted_at"] is not None and (lowest is None or one.block_number <= lowest):
             said.append(f"taken back, and was always there: {one}")
     a_minute = Counter(
-        (row["kind"], row["source_id"], row["at_s"] // MINUTE_S)
+        (row["kind"], row["source_id"], row["mite_id"], row["at_s"] // MINUTE_S)
         for _, row in rows
         if row["retracted_at"] is None
     )
@@ -314,10 +326,10 @@ async def _counts_amiss(
         for row in await connection.fetch("SELECT id, hits FROM accounts.rule WHERE ended_at IS NULL")
         if row["hits"] != should.hits[row["id"]]
     ]
-    told = Counter[tuple[str, int, int]]()
+    told = Counter[tuple[str, int, int, int]]()
     for row in await connection.fetch("SELECT * FROM accounts.alert WHERE more > 0 AND retracted_at IS NULL"):
-        told[row["kind"], row["source_id"], row["at_s"] // MINUTE_S] += row["more"]
-    past = {key: more for key, more in should.beyond.items() if key[2] < should.last_s // MINUTE_S}
+        told[row["kind"], row["source_id"], row["mite_id"], row["at_s"] // MINUTE_S] += row["more"]
+    past = {key: more for key, more in should.beyond.items() if key[3] < should.last_s // MINUTE_S}
     mine = {key: more for key, more in told.items() if key[:2] not in over}
     if mine != past:
         said.append(f"and so many more: {mine}, and should be {past}")
@@ -338,7 +350,7 @@ async def _sent_amiss(connection: asyncpg.Connection, told: Sequence[asyncpg.Rec
 
 def _told(row: asyncpg.Record) -> Row:
     spot = row["block_number"], row["log_index"], row["verb"]
-    return Row(row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
+    return Row(row["mite_id"], row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
 
 
 def without(parts: Parts, **others: object) -> Parts:

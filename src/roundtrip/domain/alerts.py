@@ -20,7 +20,8 @@ BAG = "bag guard"
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A row before it has a number. ``source_id``: of the rule, the follow, or the channel that it is about;
-    of the bag guard the mite's own. ``who``: as the mite calls who did it, or the rule's ``who``. ``at_s``:
+    of the bag
+    guard, ``bag.source_of``. ``who``: as the mite calls who did it, or the rule's ``who``. ``at_s``:
     when it happened. ``rule``: the canonical text. ``said``: the sentence. ``more``: not a fact, but so many
     that became no rows. ``block_number`` and what goes with it is None where it is about no fact."""
 

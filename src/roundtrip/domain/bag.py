@@ -1,10 +1,13 @@
 """The bag guard: what of a token's doings its holders are told, and when its verdict has changed. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from .rules import Happening
+from .signals import Turnover, is_traded_in
+from .types import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,25 +16,32 @@ class Guard:
 
     ``sold_ppm``: of the supply; each time that all the deployer ever sold passes one more of these it is
     told: so a sale in small parts is told as often as one at once. ``left_ppm``: of a pool's liquidity, in
-    one transaction; ``left_wei``: what has to be worth so much where the share is not known. ``given_ppm``:
-    of the supply; a wallet that never bought a token holds it from so much on: anybody can send anybody
-    tokens. ``most_held``: of one wallet so many tokens are guarded by checks, the newest.
+    one transaction; ``left_wei``: what has to be worth so much where the share is not known;
+    ``least_left_wei``: of less nobody is told, whatever share it was. ``place_ppm``: of the money in a
+    token's pools; one that has so much matters, whether it is traded in or not. ``given_ppm``: of the supply;
+    a wallet that never bought a token holds it from so much on: anybody can send anybody tokens.
+    ``most_held``, ``most_given``: of one wallet so many tokens are guarded by checks, the newest that it
+    bought and the newest that it was given.
 
     ``confirmed_s``: between two checks that say the same. ``again_s``: so long after a row about a token's
     verdict it is not told that it is better. ``checked_every_s``: how old a held token's newest check may be;
     ``event_every_s``: between two checks for what happened. ``most_waiting``: so many checks at most wait or
-    run when some are wished for."""
+    run when some are wished for; ``most_of_events``: beside them, of those for what happened."""
 
     sold_ppm: int = 1_000
     left_ppm: int = 50_000
     left_wei: int = 10**18
+    least_left_wei: int = 5 * 10**16
+    place_ppm: int = 200_000
     given_ppm: int = 1_000
     confirmed_s: int = 10
     again_s: int = 3_600
     checked_every_s: int = 300
     event_every_s: int = 60
     most_waiting: int = 8
+    most_of_events: int = 3
     most_held: int = 50
+    most_given: int = 10
 
 
 GUARD = Guard()
@@ -48,11 +58,86 @@ def sells_much(before_raw: int, sold_raw: int, supply_raw: int | None, guard: Gu
 
 
 def drains_much(draining: Happening, guard: Guard = GUARD) -> bool:
-    """Whether so much left a pool that its token's holders are told."""
-    share_ppm = draining.share_ppm()
+    """Whether so much left a pool that its token's holders are told, if the pool matters."""
+    share_ppm, left_wei = draining.share_ppm(), draining.eth_wei
+    if left_wei is not None and left_wei < guard.least_left_wei:
+        return False
     if share_ppm is not None:
         return share_ppm >= guard.left_ppm
-    return draining.eth_wei is not None and draining.eth_wei >= guard.left_wei
+    return left_wei is not None and left_wei >= guard.left_wei
+
+
+class Place(NamedTuple):
+    """One of a token's pools: what was traded in it within a day, and the money that lies in it, in wei;
+    None: not known."""
+
+    traded: Turnover
+    wei: int | None
+
+
+def matters(own: Place, everywhere: Collection[Place], guard: Guard = GUARD) -> bool:
+    """Whether a pool is one of those in which its token can be sold: a good part of the day's trade was in
+    it, or it has a good part of the money. ``everywhere``: it among them. Where of a pool that is traded in
+    nobody knows the money, or of this one, the trade alone tells; and where nothing was traded, a pool of
+    which the money is not known may be all there is."""
+    trade = [place.traded for place in everywhere]
+    if is_traded_in(own.traded, trade):
+        return True
+    if own.wei is None:
+        return not any(one.trades for one in trade)
+    if any(place.wei is None and is_traded_in(place.traded, trade) for place in everywhere):
+        return False
+    return own.wei * _PPM >= guard.place_ppm * sum(place.wei or 0 for place in everywhere)
+
+
+# --- what is counted and checked -------------------------------------------------------------------
+
+
+def source_of(token_number: int, verb: str) -> int:
+    """Under which what happens to a token counts for a mite: the token's number in facts.address. Below zero
+    for liquidity that leaves, so that it crowds out no sale of the deployer's."""
+    return -token_number if verb == "draining" else token_number
+
+
+class Held(NamedTuple):
+    """A mite's wallet holds a token. ``is_given``: it bought none of it."""
+
+    mite_id: int
+    token: Address
+    is_given: bool
+
+
+def in_turn(
+    held: Iterable[Held],
+    due: Collection[Address],
+    checked: Mapping[Address, datetime],
+    open_ones: Collection[Address],
+) -> list[Address]:
+    """In which order ``due`` are checked: those of ``open_ones``, of which a change waits for another check;
+    what somebody bought; what was given only. Within each mites take turns, each with what of its own was
+    checked longest ago, or never: who holds much takes nothing from others."""
+    own: dict[int, list[tuple[bool, bool, float, Address]]] = {}
+    given = dict.fromkeys(due, True)
+    for one in held:
+        if one.token in given:
+            at = checked.get(one.token)
+            age = (one.token not in open_ones, one.is_given, at.timestamp() if at else 0.0, one.token)
+            own.setdefault(one.mite_id, []).append(age)
+            given[one.token] &= one.is_given
+    turn: dict[Address, int] = {}
+    for tokens in own.values():
+        for place, (*_, token) in enumerate(sorted(tokens)):
+            turn[token] = min(place, turn.get(token, place))
+    return sorted(
+        given,
+        key=lambda token: (
+            token not in open_ones,
+            given[token],
+            turn.get(token, 0),
+            checked[token].timestamp() if token in checked else 0.0,
+            token,
+        ),
+    )
 
 
 # --- verdicts --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ _Kind = Literal["rule", "follow", "bag_guard"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A rule, a follow, or that the mite's wallet holds the token: then ``id`` is the mite's.
+    """A rule, a follow, or that the mite's wallet holds the token: then ``id`` is ``bag.source_of``.
     ``from_number``: happenings of later blocks count. ``name``: of a follow, as the mite calls the wallet; of
     a rule its canonical text."""
 

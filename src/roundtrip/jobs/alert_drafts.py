@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 def key_of(source: Source, happening: Happening) -> MinuteKey:
     """Under which it counts."""
-    return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S)
+    return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S, source.mite_id)
 
 
 def capped(
@@ -33,7 +33,7 @@ def capped(
     drafts: list[Draft] = []
     hits: dict[int, int] = {}
     for source, happening in matches:
-        counted = counts.setdefault(key_of(source, happening), Counted(source.mite_id))
+        counted = counts.setdefault(key_of(source, happening), Counted())
         if counted.raised < MOST_A_MINUTE:
             counted.raised += 1
             drafts.append(told(source, happening))
@@ -52,13 +52,14 @@ def more_of(one: Untold) -> Draft | None:
     # A follow may have no name.
     name = one.name or (short(one.wallet) if one.wallet else "")
     return Draft(
-        mite_id=one.counted.mite_id,
+        mite_id=key.mite_id,
         kind=key.kind,
         source_id=key.source_id,
         at_s=key.minute * MINUTE_S + MINUTE_S - 1,
         said=said_of_more(name, more),
         who=one.name.split(" ", 1)[0] if is_rule else one.name or one.wallet,
         wallet=one.wallet,
+        token=one.token,
         rule=one.name if is_rule else None,
         more=more,
     )

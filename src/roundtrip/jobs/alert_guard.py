@@ -6,24 +6,33 @@ from datetime import datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.alerts import BAG
-from roundtrip.domain.bag import GUARD, drains_much, sells_much
+from roundtrip.domain.bag import GUARD, drains_much, matters, sells_much, source_of
 from roundtrip.domain.rule_index import Source
 from roundtrip.domain.rules import Happening
 from roundtrip.domain.types import Address
-from roundtrip.store import bags, jobs
+from roundtrip.store import bag_pools, bags, jobs
 from roundtrip.store.bags import Holder
+from roundtrip.venues.base import Contracts
 
 
-async def guarded(connection: asyncpg.Connection, found: Sequence[Happening]) -> dict[int, list[Source]]:
+async def guarded(
+    connection: asyncpg.Connection, contracts: Contracts, found: Sequence[Happening]
+) -> dict[int, list[Source]]:
     """To whom each of these is told because it holds the token, by its place among them; those that nobody
     is told are left out. What a mite did itself it is not told."""
     some = sorted({*await _sales(connection, found), *_drains(found)})
     told: dict[int, list[Source]] = {}
     holders = await bags.holders(connection, [found[place] for place in some])
     for place, holding in zip(some, holders, strict=True):
-        sources = [_source(one) for one in holding if _is_told(one, found[place])]
+        sources = [_source(one, found[place]) for one in holding if _is_told(one, found[place])]
         if sources:
             told[place] = sources
+    # Last: of most tokens no mite holds any.
+    drained = [place for place in told if found[place].verb == "draining"]
+    weighed = await bag_pools.weighed(connection, contracts, [found[place] for place in drained])
+    for place, one in zip(drained, weighed, strict=True):
+        if one is not None and not matters(*one):
+            del told[place]
     return told
 
 
@@ -52,23 +61,32 @@ def _is_told(holder: Holder, happening: Happening) -> bool:
     return holder.wallet != happening.wallet and holder.from_number < happening.spot.block_number
 
 
-def _source(holder: Holder) -> Source:
-    return Source("bag_guard", holder.mite_id, holder.mite_id, BAG, holder.from_number)
+def _source(holder: Holder, happening: Happening) -> Source:
+    number = source_of(holder.token_number, happening.verb)
+    return Source("bag_guard", number, holder.mite_id, BAG, holder.from_number)
 
 
 async def wish_checks(connection: asyncpg.Connection, tokens: Collection[Address], now: datetime) -> None:
     """These are to be checked anew, each once a minute at most: its holders are told where that makes a
-    difference."""
-    if not tokens:
+    difference. As far as there is room for more of them; the others are checked in their turn."""
+    every = timedelta(seconds=GUARD.event_every_s)
+    waiting = await jobs.waiting(connection, "recheck", EVENT) if tokens else 0
+    room = GUARD.most_of_events - waiting
+    if room <= 0:
         return
-    every, checked = timedelta(seconds=GUARD.event_every_s), await bags.checked_at(connection, tokens)
+    checked = await bags.checked_at(connection, tokens)
+    # Whatever was checked longest ago first: nobody's choice.
+    never = now - 2 * every
+    some = sorted(tokens, key=lambda token: (max(never, checked.get(token, never)), token))[:room]
     times: dict[datetime, list[Address]] = {}
-    for token in tokens:
+    for token in some:
         at = max(now, checked[token] + every) if token in checked else now
         times.setdefault(at, []).append(token)
-    for at, some in times.items():
-        await jobs.enqueue_many(connection, "recheck", some, DEEP, run_at=at)
+    for at, those in times.items():
+        await jobs.enqueue_many(connection, "recheck", those, {**DEEP, **EVENT}, run_at=at)
 
 
 DEEP: Mapping[str, bool] = {"deep": True}
 """As ``boards`` asks: what only deep checks find is not to come and go with who asks."""
+EVENT: Mapping[str, bool] = {"event": True}
+"""By which those for what happened are counted."""

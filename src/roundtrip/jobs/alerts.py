@@ -61,7 +61,9 @@ class Tells(Protocol):
 
 
 Happened = Callable[[asyncpg.Connection, Contracts, Place, Place], Awaitable[list[Happening]]]
-Guarded = Callable[[asyncpg.Connection, Sequence[Happening]], Awaitable[Mapping[int, Sequence[Source]]]]
+Guarded = Callable[
+    [asyncpg.Connection, Contracts, Sequence[Happening]], Awaitable[Mapping[int, Sequence[Source]]]
+]
 
 
 class Wishes(Protocol):
@@ -198,7 +200,7 @@ class Alerts:
         """Tells of what comes next after ``after``, and gives how far that was."""
         to = await alert_cursor.place_after(connection, after, self._most_blocks, last)
         found = await self._parts.happened(connection, self._ctx.contracts, after, to)
-        held = await self._parts.guarded(connection, found)
+        held = await self._parts.guarded(connection, self._ctx.contracts, found)
         matches: list[tuple[Source, Happening]] = []
         for number, happening in enumerate(found):
             spot = happening.spot
@@ -285,7 +287,7 @@ class Alerts:
         for alert in gone:
             draft = alert.draft
             if draft.more == 0 and draft.at_s // MINUTE_S == own and draft.source_id is not None:
-                left_of = left.get(MinuteKey(draft.kind, draft.source_id, own))  # type: ignore[arg-type]
+                left_of = left.get(MinuteKey(draft.kind, draft.source_id, own, draft.mite_id))  # type: ignore[arg-type]
                 if left_of is not None:
                     left_of.raised -= 1
         full = {key for key, counted in left.items() if counted.beyond and counted.raised >= MOST_A_MINUTE}
@@ -307,7 +309,7 @@ class Alerts:
         if keys:
             after = await alert_cursor.place_before(connection, to.at_s // MINUTE_S * MINUTE_S)
             happened = await self._parts.happened(connection, self._ctx.contracts, after, to)
-            held = await self._parts.guarded(connection, happened)
+            held = await self._parts.guarded(connection, self._ctx.contracts, happened)
             for number, happening in enumerate(happened):
                 for source in (*index.matching(happening), *held.get(number, ())):
                     key = key_of(source, happening)

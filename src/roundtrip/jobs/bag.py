@@ -9,7 +9,7 @@ import asyncpg
 from roundtrip.domain import canonical
 from roundtrip.domain.alert_text import said_of_verdict
 from roundtrip.domain.alerts import Draft
-from roundtrip.domain.bag import GUARD, Standing, Turned, after, begun
+from roundtrip.domain.bag import GUARD, Held, Standing, Turned, after, begun, in_turn, source_of
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.evidence import Evidence
 from roundtrip.domain.policy import Policy
@@ -20,7 +20,7 @@ from roundtrip.store import alerts, bags, chain, deliveries, jobs
 from roundtrip.store.bags import Holder
 from roundtrip.store.jobs import Job
 
-from .alert_guard import DEEP
+from .alert_guard import DEEP, EVENT
 from .worker import Effect
 
 EVERY_S, SOON_S = 30, 15
@@ -40,12 +40,13 @@ async def bag(ctx: Context, job: Job) -> Effect:
         ctx.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        held = await bags.held_by_mites(connection)
+        rows = await bags.held_by_mites(connection)
+        held = sorted({row.token for row in rows})
         before = await bags.standings(connection, held)
         standing, turned = await _looked_at(connection, held, before)
         said = {token: await _why(connection, change, ctx.policy) for token, change in turned.items()}
         open_ones = {token for token, one in standing.items() if one.next_level is not None}
-        wanted = await _wanted(ctx, connection, held, open_ones, now)
+        wanted = await _wanted(ctx, connection, rows, open_ones, now)
     took_s = ctx.now_s() - now.timestamp()
 
     async def effect(connection: asyncpg.Connection) -> None:
@@ -110,7 +111,7 @@ def _draft(holder: Holder, token: Address, change: Turned, why: str) -> Draft:
     return Draft(
         mite_id=holder.mite_id,
         kind="bag_guard",
-        source_id=holder.mite_id,
+        source_id=source_of(holder.token_number, VERB),
         # It is no fact of a block: no reorganisation takes back what a check said.
         at_s=int(now.at.timestamp()),
         said=said_of_verdict(
@@ -131,17 +132,19 @@ def _level(level: str, code: str) -> str:
 async def _wanted(
     ctx: Context,
     connection: asyncpg.Connection,
-    tokens: Sequence[Address],
+    held: Sequence[Held],
     open_ones: Collection[Address],
     now: datetime,
 ) -> list[Address]:
-    """Which to check now, as far as there is room: those of which a change waits for another check, then the
-    ones that were checked longest ago."""
-    if not tokens or not _hears(ctx) or await chain.cursor(connection) is None:
+    """Which to check now, as far as there is room beside those of others; what is checked for what happened
+    has room of its own."""
+    if not held or not _hears(ctx) or await chain.cursor(connection) is None:
         return []
-    room = GUARD.most_waiting - await jobs.due(connection, "recheck", now)
+    events = await jobs.waiting(connection, "recheck", EVENT)
+    room = GUARD.most_waiting - max(0, await jobs.due(connection, "recheck", now) - events)
     if room <= 0:
         return []
+    tokens = {one.token for one in held}
     checked = await bags.checked_at(connection, tokens)
     never = datetime.fromtimestamp(0, UTC)
     due = []
@@ -152,8 +155,7 @@ async def _wanted(
     since = now - timedelta(seconds=GUARD.checked_every_s)
     at_work = await jobs.among(connection, "recheck", due, since)
     due = [token for token in due if token not in at_work]
-    due.sort(key=lambda token: (token not in open_ones, checked.get(token, never), token))
-    return due[:room]
+    return in_turn(held, due, checked, open_ones)[:room]
 
 
 def _hears(ctx: Context) -> bool:

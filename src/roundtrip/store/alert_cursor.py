@@ -28,18 +28,19 @@ class AlertCursor:
 
 
 class MinuteKey(NamedTuple):
-    """A rule, a follow or a mite's bag, in one minute of the chain's clock: seconds since 1970 / 60."""
+    """A rule, a follow or a token that a mite holds (domain/bag.py ``source_of``), in one minute of the
+    chain's clock: seconds since 1970 / 60."""
 
     kind: Kind
     source_id: int
     minute: int
+    mite_id: int
 
 
 @dataclass(slots=True)
 class Counted:
     """``raised`` rows, ``beyond`` them so many that became none, of which ``told`` were told together."""
 
-    mite_id: int
     raised: int = 0
     beyond: int = 0
     told: int = 0
@@ -147,8 +148,8 @@ async def minutes(connection: asyncpg.Connection, keys: Collection[MinuteKey]) -
     """What was counted so far."""
     rows = await connection.fetch(
         "SELECT counted.* FROM accounts.alert_minute AS counted"
-        " JOIN unnest($1::text[], $2::bigint[], $3::int[]) AS given (kind, source_id, minute)"
-        " USING (kind, source_id, minute)",
+        " JOIN unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[])"
+        " AS given (kind, source_id, minute, mite_id) USING (kind, source_id, minute, mite_id)",
         *_columns(list(keys)),
     )
     return _counted(rows)
@@ -164,10 +165,9 @@ async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, Co
         "INSERT INTO accounts.alert_minute AS counted"
         " (kind, source_id, minute, mite_id, raised, beyond, told) SELECT * FROM"
         " unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::int[])"
-        " ON CONFLICT (kind, source_id, minute) DO UPDATE SET raised = excluded.raised,"
+        " ON CONFLICT (kind, source_id, minute, mite_id) DO UPDATE SET raised = excluded.raised,"
         " beyond = excluded.beyond, told = excluded.told",
         *_columns(keys),
-        [one.mite_id for one in found],
         [one.raised for one in found],
         [one.beyond for one in found],
         [one.told for one in found],
@@ -183,31 +183,36 @@ async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[Minu
 @dataclass(frozen=True, slots=True)
 class Untold:
     """A minute of which not all was told. ``name``: the rule's canonical text, or of a follow as the mite
-    calls the wallet, empty where it does not; of a bag BAG; None: it was ended. ``wallet``: of a follow."""
+    calls the wallet, empty where it does not; of a bag BAG; None: it was ended. ``wallet``: of a follow;
+    ``token``: of a bag."""
 
     key: MinuteKey
     counted: Counted
     name: str | None
     wallet: Address | None
+    token: Address | None
 
 
 async def untold(connection: asyncpg.Connection, before_minute: int, most: int) -> list[Untold]:
     """Minutes before that one of which more happened than was told, the earliest first."""
     rows = await connection.fetch(
         "SELECT counted.*, coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
-        " AS name, follow.wallet FROM ("
+        " AS name, follow.wallet, token.address AS token FROM ("
         "SELECT * FROM accounts.alert_minute WHERE minute < $1 AND beyond > told"
-        " ORDER BY minute, kind, source_id LIMIT $2) AS counted"
+        " ORDER BY minute, kind, source_id, mite_id LIMIT $2) AS counted"
         " LEFT JOIN accounts.rule AS rule ON counted.kind = 'rule' AND rule.id = counted.source_id"
         " AND rule.ended_at IS NULL"
         " LEFT JOIN accounts.follow AS follow ON counted.kind = 'follow' AND follow.id = counted.source_id"
-        " AND follow.ended_at IS NULL ORDER BY counted.minute, counted.kind, counted.source_id",
+        " AND follow.ended_at IS NULL"
+        " LEFT JOIN facts.address AS token ON counted.kind = 'bag_guard'"
+        " AND token.id = abs(counted.source_id)"
+        " ORDER BY counted.minute, counted.kind, counted.source_id, counted.mite_id",
         before_minute,
         most,
         BAG,
     )
     return [
-        Untold(key, counted, row["name"], None if row["wallet"] is None else as_address(row["wallet"]))
+        Untold(key, counted, row["name"], _address(row["wallet"]), _address(row["token"]))
         for (key, counted), row in zip(_counted(rows).items(), rows, strict=True)
     ]
 
@@ -225,14 +230,23 @@ async def forget(connection: asyncpg.Connection) -> None:
     )
 
 
-def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int]]:
-    return [key.kind for key in keys], [key.source_id for key in keys], [key.minute for key in keys]
+def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int], list[int]]:
+    return (
+        [key.kind for key in keys],
+        [key.source_id for key in keys],
+        [key.minute for key in keys],
+        [key.mite_id for key in keys],
+    )
 
 
 def _counted(rows: Sequence[asyncpg.Record]) -> dict[MinuteKey, Counted]:
     return {
-        MinuteKey(row["kind"], row["source_id"], row["minute"]): Counted(
-            row["mite_id"], row["raised"], row["beyond"], row["told"]
+        MinuteKey(row["kind"], row["source_id"], row["minute"], row["mite_id"]): Counted(
+            row["raised"], row["beyond"], row["told"]
         )
         for row in rows
     }
+
+
+def _address(found: bytes | None) -> Address | None:
+    return None if found is None else as_address(found)

@@ -1,13 +1,14 @@
 """Who holds what among mites, and what holders were told of its verdict. Each function takes the caller's
 connection and ends no transaction."""
 
+from collections import deque
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.bag import GUARD, Seen, Standing
+from roundtrip.domain.bag import GUARD, Held, Seen, Standing
 from roundtrip.domain.events import Spot
 from roundtrip.domain.rules import Happening
 from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
@@ -20,11 +21,13 @@ MOST_CHECKS = 50
 
 
 class Holder(NamedTuple):
-    """A mite whose wallet holds a token. ``from_number``: what happens in later blocks is told to it."""
+    """A mite whose wallet holds a token. ``from_number``: what happens in later blocks is told to it.
+    ``token_number``: the token's in facts.address."""
 
     mite_id: int
     wallet: Address
     from_number: int
+    token_number: int
 
 
 async def deployers(connection: asyncpg.Connection, tokens: Collection[Address]) -> dict[Address, Address]:
@@ -70,50 +73,162 @@ async def sold_up_to(connection: asyncpg.Connection, sales: Sequence[Happening])
     return found
 
 
-_HOLDERS = f"""
-WITH given AS MATERIALIZED (
-    SELECT given.*, token.id AS token_id, launch.token_id IS NOT NULL AS is_launch FROM {_GIVEN}
-    JOIN facts.address AS token ON token.address = given.token
-    LEFT JOIN facts.launch AS launch ON launch.token_id = token.id
-), traded AS (
-    SELECT given.nth, mite.id, held.held_raw + later.sold_raw - later.bought_raw AS held_raw
-    FROM given JOIN facts.position AS held ON held.token_id = given.token_id
-    JOIN facts.address AS wallet ON wallet.id = held.wallet_id
-    JOIN accounts.mite AS mite ON mite.wallet = wallet.address
-    CROSS JOIN LATERAL ({_LATER}) AS later
-    WHERE held.held_raw > 0 OR held.last_s >= given.at_s
-), moved AS (
-    SELECT given.nth, mite.id, sum(transfer.amount_raw) - (
-        SELECT coalesce(sum(gone.amount_raw), 0) FROM facts.transfer AS gone
-        WHERE gone.from_id = transfer.to_id AND gone.token_id = given.token_id AND gone.at_s <= given.at_s
-            AND (gone.block_number, gone.log_index) < (given.block_number, given.log_index)
-    ) AS held_raw
-    FROM given JOIN facts.transfer AS transfer ON transfer.token_id = given.token_id
-    JOIN facts.address AS wallet ON wallet.id = transfer.to_id
-    JOIN accounts.mite AS mite ON mite.wallet = wallet.address
-    WHERE given.is_launch AND transfer.at_s <= given.at_s
-        AND (transfer.block_number, transfer.log_index) < (given.block_number, given.log_index)
-    GROUP BY given.nth, mite.id, transfer.to_id, given.token_id, given.at_s, given.block_number,
-        given.log_index
-), holds AS (
-    SELECT nth, id FROM traded WHERE held_raw > 0
-    UNION SELECT nth, id FROM moved WHERE held_raw >= $6::numeric
+_LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM
+"""In one transfer: what index transfer_given has (schema/0016)."""
+MOST_GIVEN = 5_000
+"""Of one token: of all there is no more than a thousand can have a thousandth at a time. The oldest mites
+first."""
+_TOKENS = (
+    "unnest($1::bytea[], $2::int[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
+    " AS given (token, block_number, log_index, at_s, last_s, nth)"
 )
-SELECT holds.nth, mite.id, mite.wallet, mite.guarded_from
-FROM holds JOIN accounts.mite AS mite ON mite.id = holds.id ORDER BY holds.nth, mite.id
+_TRADED = f"""
+SELECT given.nth, held.token_id, mite.id, mite.wallet, mite.guarded_from,
+    (held.held_raw + later.sold_raw - later.bought_raw)::text AS held_raw
+FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
+JOIN facts.position AS held ON held.token_id = token.id
+JOIN facts.address AS wallet ON wallet.id = held.wallet_id
+JOIN accounts.mite AS mite ON mite.wallet = wallet.address
+CROSS JOIN LATERAL ({_LATER}) AS later
+WHERE held.held_raw > 0 OR held.last_s >= given.at_s
+"""  # noqa: S608
+_WALLETS = f"""
+SELECT DISTINCT of.wallet_id FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
+JOIN facts.launch AS launch ON launch.token_id = token.id
+CROSS JOIN LATERAL (
+    SELECT large.to_id AS wallet_id FROM (
+        SELECT DISTINCT to_id FROM facts.transfer AS transfer
+        WHERE transfer.token_id = token.id AND transfer.amount_raw >= {_LARGE_RAW} OFFSET 0
+    ) AS large JOIN facts.address AS wallet ON wallet.id = large.to_id
+    JOIN accounts.mite AS mite ON mite.wallet = wallet.address ORDER BY mite.id LIMIT {MOST_GIVEN}
+) AS of
+"""  # noqa: S608
+_MOVED = f"""
+WITH side AS (
+    SELECT to_id AS wallet_id, token_id, at_s, block_number, log_index, amount_raw AS raw
+    FROM facts.transfer WHERE to_id = ANY($6::int[])
+    UNION ALL SELECT from_id, token_id, at_s, block_number, log_index, -amount_raw
+    FROM facts.transfer WHERE from_id = ANY($6::int[])
+)
+SELECT given.nth, token.id AS token_id, mite.id, mite.wallet, mite.guarded_from,
+    (coalesce(sum(side.raw) FILTER (WHERE side.at_s <= given.at_s
+        AND (side.block_number, side.log_index) < (given.block_number, given.log_index)), 0)
+    )::text AS held_raw
+FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
+JOIN facts.launch AS launch ON launch.token_id = token.id
+JOIN side ON side.token_id = token.id
+JOIN facts.address AS wallet ON wallet.id = side.wallet_id
+JOIN accounts.mite AS mite ON mite.wallet = wallet.address
+GROUP BY given.nth, token.id, mite.id
+"""  # noqa: S608
+
+
+_TRADES_SINCE = f"""
+SELECT given.nth, mite.id, trade.block_number, trade.log_index,
+    (CASE WHEN trade.buys THEN trade.token_raw ELSE -trade.token_raw END)::text AS raw
+FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
+JOIN facts.pool AS pool ON pool.token_id = token.id
+JOIN facts.trade AS trade ON trade.pool_id = pool.id
+JOIN facts.address AS wallet ON wallet.id = trade.trader_id
+JOIN accounts.mite AS mite ON mite.wallet = wallet.address
+WHERE trade.at_s BETWEEN $6 AND $7 AND trade.at_s BETWEEN given.at_s AND given.last_s
+    AND (trade.block_number, trade.log_index) > (given.block_number, given.log_index)
+"""  # noqa: S608
+_MOVES_SINCE = f"""
+SELECT given.nth, mite.id, transfer.block_number, transfer.log_index,
+    (CASE WHEN side.gets THEN transfer.amount_raw ELSE -transfer.amount_raw END)::text AS raw
+FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
+JOIN facts.transfer AS transfer ON transfer.token_id = token.id
+CROSS JOIN LATERAL (VALUES (transfer.to_id, true), (transfer.from_id, false)) AS side (id, gets)
+JOIN facts.address AS wallet ON wallet.id = side.id
+JOIN accounts.mite AS mite ON mite.wallet = wallet.address
+WHERE transfer.at_s BETWEEN $6 AND $7 AND transfer.at_s BETWEEN given.at_s AND given.last_s
+    AND (transfer.block_number, transfer.log_index) >= (given.block_number, given.log_index)
 """  # noqa: S608
 
 
 async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> list[list[Holder]]:
     """Which mites held the token of each of these just then, by mite: what they had bought and not sold, or
-    enough that they had been given of a launchpad's token within the days of which transfers are kept. Told
-    by what they have now and what they traded since: who later sells more than he bought had been given it
-    elsewhere, and held it then, though nobody could know."""
+    enough that they had been given of a launchpad's token, in one transfer at least once, within the days of
+    which transfers are kept. Told by what they have now and what they traded since: who later sells more than
+    he bought had been given it elsewhere, and held it then, though nobody could know.
+
+    Each token is asked for once, at the first of these; the others are told by what moved between them."""
     found: list[list[Holder]] = [[] for _ in of]
-    if of:
-        for row in await connection.fetch(_HOLDERS, *_given(of), _given_raw()):
-            found[row["nth"] - 1].append(_holder(row))
+    places: dict[Address, list[int]] = {}
+    for place in sorted(range(len(of)), key=lambda place: of[place].spot[:2]):
+        places.setdefault(of[place].token, []).append(place)
+    if not places:
+        return found
+    spans = [(token, of[some[0]].spot, of[some[-1]].spot) for token, some in places.items()]
+    bought = await _kept_by(connection, spans, _TRADED, _TRADES_SINCE)
+    moved = await _kept_by(connection, spans, _MOVED, _MOVES_SINCE)
+    for nth, some in enumerate(places.values()):
+        ledgers = (bought[nth], 1), (moved[nth], _LARGE_RAW)
+        held: list[Holder] | None = None
+        for place in some:
+            changed = [ledger.to(of[place].spot[:2]) for ledger, _ in ledgers]
+            if held is None or any(changed):
+                enough = {
+                    mite: ledger.who[mite]
+                    for ledger, least_raw in ledgers
+                    for mite, raw in ledger.held.items()
+                    if raw >= least_raw
+                }
+                held = [enough[mite] for mite in sorted(enough)]
+            found[place] = held
     return found
+
+
+class _Ledger:
+    """What mites have of one token by one kind of fact, as it goes on. ``since``: what changes it, with the
+    first place at which it counts."""
+
+    def __init__(self) -> None:
+        self.who: dict[int, Holder] = {}
+        self.held: dict[int, int] = {}
+        self.since: deque[tuple[tuple[int, int], int, int]] = deque()
+
+    def to(self, spot: tuple[int, int]) -> bool:
+        """Goes on to there; whether anything changed."""
+        changed = False
+        while self.since and self.since[0][0] <= spot:
+            _, mite, raw = self.since.popleft()
+            if mite in self.who:
+                self.held[mite] += raw
+                changed = True
+        return changed
+
+
+async def _kept_by(
+    connection: asyncpg.Connection, spans: Sequence[tuple[Address, Spot, Spot]], first: str, since: str
+) -> list[_Ledger]:
+    ledgers = [_Ledger() for _ in spans]
+    given = (
+        [as_bytes(token) for token, _, _ in spans],
+        [spot.block_number for _, spot, _ in spans],
+        [spot.log_index for _, spot, _ in spans],
+        [spot.at_s for _, spot, _ in spans],
+        [last.at_s for _, _, last in spans],
+    )
+    more: list[list[int]] = []
+    if first is _MOVED:
+        # Asked for by their numbers: of one that it does not know the planner thinks the worst.
+        more = [[row["wallet_id"] for row in await connection.fetch(_WALLETS, *given)]]
+    for row in await connection.fetch(first, *given, *more):
+        ledger = ledgers[row["nth"] - 1]
+        ledger.who[row["id"]] = Holder(
+            row["id"], as_address(row["wallet"]), row["guarded_from"], row["token_id"]
+        )
+        ledger.held[row["id"]] = int(row["held_raw"])
+    if any(spot[:2] != last[:2] for _, spot, last in spans):
+        rows = await connection.fetch(since, *given, min(given[3]), max(given[4]))
+        for row in sorted(rows, key=lambda row: (row["block_number"], row["log_index"])):
+            # A trade counts in its own place, a transfer only after it.
+            log = row["log_index"] + (since is _MOVES_SINCE)
+            change = (row["block_number"], log), row["id"], int(row["raw"])
+            ledgers[row["nth"] - 1].since.append(change)
+    return ledgers
 
 
 def _given(
@@ -126,14 +241,6 @@ def _given(
         [one.spot.log_index for one in happenings],
         [one.spot.at_s for one in happenings],
     )
-
-
-def _given_raw() -> int:
-    return LAUNCHED_RAW * GUARD.given_ppm // PPM
-
-
-def _holder(row: asyncpg.Record) -> Holder:
-    return Holder(row["id"], as_address(row["wallet"]), row["guarded_from"])
 
 
 async def turn_back(connection: asyncpg.Connection, number: int) -> None:
@@ -157,32 +264,41 @@ _LAST = 2**31 - 1
 
 # --- all that is held ------------------------------------------------------------------------------
 
-_HELD = """
+_HELD = f"""
 WITH wallet AS MATERIALIZED (
-    SELECT address.id FROM accounts.mite AS mite
+    SELECT mite.id AS mite_id, address.id FROM accounts.mite AS mite
     JOIN facts.address AS address ON address.address = mite.wallet
+), given AS (
+    SELECT got.mite_id, got.id, got.token_id FROM (
+        SELECT DISTINCT wallet.mite_id, wallet.id, transfer.token_id
+        FROM wallet JOIN facts.transfer AS transfer ON transfer.to_id = wallet.id
+        WHERE transfer.amount_raw >= {_LARGE_RAW}
+    ) AS got WHERE NOT EXISTS (
+        SELECT FROM facts.position AS bought
+        WHERE bought.wallet_id = got.id AND bought.token_id = got.token_id AND bought.held_raw > 0
+    ) AND (SELECT coalesce(sum(amount_raw), 0) FROM facts.transfer AS one
+        WHERE one.to_id = got.id AND one.token_id = got.token_id)
+    - (SELECT coalesce(sum(amount_raw), 0) FROM facts.transfer AS one
+        WHERE one.from_id = got.id AND one.token_id = got.token_id) >= {_LARGE_RAW}
 ), held AS (
-    SELECT traded.token_id FROM wallet CROSS JOIN LATERAL (
+    SELECT wallet.mite_id, traded.token_id, false AS is_given FROM wallet CROSS JOIN LATERAL (
         SELECT token_id FROM facts.position WHERE wallet_id = wallet.id AND held_raw > 0
         ORDER BY token_id DESC LIMIT $1
     ) AS traded
-    UNION SELECT token_id FROM (
-        SELECT wallet.id, transfer.token_id, sum(transfer.amount_raw) AS got_raw
-        FROM wallet JOIN facts.transfer AS transfer ON transfer.to_id = wallet.id
-        GROUP BY wallet.id, transfer.token_id HAVING sum(transfer.amount_raw) >= $2::numeric
-    ) AS given WHERE got_raw - (
-        SELECT coalesce(sum(gone.amount_raw), 0) FROM facts.transfer AS gone
-        WHERE gone.from_id = given.id AND gone.token_id = given.token_id) >= $2::numeric
+    UNION ALL SELECT mite_id, token_id, true FROM (
+        SELECT given.*, row_number() OVER (PARTITION BY mite_id ORDER BY token_id DESC) AS place FROM given
+    ) AS one WHERE place <= $2
 )
-SELECT address FROM held JOIN facts.address AS address ON address.id = held.token_id ORDER BY address
-"""
+SELECT mite_id, address, is_given FROM held JOIN facts.address AS address ON address.id = held.token_id
+ORDER BY address, mite_id
+"""  # noqa: S608
 
 
-async def held_by_mites(connection: asyncpg.Connection) -> list[Address]:
-    """Every token that a mite's wallet holds, of each wallet the newest ones. With many mites it takes
-    seconds."""
-    rows = await connection.fetch(_HELD, GUARD.most_held, _given_raw())
-    return [as_address(row["address"]) for row in rows]
+async def held_by_mites(connection: asyncpg.Connection) -> list[Held]:
+    """What mites' wallets hold, of each wallet the newest tokens that it bought and the newest that it was
+    given, by token. With many mites it takes seconds."""
+    rows = await connection.fetch(_HELD, GUARD.most_held, GUARD.most_given)
+    return [Held(row["mite_id"], as_address(row["address"]), row["is_given"]) for row in rows]
 
 
 # --- verdicts --------------------------------------------------------------------------------------

@@ -138,6 +138,16 @@ async def among(
     return {row["key"] for row in rows}
 
 
+async def waiting(connection: asyncpg.Connection, kind: str, payload: Payload) -> int:
+    """How many of a kind with that in their payload are being run or are to come."""
+    count: int = await connection.fetchval(
+        "SELECT count(*) FROM jobs.job WHERE kind = $1 AND failed_at IS NULL AND payload @> $2::jsonb",
+        kind,
+        msgspec.json.encode(payload).decode(),
+    )
+    return count
+
+
 async def due(connection: asyncpg.Connection, kind: str, now: datetime) -> int:
     """How many of a kind are being run, or could be by now; what failed and is run again later is not."""
     count: int = await connection.fetchval(

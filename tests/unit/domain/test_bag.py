@@ -7,7 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.bag import GUARD, Seen, Standing, Turned, after, begun, sells_much
+from roundtrip.domain.bag import (
+    GUARD,
+    Held,
+    Place,
+    Seen,
+    Standing,
+    Turned,
+    after,
+    begun,
+    in_turn,
+    matters,
+    sells_much,
+    source_of,
+)
+from roundtrip.domain.signals import Turnover
+from roundtrip.domain.types import Address
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR_S = GUARD.again_s
@@ -144,3 +159,58 @@ def test_it_does_not_matter_in_how_many_runs_checks_are_looked_at(
     for one in at_once[1]:
         assert one.then_level != one.now.level
         assert one.now.level != "unknown"
+
+
+# --- which pools matter, and what is checked first --------------------------------------------------
+
+ETH = 10**18
+
+
+def place(wei: int | None, trades: int = 0, traded_wei: int = 0) -> Place:
+    return Place(Turnover(trades, traded_wei), wei)
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "it_does"),
+    [
+        (place(2 * ETH), [place(8 * ETH)], True),
+        (place(2 * ETH - 1), [place(8 * ETH)], False),
+        (place(10**9), [], True),
+        # A tenth of the trade: it is where the token is sold, whatever lies in it.
+        (place(None, 3, ETH), [place(50 * ETH, 9, 9 * ETH)], True),
+        (place(None, 3, ETH - 1), [place(50 * ETH, 9, 9 * ETH)], False),
+        # Of the pool that is traded in nobody knows the money: a stranger's, which is known, is not all.
+        (place(ETH), [place(None, 5, ETH)], False),
+        (place(ETH), [place(None)], True),
+        (place(None), [], True),
+        (place(None), [place(ETH)], True),
+    ],
+)
+def test_a_pool_matters_by_its_trade_or_by_its_money(own: Place, others: list[Place], it_does: bool) -> None:
+    assert matters(own, [own, *others]) is it_does
+
+
+def test_sales_and_drains_of_a_token_count_apart() -> None:
+    assert len({source_of(number, verb) for number in (1, 2) for verb in ("selling", "draining")}) == 4
+
+
+def a_token(number: int) -> Address:
+    return Address(f"0x{number:040x}")
+
+
+def test_mites_take_turns_and_what_was_given_comes_last() -> None:
+    many, few, bare = ([a_token(100 * mite + n) for n in range(20)] for mite in (1, 2, 3))
+    held = [Held(1, token, False) for token in many]
+    held += [Held(2, few[0], False), Held(2, few[1], True), Held(3, bare[0], True)]
+    checked = {token: START + timedelta(seconds=place) for place, token in enumerate([*many[1:], *few])}
+    found = in_turn(held, [*many, few[0], few[1], bare[0]], checked, [many[19]])
+    # The one that waits for another check; of each the one that was never checked, or longest ago.
+    assert found[:3] == [many[19], few[0], many[0]]
+    assert found[3:-2] == many[1:19]
+    assert set(found[-2:]) == {bare[0], few[1]}
+
+
+def test_what_somebody_bought_is_no_gift() -> None:
+    one, other = a_token(1), a_token(2)
+    held = [Held(1, one, True), Held(2, one, False), Held(3, other, True)]
+    assert in_turn(held, [other, one], {}, []) == [one, other]

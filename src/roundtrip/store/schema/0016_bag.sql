@@ -2,9 +2,11 @@
 -- What is read of older blocks later on is no news.
 ALTER TABLE accounts.mite ADD COLUMN guarded_from int NOT NULL DEFAULT -1;
 
--- source_id of the bag guard is the mite's own number.
+-- source_id of the bag guard is the token's number in facts.address, below zero where liquidity leaves: each token has
+-- its own twenty a minute, of each mite.
 ALTER TABLE accounts.alert_minute DROP CONSTRAINT alert_minute_kind_check,
-    ADD CONSTRAINT alert_minute_kind_check CHECK (kind IN ('rule', 'follow', 'bag_guard'));
+    ADD CONSTRAINT alert_minute_kind_check CHECK (kind IN ('rule', 'follow', 'bag_guard')),
+    DROP CONSTRAINT alert_minute_pkey, ADD PRIMARY KEY (kind, source_id, minute, mite_id);
 
 -- What holders of a token were last told of its verdict, or what it was when it was first looked at. seen_id: the
 -- evidence that was read up to. next_level, next_at: what one check says otherwise, and when it was made; a second one has to
@@ -21,5 +23,6 @@ CREATE TABLE accounts.bag_verdict (
     CHECK ((next_level IS NULL) = (next_at IS NULL))
 );
 
--- What a wallet was given.
+-- What a wallet was given; and who was given a thousandth of a launch's supply or more at once (store/bags.py).
 CREATE INDEX transfer_by_receiver ON facts.transfer (to_id);
+CREATE INDEX transfer_given ON facts.transfer (token_id, to_id) WHERE amount_raw >= 1000000000000000000000000;
