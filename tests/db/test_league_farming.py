@@ -25,6 +25,7 @@ from support.leagued import (
     YOUNG,
     Leagued,
     block,
+    curve_of,
     new_mite,
 )
 from support.made_index import ETH, number_address
@@ -287,6 +288,14 @@ async def test_what_a_curve_became_counts_and_what_looks_like_it_does_not(made: 
     await made.index.step(TOKEN, "pooled", NUMBER)
     assert await is_not_there(made)
     assert await made.sells(await new_mite(made.connection), venue=POOL_ID) == COUNTS
+
+
+async def test_what_was_bought_in_a_pool_of_ones_own_counts_nowhere(made: Leagued) -> None:
+    """Cheap there for a block, and sold where everybody sells."""
+    await made.opened(TOKEN, AWAY, NUMBER - 1)
+    mite = await new_mite(made.connection)
+    assert await made.sells(mite, bought_at=AWAY) == Counted(False, rules.ELSEWHERE)
+    assert await made.sells(mite, bought_at=curve_of(TOKEN)) == COUNTS
 
 
 async def test_a_place_that_is_not_told_counts_for_nothing(made: Leagued) -> None:

@@ -94,9 +94,10 @@ class Leagued:
         number: int = NUMBER,
         later: timedelta = timedelta(0),
         venue: str | None = None,
+        bought_at: str | None = None,
     ) -> Counted:
         """A practice sell priced at a block; on the token's curve, if nothing else is told."""
-        where = {"venue": venue or curve_of(token), "contracts": NETWORK}
+        where = {"venue": venue or curve_of(token), "contracts": NETWORK, "bought_at": bought_at}
         at = block(number)
         return await league.count_sell(self.connection, mite, token, profit_wei, at, NOW + later, **where)  # type: ignore[arg-type]
 

@@ -21,9 +21,7 @@ NOT_KNOWN = "nothing is known of who bought the token"
 NO_BEGINNING = "nobody can tell when the token began"
 YOUNG = "the token is younger than a day"
 FEW = "its buyers are not twenty people yet, as far as can be told"
-ELSEWHERE = (
-    "it sold in a pool that is neither of the token's launch nor, for a day at least, where it is traded most"
-)
+ELSEWHERE = "its pool is neither of the token's launch nor, for a day at least, where it is traded most"
 KIN = "your wallet is kin of its deployer"
 NO_TIME = "who bought the token could not be found out in time"
 
