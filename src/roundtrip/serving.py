@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
 from uuid import uuid4
 
 import msgspec
@@ -29,6 +30,7 @@ from roundtrip.api.publish import tools_json
 from roundtrip.api.shared_answers import SharedInValkey
 from roundtrip.api.shared_minutes import SharedMinutes
 from roundtrip.api.valkey import Valkey
+from roundtrip.console.app import console_routes
 from roundtrip.domain.credits import Payments
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
@@ -38,6 +40,8 @@ from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.settings import Settings
 
 _RECURSION_LIMIT = 1000
+LIBRARIES = Path(__file__).resolve().parents[2] / "node_modules"
+"""Where npm installed what pages load."""
 
 
 def bound_recursion() -> None:
@@ -108,7 +112,8 @@ def application(settings: Settings, ctx: Context) -> Starlette:
             await closing.enter_async_context(opening(ctx))
             yield
 
-    return create_app(Dispatch(ctx, gate, shared), callers, running)
+    dispatch = Dispatch(ctx, gate, shared)
+    return create_app(dispatch, callers, running, beside=console_routes(dispatch, callers, LIBRARIES))
 
 
 def shape_of_answers(ctx: Context) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -175,10 +175,15 @@ class McpEndpoint:
 
 
 def create_app(
-    dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None, door: McpDoor | None = None
+    dispatch: Dispatch,
+    callers: Callers,
+    lifespan: Lifespan | None = None,
+    door: McpDoor | None = None,
+    beside: Sequence[Route] = (),
 ) -> Starlette:
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
-    are settled. ``door``: the tool server, where it has to have more than the table's tools."""
+    are settled. ``door``: the tool server, where it has to have more than the table's tools. ``beside``: what
+    else is served, such as pages for people."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
@@ -198,6 +203,7 @@ def create_app(
     for path, document in documents(dispatch.ctx.public_url).items():
         routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
     routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
+    routes += beside
     app = Service(
         routes=routes,
         lifespan=running,
