@@ -40,7 +40,7 @@ class Console:
 
 @dataclass(slots=True)
 class Visit:
-    """``session``: the key that the cookie carries; None: nobody is signed in. ``mite``: who is, once asked."""
+    """``session``: the key that the cookie carries; None: nobody is signed in."""
 
     console: Console
     scope: Scope
@@ -48,7 +48,6 @@ class Visit:
     path: Mapping[str, str]
     query: Mapping[str, str]
     form: Mapping[str, str] = field(default_factory=dict)
-    mite: Mapping[str, Any] | None = None
 
     async def ask(self, operation: str | Operation, **params: Any) -> Any:
         """The answer of a use case, as its JSON says it. Raises RoundtripError."""
