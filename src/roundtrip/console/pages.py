@@ -1,11 +1,18 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
 from .page import Page
-from .rooms import session, token
+from .rooms import boards, session, token, wallet
 
 PAGES: tuple[Page, ...] = (
     Page("/search", token.search),
     Page("/token/{address}", token.token),
+    Page("/token/{address}/holders", token.holders),
+    Page("/boards", boards.boards),
+    Page("/boards/{board}", boards.board),
+    Page("/boards/{board}/rows", boards.rows),
+    Page("/wallet/{address}", wallet.wallet),
+    Page("/wallet/{address}/linked", wallet.linked),
+    Page("/transaction/{hash}", wallet.transaction),
     Page("/sign-in", session.sign_in),
     Page("/sign-in/text", session.text, "POST"),
     Page("/sign-in", session.begin, "POST"),

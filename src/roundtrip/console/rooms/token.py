@@ -26,3 +26,10 @@ async def token(visit: Visit) -> Response:
     """The verdict card, made while the visitor waits: it holds for its moment."""
     check = await visit.ask("check_token", address=visit.path["address"])
     return visit.show("token.html", check=check, raw=json.dumps(check, indent=2, ensure_ascii=False))
+
+
+async def holders(visit: Visit) -> Response:
+    """Who holds it: a piece of the token's page."""
+    return visit.show(
+        "holders_piece.html", held=await visit.ask("token_holders", address=visit.path["address"])
+    )
