@@ -20,7 +20,7 @@ from roundtrip.domain.errors import CallerFault, RoundtripError
 from .callers import Asking, Callers
 from .catalog import OPERATIONS
 from .dispatch import Dispatch, Reply, Unexpected, error_reply
-from .front import Front
+from .front import FRONT
 from .llms import llms_txt
 from .mcp import McpDoor
 from .openapi import openapi_json
@@ -183,7 +183,7 @@ def create_app(
 ) -> Starlette:
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
     are settled. ``door``: the tool server, where it has to have more than the table's tools. ``beside``: what
-    else is served, such as pages for people."""
+    else is served, before all of it."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
@@ -197,13 +197,15 @@ def create_app(
             yield
 
     routes = [
-        Route(path, endpoint, methods=endpoint.methods())
-        for path, endpoint in _paths(dispatch, callers).items()
+        *beside,
+        *(
+            Route(path, endpoint, methods=endpoint.methods())
+            for path, endpoint in _paths(dispatch, callers).items()
+        ),
     ]
-    for path, document in documents(dispatch.ctx.public_url).items():
+    for path, document in documents().items():
         routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
     routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
-    routes += beside
     app = Service(
         routes=routes,
         lifespan=running,
@@ -222,13 +224,13 @@ def _paths(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
     return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 
 
-def documents(public_url: str) -> dict[str, ASGIApp]:
+def documents() -> dict[str, ASGIApp]:
     """What is served and never changes, by path."""
     return {
         "/v1/tools.json": Document(msgspec.json.encode(tools_json())),
         "/v1/openapi.json": Document(msgspec.json.encode(openapi_json())),
         "/llms.txt": Document(llms_txt().encode(), "text/plain; charset=utf-8"),
-        "/": Front(public_url),
+        "/": FRONT,
     }
 
 

@@ -1,9 +1,11 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
 from .page import Page
-from .rooms import boards, session, token, wallet
+from .rooms import boards, front, session, token, wallet
 
 PAGES: tuple[Page, ...] = (
+    Page("/", front.front),
+    Page("/status", front.status),
     Page("/search", token.search),
     Page("/token/{address}", token.token),
     Page("/token/{address}/holders", token.holders),

@@ -1,6 +1,7 @@
 """Templates, and how they show what answers say. Strangers' text is escaped, kept in its own direction, and
 marked as theirs."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -29,6 +30,30 @@ def address(text: str | None, to: str | None = None) -> Markup:
     return shown if to is None else Markup('<a href="/{}/{}">{}</a>').format(to, text, shown)
 
 
+_PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}')
+
+
+def said(text: str) -> Markup:
+    """A sentence of an answer: what stands in quotes is a stranger's, who cannot end the quote, and addresses
+    lead to what they are."""
+    found, done = Markup(""), 0
+    for part in _PART.finditer(text):
+        found += text[done : part.start()]
+        one = part.group()
+        if one.startswith('"'):
+            found += Markup('"{}"').format(stranger(one[1:-1], "")) if len(one) > 2 else Markup('""')
+        elif len(one) == 66:
+            found += Markup('<a href="/transaction/{0}"><code title="{0}">{1}…</code></a>').format(
+                one, one[:10]
+            )
+        else:
+            found += Markup('<a href="/search?q={0}"><code title="{0}">{1}…{2}</code></a>').format(
+                one, one[:6], one[-4:]
+            )
+        done = part.end()
+    return found + text[done:]
+
+
 def percent(bps: int | float | None) -> str:
     """Hundredths of a percent as a person reads them; a dash where it is not known."""
     if bps is None:
@@ -43,6 +68,13 @@ def number(value: int | float | None) -> str:
     if isinstance(value, int) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{float(f'{value:.4g}'):f}".rstrip("0").rstrip(".") or "0"
+
+
+def decimal(text: str | None) -> Markup:
+    """A plain decimal by its first digits that count, whole for whoever hovers."""
+    if text is None:
+        return Markup("–")
+    return Markup('<span title="{}">{}</span>').format(text, number(float(text)))
 
 
 def usd(value: float | None) -> str:
@@ -60,10 +92,12 @@ def moment(text: str | None) -> Markup:
 
 _FILTERS = {
     "stranger": stranger,
+    "said": said,
     "address": address,
     "percent": percent,
     "number": number,
     "usd": usd,
+    "decimal": decimal,
     "moment": moment,
 }
 
