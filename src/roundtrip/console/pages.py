@@ -1,7 +1,7 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
 from .page import Page
-from .rooms import boards, front, session, token, wallet
+from .rooms import account, boards, front, session, token, wallet
 
 PAGES: tuple[Page, ...] = (
     Page("/", front.front),
@@ -18,5 +18,8 @@ PAGES: tuple[Page, ...] = (
     Page("/sign-in", session.sign_in),
     Page("/sign-in/text", session.text, "POST"),
     Page("/sign-in", session.begin, "POST"),
+    Page("/account", account.account, signed_in=True),
+    Page("/account/{room}", account.room, signed_in=True),
+    Page("/account/do/{tool}", account.act, "POST", signed_in=True),
     Page("/sign-out", session.end, "POST", signed_in=True),
 )
