@@ -102,11 +102,19 @@ _FILTERS = {
 }
 
 
+class _Environment(Environment):
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Of an answer the field of that name, also where dicts have a method called so: ``keys``."""
+        return (
+            obj[attribute] if isinstance(obj, dict) and attribute in obj else super().getattr(obj, attribute)
+        )
+
+
 class Templates:
     """``static``: the address of each file that pages load, by its name."""
 
     def __init__(self, static: Mapping[str, str]) -> None:
-        self._environment = Environment(
+        self._environment = _Environment(
             loader=PackageLoader("roundtrip.console"),
             autoescape=True,
             undefined=StrictUndefined,
