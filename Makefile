@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts truth sweep evidence rejudge clean
+.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -67,6 +67,10 @@ bench-rules: $(VENV)/.installed
 # From a block to a webhook, on what make run starts: two minutes. TRADES=300 for more of them.
 bench-alerts: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m bench.alerts --trades $(or $(TRADES),100)
+
+# The practice league among a hundred thousand accounts: half a minute.
+bench-practice: $(VENV)/.installed
+	@$(BIN)/python -m bench.practice $(FLAGS)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed

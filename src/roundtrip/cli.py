@@ -26,6 +26,7 @@ from roundtrip import (
     key_commands,
     processes,
     serving,
+    tour_commands,
     verify,
 )
 from roundtrip.api import publish as publishing
@@ -47,6 +48,7 @@ from roundtrip.store.forget import StillFollowed
 from roundtrip.store.postgres import EmbeddedPostgresError
 from roundtrip.sync.fork import OtherChain
 from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
+from roundtrip.tour.walk import NothingToShow
 
 serving.bound_recursion()
 
@@ -63,6 +65,7 @@ _EXPECTED = (
     EmbeddedPostgresError,
     OtherChain,
     OtherKey,
+    NothingToShow,
     StillFollowed,
     OSError,
     ValidationError,
@@ -105,6 +108,7 @@ def _as_interrupt(number: int, frame: object) -> None:
 
 app.command()(demo_commands.demo)
 app.command()(demo_commands.devnet)
+app.command()(tour_commands.tour)
 
 
 @app.command()

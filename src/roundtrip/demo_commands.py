@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from roundtrip import assembly, processes, serving
+from roundtrip import assembly, demo_cast, processes, serving
+from roundtrip.chain.background import beside
 from roundtrip.devnet import live, world
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import STORIES
@@ -75,6 +76,7 @@ async def _serve_demo(
         assembly.database(settings) as database_url,
         assembly.context(settings, rpc_url, contracts, database_url) as ctx,
         assembly.beside_serving(local, network, database_url, ctx),
+        beside(demo_cast.run(ctx, built, rpc_url), "cast"),
     ):
         welcome()
         await serving.http_server(
@@ -107,7 +109,15 @@ async def _serve_demo_in(
                 ROUNDTRIP_PORT=str(listening.getsockname()[1]),
             )
             supervisor = processes.Supervisor(roles, ours, on_terminal=is_on_terminal())
-            await supervisor.run(lambda running: welcome(_roles_of(running)))
+            async with beside(_cast(settings, built, rpc_url, database_url), "cast"):
+                await supervisor.run(lambda running: welcome(_roles_of(running)))
+
+
+async def _cast(settings: Settings, built: world.Built, rpc_url: str, database_url: str) -> None:
+    """In the process that starts the others, as long as it takes."""
+    contracts = assembly.contracts_from(built.contracts)
+    async with assembly.context(settings, rpc_url, contracts, database_url) as ctx:
+        await demo_cast.run(ctx, built, rpc_url)
 
 
 def _shared(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:

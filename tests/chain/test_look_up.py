@@ -232,7 +232,7 @@ async def test_of_several_bearers_the_others_are_counted_and_the_oldest_named(
 async def test_what_nobody_bears_is_nothing_and_no_error(read: Context, built: Built) -> None:
     answer = await found(read, 'nobody"s')
     assert (answer.kind, answer.address, answer.token) == ("nothing", None, None)
-    assert "wallets have no names yet" in answer.text
+    assert "names of wallets" in answer.text
     assert '"nobody\'s"' in answer.text
     elsewhere = await found(read, "plain")
     assert elsewhere.kind == "nothing"

@@ -10,12 +10,14 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.alerts import INBOX_S, Draft
+from roundtrip.domain.practice import begun as begun_account
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
-from roundtrip.store import alerts, holder_reads, jobs, partitions
+from roundtrip.store import alerts, holder_reads, jobs, partitions, practice
 from roundtrip.store.holder_reads import KEPT_FOR, Kept
 from roundtrip.store.partitions import DAY_S, Daily
+from roundtrip.store.practice import Repeat
 from roundtrip.sync import retire
 from roundtrip.sync.folding import fold_onto
 from roundtrip.venues.base import Contracts
@@ -223,4 +225,20 @@ async def test_what_mites_were_told_goes_after_seven_days(
         await alerts.put(index, [Draft(mite, "test", None, newest_s, "a test")], made_at)
     await run_of(Ground(pool, newest_s))
     assert await index.fetchval("SELECT count(*) FROM accounts.alert") == 2
+    await index.execute("TRUNCATE accounts.mite CASCADE")
+
+
+async def test_answers_to_repeated_requests_are_kept_seven_days(
+    index: asyncpg.Connection, pool: asyncpg.Pool
+) -> None:
+    newest_s = 1_760_000_000
+    await followed(index, old_story())
+    (mite,) = await mites(index, 1)
+    await practice.lock(index, mite, begun_account(newest_s))
+    kept_s = int(practice.REPEATS_KEPT.total_seconds())
+    for number, age_s in enumerate((0, kept_s, kept_s + 1)):
+        made_at = datetime.fromtimestamp(newest_s - age_s, UTC)
+        await practice.keep_repeat(index, mite, bytes([number]) * 32, Repeat(bytes(32), b"{}"), made_at)
+    await run_of(Ground(pool, newest_s))
+    assert await index.fetchval("SELECT count(*) FROM accounts.practice_repeat") == 2
     await index.execute("TRUNCATE accounts.mite CASCADE")

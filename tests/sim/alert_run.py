@@ -34,6 +34,8 @@ from support.alerting import amiss, mites
 
 EVENTS_A_RUN = 6
 TELLERS, MITES, MOST_RULES = 2, 3, 12
+HOLDERS = TRADERS[:MITES]
+"""Whose the mites' wallets are: their bags are guarded."""
 FOLLOWED = "sim_followed"
 """A database that has the chain as it was built."""
 _REACHED_S, _SET_S, _FOLLOWS_S = 40.0, 20.0, 8.0
@@ -205,7 +207,22 @@ async def followed(
                 if not await sync.reach(int(head["number"], 16), head["hash"], _REACHED_S):
                     raise WentWrong(f"the sync does not come to the head: {sync.tail()}")
                 await sync.end()
+            async with arena.connected(database) as connection:
+                await _traders_deployed(connection)
             yield
+
+
+async def _traders_deployed(connection: asyncpg.Connection) -> None:
+    """Whoever deploys there seldom sells: the index takes for the deployer who holds most of those who trade,
+    but for those whom the bag guard tells."""
+    others = [bytes.fromhex(actor_address(name)[2:]) for name in TRADERS if name not in HOLDERS]
+    await connection.execute(
+        "UPDATE facts.launch AS launch SET deployer_id = most.wallet_id FROM ("
+        "SELECT DISTINCT ON (held.token_id) held.token_id, held.wallet_id FROM facts.position AS held"
+        " JOIN facts.address AS wallet ON wallet.id = held.wallet_id WHERE wallet.address = ANY($1::bytea[])"
+        " ORDER BY held.token_id, held.held_raw DESC) AS most WHERE most.token_id = launch.token_id",
+        others,
+    )
 
 
 async def run(seed: int, places: Places, built: Built, server: EmbeddedPostgres, folder: Path) -> Outcome:
@@ -238,7 +255,9 @@ async def _through(at_work: AlertRun) -> None:
     """The script, and after it a chain without forks until all of it was told."""
     play, sync, rng = at_work.play, at_work.sync, at_work.rng
     async with arena.connected(at_work.database) as connection:
-        at_work.mites = await mites(connection, MITES)
+        at_work.mites = await mites(connection, MITES, [actor_address(one) for one in HOLDERS])
+        # As when a key is made: what happened before does not concern it.
+        await connection.execute("UPDATE accounts.mite SET guarded_from = (SELECT number FROM facts.cursor)")
     await sync.start()
     for teller in at_work.tellers:
         await teller.start()
@@ -275,6 +294,10 @@ async def _compared(at_work: AlertRun, built: Built) -> None:
     async with arena.connected(at_work.database) as connection:
         outcome.wrong += await amiss(connection, contracts, PARTS)
         counts = await connection.fetchrow(
-            "SELECT count(*) AS told, count(retracted_at) AS taken_back FROM accounts.alert"
+            "SELECT count(*) AS told, count(retracted_at) AS taken_back,"
+            " count(*) FILTER (WHERE kind = 'bag_guard') AS guarded FROM accounts.alert"
         )
-    outcome.rows, outcome.digest = counts["told"], f"taken back {counts['taken_back']}"
+    outcome.rows, outcome.digest = (
+        counts["told"],
+        f"taken back {counts['taken_back']}, guarded {counts['guarded']}",
+    )

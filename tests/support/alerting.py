@@ -41,7 +41,7 @@ class OneByOne(RuleIndex):
     def add_follow(self, source: Source, wallet: Address) -> None:
         self._each_follow[source.id] = source, wallet
 
-    def remove(self, kind: Literal["rule", "follow"], source_id: int) -> None:
+    def remove(self, kind: Literal["rule", "follow", "bag_guard"], source_id: int) -> None:
         (self._each_rule if kind == "rule" else self._each_follow).pop(source_id, None)
 
     def matching(self, happening: Happening) -> list[Source]:
@@ -116,8 +116,8 @@ PLAIN = Parts(OneByOne, trades_happened, wished)
 # --- mites -----------------------------------------------------------------------------------------
 
 
-async def mites(connection: asyncpg.Connection, count: int) -> list[int]:
-    """So many new ones, each with a channel."""
+async def mites(connection: asyncpg.Connection, count: int, wallets: Sequence[str] = ()) -> list[int]:
+    """So many new ones, each with a channel. ``wallets``: of the first of them; the others' hold nothing."""
     made = []
     for number in range(count):
         mite_id = await connection.fetchval(
@@ -127,6 +127,9 @@ async def mites(connection: asyncpg.Connection, count: int) -> list[int]:
             0xFEED00 + number,
             MADE_AT,
         )
+        if number < len(wallets):
+            wallet = bytes.fromhex(wallets[number][2:])
+            await connection.execute("UPDATE accounts.mite SET wallet = $2 WHERE id = $1", mite_id, wallet)
         await connection.execute(
             "INSERT INTO accounts.channel (mite_id, kind, target, shown, state, made_at)"
             " VALUES ($1, 'telegram', '', '', 'live', $2)",
@@ -176,9 +179,12 @@ async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: 
                 index.add_rule(change.source, change.rule, change.wallet)
             elif change.wallet is not None:
                 index.add_follow(change.source, change.wallet)
+    bags = await _bags(connection)
     for happening in await parts.happened(connection, contracts, Place(-1, 0), last):
         found.everything |= {_row(source, happening) for source in ever.matching(happening)}
-        for source in live.matching(happening):
+        guarding = bags.of(happening)
+        found.everything |= {_row(source, happening) for source in guarding}
+        for source in (*live.matching(happening), *guarding):
             key = (source.kind, source.id, happening.spot.at_s // MINUTE_S)
             counts[key] += 1
             if counts[key] <= MOST_A_MINUTE:
@@ -188,6 +194,68 @@ async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: 
             if source.kind == "rule":
                 found.hits[source.id] += 1
     return found
+
+
+@dataclass
+class Bags:
+    """Which mites hold what: every trade there was, in order. ``sold``: what a deployer had sold by then."""
+
+    mites: dict[str, tuple[int, int]]
+    deployers: dict[str, str]
+    trades: Sequence[asyncpg.Record]
+
+    def of(self, happening: Happening) -> list[Source]:
+        """Who is told of it for holding the token."""
+        token, by, at = happening.token, happening.wallet, happening.spot[:2]
+        if happening.verb == "draining":
+            share = happening.share_ppm()
+            if not (share >= 50_000 if share is not None else (happening.eth_wei or 0) >= 10**18):
+                return []
+        elif happening.verb != "selling" or self.deployers.get(token) != by:
+            return []
+        elif happening.part_raw is not None:
+            sold = self._sold(by, token, at)
+            if (sold + happening.part_raw) // 10**24 == sold // 10**24:
+                return []
+        found = [
+            mite
+            for wallet, (mite, guarded_from) in self.mites.items()
+            if wallet != by and guarded_from < at[0] and self._held(wallet, token, at)
+        ]
+        return [Source("bag_guard", mite, mite, "bag guard", -1) for mite in sorted(found)]
+
+    def _before(self, wallet: str, token: str, at: tuple[int, int]) -> list[asyncpg.Record]:
+        own = bytes.fromhex(wallet[2:]), bytes.fromhex(token[2:])
+        return [
+            row for row in self.trades
+            if (row["trader"], row["token"]) == own and (row["block_number"], row["log_index"]) < at
+        ]  # fmt: skip
+
+    def _sold(self, wallet: str, token: str, at: tuple[int, int]) -> int:
+        return sum(int(row["token_raw"]) for row in self._before(wallet, token, at) if not row["buys"])
+
+    def _held(self, wallet: str, token: str, at: tuple[int, int]) -> int:
+        held = most = 0
+        for row in self._before(wallet, token, at):
+            held = held + int(row["token_raw"]) if row["buys"] else max(0, held - int(row["token_raw"]))
+            most = max(most, held)
+            if held * 1000 <= most:
+                held = most = 0
+        return held
+
+
+async def _bags(connection: asyncpg.Connection) -> Bags:
+    mites_of = await connection.fetch("SELECT id, wallet, guarded_from FROM accounts.mite")
+    launches = await connection.fetch(
+        "SELECT token.address AS token, deployer.address AS deployer FROM facts.launch AS launch"
+        " JOIN facts.address AS token ON token.id = launch.token_id"
+        " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
+    )
+    return Bags(
+        {as_text(row["wallet"]): (row["id"], row["guarded_from"]) for row in mites_of},
+        {as_text(row["token"]): as_text(row["deployer"]) for row in launches},
+        await connection.fetch(_TRADES, 0, -1, 2**31 - 1, 2**31 - 1),
+    )
 
 
 async def _all_changes(connection: asyncpg.Connection) -> list[Change]:

@@ -19,6 +19,7 @@ from .answers import Shared, SharedAnswers, TookTooLong
 from .callers import Asking
 from .gate import Admitted, Gate, Refused
 from .minutes import Ticket
+from .once import read_once
 from .operation import Operation
 
 log = structlog.get_logger(__name__)
@@ -89,15 +90,17 @@ class Dispatch:
         raw: Mapping[str, object] | Reads,
         asking: Asking,
         query: Mapping[str, str] = _NO_QUERY,
+        once: tuple[object, ...] = (),
     ) -> Reply:
         """Answers one request. Never raises: every failure is a Reply. ``raw``: the parameters as they came,
         or what reads them, once the caller is let in. ``query``: what came by the query string, where there
-        is one."""
+        is one. ``once``: the idempotency keys that it shows, as they came."""
         admitted: Admitted | None = None
         try:
             admitted = await self.gate.admit(asking, operation.counts, operation.key)
             params = read_params(operation, raw if isinstance(raw, Mapping) else await raw(), query)
-            shared, hit = await self._answer(operation, params, admitted)
+            key = read_once(once) if operation.once else None
+            shared, hit = await self._answer(operation, params, admitted, key)
         except Refused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
@@ -127,10 +130,12 @@ class Dispatch:
         return admitted.ticket
 
     async def _answer(
-        self, operation: Operation, params: msgspec.Struct, admitted: Admitted
+        self, operation: Operation, params: msgspec.Struct, admitted: Admitted, once: str | None
     ) -> tuple[Shared, bool]:
         async def make() -> Shared:
-            given = (self.ctx, params, admitted.mite) if operation.key else (self.ctx, params)
+            given: tuple[object, ...] = (self.ctx, params)
+            given += (admitted.mite,) if operation.key else ()
+            given += (once,) if operation.once else ()
             answered = await self._in_time(operation.handler(*given))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)

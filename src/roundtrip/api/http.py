@@ -23,6 +23,7 @@ from .dispatch import Dispatch, Reply, Unexpected, error_reply
 from .front import FRONT
 from .llms import llms_txt
 from .mcp import McpDoor
+from .once import given_once
 from .openapi import openapi_json
 from .operation import Operation
 from .paths import clean
@@ -111,7 +112,8 @@ class Endpoint:
 
         told = scope.get("query_string")
         query = QueryParams(told) if told else _NO_QUERY
-        reply = _cut(await self.dispatch.run(self.operation, raw, asking, query), self.operation)
+        once = given_once(scope["headers"]) if self.operation.once else ()
+        reply = _cut(await self.dispatch.run(self.operation, raw, asking, query, once), self.operation)
         if len(reply.body) > LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])
         await send_reply(reply, send, self.readable())

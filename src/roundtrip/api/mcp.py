@@ -25,6 +25,7 @@ from .catalog import tools
 from .dispatch import Dispatch, Reply, error_reply
 from .envelope import Unfit, read_envelope, read_headers, send_unfit
 from .gate import Refused
+from .once import given_once
 from .operation import Operation
 from .paths import PATH_KEY
 from .prepared import Listing, Plain, Recording, canonical_listing, plain_request, send_kept
@@ -36,6 +37,8 @@ _REPLY = "roundtrip.reply"
 """Where the answer of a call that ran already is found in its request's scope."""
 _UNFIT = "roundtrip.unfit"
 """Set in the scope of a call whose arguments are no object."""
+_ONCE = "roundtrip.once"
+"""The idempotency keys that a call shows, in its request's scope."""
 
 Context = ServerRequestContext[Any, Request]
 
@@ -91,7 +94,7 @@ class McpDoor:
         except Unfit as unfit:
             await send_unfit(unfit, send)
             return
-        scope = {**scope, "headers": headers}
+        scope = {**scope, "headers": headers, _ONCE: given_once(headers, message.params.get("_meta"))}
         arguments = message.params.get("arguments")
         if message.method == "tools/call" and not isinstance(arguments, dict | None):
             # The library would refuse it in its own way; every other bad argument is told in the result.
@@ -173,7 +176,7 @@ class McpDoor:
 
     async def _reply(self, operation: Operation, arguments: Mapping[str, object], scope: Scope) -> Reply:
         given = _no_object if _UNFIT in scope else arguments
-        return await self._dispatch.run(operation, given, self._asking(scope))
+        return await self._dispatch.run(operation, given, self._asking(scope), once=scope[_ONCE])
 
     async def _call(
         self, operation: Operation, arguments: Mapping[str, object], scope: Scope

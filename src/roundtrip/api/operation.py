@@ -9,6 +9,12 @@ import msgspec
 from roundtrip.domain.errors import STATUS_BY_CODE
 from roundtrip.services.context import Answered
 
+ONCE = (
+    "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat gives the first answer and does "
+    "nothing more."
+)
+"""What readers are told of operations that are done once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -23,7 +29,9 @@ class Operation:
     ``path_answer``: as much of the answer as an HTTP request is given; None: all of it. ``errors``: the codes
     of its own, beside those that follow from the rest of the row (``codes``). ``needs_one_of``: parameters of
     which a request gives at least one. ``destroys``: of one that writes: it takes something away.
-    ``repeatable``: of one that writes: doing it twice changes nothing more.
+    ``repeatable``: of one that writes: doing it twice changes nothing more. ``once``: of one that writes for
+    a key's owner: a request may carry an idempotency key, which its handler is given as a fourth argument
+    (None: it carries none); of the same key it gives the first answer again, and does nothing.
     """
 
     name: str
@@ -47,6 +55,7 @@ class Operation:
     needs_one_of: tuple[str, ...] = ()
     destroys: bool = False
     repeatable: bool = False
+    once: bool = False
 
     def codes(self) -> tuple[str, ...]:
         """Every error code that it may answer with, in the order of the table of codes."""
@@ -59,6 +68,8 @@ class Operation:
             found.add("bad_json")
         if self.key:
             found |= {"key_needed", "bad_key"}
+        if self.once:
+            found.add("bad_input")
         if self.counts != "never":
             found |= {"bad_key", "rate_limited", "busy"}
         if self.counts == "day":
@@ -72,11 +83,14 @@ class Operation:
         if self.query and self.bad_params != "bad_input":
             of_http.add("bad_input")
         codes = [code for code in self.codes() if code not in of_http]
+        said = f"{self.description} {ONCE}" if self.once else self.description
         if not codes:
-            return self.description
+            return said
         *codes, last = codes
-        return f"{self.description} Fails with {', '.join(codes)} or {last}."
+        return f"{said} Fails with {', '.join(codes)} or {last}."
 
     def __post_init__(self) -> None:
         if self.key and self.shared_by is not None:
             raise ValueError(f"{self.name}: what one caller is told would be shared by everyone")
+        if self.once and not (self.key and self.writes):
+            raise ValueError(f"{self.name}: there is nothing, or nobody, to do it once for")

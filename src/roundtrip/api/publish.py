@@ -11,7 +11,7 @@ from roundtrip.domain.policy import Policy
 
 from .about import ABOUT
 from .catalog import OPERATIONS, tools
-from .operation import Operation
+from .operation import ONCE, Operation
 
 
 def params_schema(operation: Operation) -> dict[str, Any]:
@@ -123,6 +123,8 @@ def api_markdown() -> str:
         lines += [f"- Key: {'needed' if operation.key else 'not needed'}"]
         if operation.needs_one_of:
             lines += [f"- Needs one of: {', '.join(operation.needs_one_of)}"]
+        if operation.once:
+            lines += [f"- Repeats: {ONCE}"]
         lines += [f"- Errors: {_coded(operation)}", ""]
         for title, kind in _structs(operation):
             schema = msgspec.json.format(msgspec.json.encode(_inlined(kind)), indent=1).decode()

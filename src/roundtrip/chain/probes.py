@@ -37,7 +37,7 @@ _BUY_DELAY_S = 1
 def buy_plan(place: Place, setting: Setting, environment: Environment, size: Size, amount_raw: int) -> Plan:
     """Trip 1: the buy alone, in the next block; for the sizes that may be sold, what is held later, and at
     last what its approvals take."""
-    block = _buy_block(place, setting, environment, size, amount_raw)
+    block = buy_block(place, setting, environment, size, amount_raw)
     if size not in MAIN_SIZES:
         return Plan(environment, (block,))
     policy, watched, passed_s = setting.policy, [], 0
@@ -84,7 +84,7 @@ def trade_plan(
     when it would have come without it."""
     environment = _measured(environment, bought)
     held_raw = sellable(bought, probe, setting.policy)
-    first = _buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
+    first = buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
     then, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
     if between is None:
         return Plan(environment, (first, then, *rest))
@@ -109,7 +109,7 @@ def handed_plan(
     environment = cast(environment, f"{size} handed")
     receiver, policy = environment.receiver, setting.policy
     handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, max(1, bought.received_raw)))
-    first = _buy_block(place, setting, environment, size, amount_raw, bought.gas)
+    first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     steps = (
         Step("transfer", environment.buyer, handed, policy.transfer_gas_limit),
         token_read("handed-token", setting, environment, receiver),
@@ -143,7 +143,7 @@ def pull_plan(
         payers.append((payer, WEI_PER_ETH))
     else:
         steps.append(pulled)
-    first = _buy_block(place, setting, environment, size, amount_raw, bought.gas)
+    first = buy_block(place, setting, environment, size, amount_raw, bought.gas)
     # The puller is paid for here and not at the start: a router hands what eth it holds to the buyer.
     then = PlannedBlock(setting.policy.later_s, tuple(steps), tuple(payers))
     return Plan(environment, (first, then))
@@ -161,7 +161,7 @@ def pay_out_plan(places: tuple[Place, ...], setting: Setting, environment: Envir
     return Plan(environment, (PlannedBlock(_BUY_DELAY_S, tuple(steps), tuple(payers.items())),))
 
 
-def _buy_block(
+def buy_block(
     place: Place,
     setting: Setting,
     environment: Environment,

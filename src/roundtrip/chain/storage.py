@@ -1,6 +1,8 @@
-"""Where a token keeps a wallet's balance, found by trying: the fallback for money that no swap brings.
+"""Where a token keeps a wallet's balance, found by trying: the fallback for money that no swap brings, and
+for what somebody is said to hold.
 
-Only the money side is ever given so. The token under test never is.
+A check gives only the money side so, never the token under test. Where a token is given (``holding_plans``),
+a wallet that really bought it sells beside.
 """
 
 from dataclasses import dataclass

@@ -26,17 +26,17 @@ _DID_SO_MUCH: dict[Verb, str] = {
 
 
 def told(source: Source, happening: Happening) -> Draft:
-    """The row of something that happened, for one whose rule or follow it is about."""
-    follows, spot = source.kind == "follow", happening.spot
+    """The row of something that happened, for one whose rule or follow it is about, or who holds the
+    token."""
+    spot = happening.spot
     return Draft(
         mite_id=source.mite_id,
         kind=source.kind,
         source_id=source.id,
         at_s=spot.at_s,
-        said=said(happening, source.name if follows else None),
+        said=_said_to(source, happening),
         verb=happening.verb,
-        # It stands first in a rule's text, and has no space in it.
-        who=(source.name or happening.wallet) if follows else source.name.split(" ", 1)[0],
+        who=_who(source, happening),
         wallet=happening.wallet,
         token=happening.token,
         eth_wei=happening.eth_wei,
@@ -45,8 +45,37 @@ def told(source: Source, happening: Happening) -> Draft:
         tx_hash=spot.tx_hash,
         block_number=spot.block_number,
         log_index=spot.log_index,
-        rule=None if follows else source.name,
+        rule=source.name if source.kind == "rule" else None,
     )
+
+
+def _who(source: Source, happening: Happening) -> str:
+    if source.kind == "bag_guard":
+        return "deployer" if happening.verb == "selling" else happening.wallet
+    # It stands first in a rule's text, and has no space in it.
+    return (source.name or happening.wallet) if source.kind == "follow" else source.name.split(" ", 1)[0]
+
+
+def _said_to(source: Source, happening: Happening) -> str:
+    if source.kind != "bag_guard":
+        return said(happening, source.name if source.kind == "follow" else None)
+    worth, share_ppm, token = _worth(happening), happening.share_ppm(), short(happening.token)
+    much = worth or "some"
+    if happening.verb == "selling":
+        what, of_what = f"The deployer of {token}, which you hold, sold {much} of it", "the supply"
+    else:
+        what = f"{short(happening.wallet)} took {much} of the liquidity of {token}, which you hold, away"
+        of_what = "what the pool had"
+    if share_ppm is None or worth.endswith("%"):
+        return f"{what}."
+    return f"{what}: {_rounded(share_ppm, DECIMALS['%'])}% of {of_what}."
+
+
+def said_of_verdict(token: Address, then: str, now: str, why: str) -> str:
+    """A held token's verdict has changed. ``then``, ``now``: level and code. ``why``: the sentence of the
+    check that shows it, with strangers' words in quotes; empty: not known."""
+    because = f" {why}" if why else ""
+    return f"The verdict on {short(token)}, which you hold, was {then} and is {now} now.{because}"
 
 
 def said(happening: Happening, name: str | None = None) -> str:

@@ -9,17 +9,20 @@ Kind = Literal["rule", "follow", "bag_guard", "service", "test"]
 MOST_RULES, MOST_FOLLOWS, MOST_CHANNELS = 50, 200, 5
 """Of one mite."""
 MOST_A_MINUTE = 20
-"""Rows that one rule or follow raises in a minute of the chain's clock; of the others it is told how many."""
+"""Rows that one rule, follow or bag raises in a minute of the chain's clock; of the others it is told how
+many."""
 MINUTE_S = 60
 INBOX_S = 7 * 86_400
+BAG = "bag guard"
+"""What it is called where rules and follows have names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A row before it has a number. ``source_id``: of the rule, the follow, or the channel that it is about.
-    ``who``: as the mite calls who did it, or the rule's ``who``. ``at_s``: when it happened. ``rule``: the
-    canonical text. ``said``: the sentence. ``more``: not a fact, but so many that became no rows.
-    ``block_number`` and what goes with it is None where it is about no fact."""
+    """A row before it has a number. ``source_id``: of the rule, the follow, or the channel that it is about;
+    of the bag guard the mite's own. ``who``: as the mite calls who did it, or the rule's ``who``. ``at_s``:
+    when it happened. ``rule``: the canonical text. ``said``: the sentence. ``more``: not a fact, but so many
+    that became no rows. ``block_number`` and what goes with it is None where it is about no fact."""
 
     mite_id: int
     kind: Kind

@@ -78,3 +78,21 @@ class Purses(Generic[W]):
         """Whether a purse is of many who may have nothing in common: all young customers of an exchange, or
         all whom nobody old is known to have paid."""
         return purse is None or self.is_exchange(purse)
+
+    def is_kin(self, wallet: W, other: W | None) -> bool:
+        """Whether two wallets are one's, or may well be: the same, one funded the other, or one funded both.
+        An exchange makes two kin only by funding both within a day: anybody becomes one for 501 payments. Who
+        pays crowds himself is none."""
+        if other is None:
+            return False
+        own, his = self.funder(wallet), self.funder(other)
+        if wallet in (other, his) or own == other:
+            return True
+        if own is None or own != his:
+            return False
+        return not self.is_exchange(own) or self._funded_together(wallet, other)
+
+    def _funded_together(self, *wallets: W) -> bool:
+        times = [self.origins[wallet].funded_s for wallet in wallets]
+        known = [at_s for at_s in times if at_s is not None]
+        return len(known) == len(times) and max(known) - min(known) <= self.fairness.young_s

@@ -10,13 +10,14 @@ from .rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb
 from .types import Address
 
 _id = attrgetter("id")
-_Kind = Literal["rule", "follow"]
+_Kind = Literal["rule", "follow", "bag_guard"]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A rule or a follow. ``from_number``: happenings of later blocks count. ``name``: of a follow, as the
-    mite calls the wallet; of a rule its canonical text."""
+    """A rule, a follow, or that the mite's wallet holds the token: then ``id`` is the mite's.
+    ``from_number``: happenings of later blocks count. ``name``: of a follow, as the mite calls the wallet; of
+    a rule its canonical text."""
 
     kind: _Kind
     id: int
@@ -120,7 +121,7 @@ class RuleIndex:
         followers[source.mite_id] = source
         self._follows[source.id] = wallet, source.mite_id
 
-    def remove(self, kind: Literal["rule", "follow"], source_id: int) -> None:
+    def remove(self, kind: _Kind, source_id: int) -> None:
         """It is not there any more; one that never was changes nothing."""
         if kind == "rule" and source_id in self._rules:
             keys, over = self._rules.pop(source_id)

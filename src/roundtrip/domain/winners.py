@@ -64,23 +64,6 @@ class Winner(NamedTuple):
 class Wallets(Purses[Address]):
     """What is known of wallets that win, and of those they won from."""
 
-    def is_kin(self, wallet: Address, deployer: Address | None) -> bool:
-        """Whether the wallet is the deployer, or may well be. An exchange makes two kin only by funding both
-        within a day: anybody becomes one for 501 payments. A deployer who pays crowds is none."""
-        if deployer is None:
-            return False
-        own, his = self.funder(wallet), self.funder(deployer)
-        if wallet in (deployer, his) or own == deployer:
-            return True
-        if own is None or own != his:
-            return False
-        return not self.is_exchange(own) or self._funded_together(wallet, deployer)
-
-    def _funded_together(self, *wallets: Address) -> bool:
-        times = [self.origins[wallet].funded_s for wallet in wallets]
-        known = [at_s for at_s in times if at_s is not None]
-        return len(known) == len(times) and max(known) - min(known) <= self.fairness.young_s
-
     def is_fair(self, token: Begun, buyers: Iterable[Address], at_s: int) -> bool:
         """Whether a token is fair at that time. Once found, it is kept: that funders of its buyers become
         known later takes nothing back."""

@@ -9,7 +9,7 @@ the busier it is the more often, and in the end always."""
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -21,12 +21,13 @@ from roundtrip.chain.background import is_cancelled
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.rule_index import RuleIndex, Source
 from roundtrip.domain.rules import Happening
-from roundtrip.store import alert_cursor, alerts, chain, deliveries, happenings, watches
+from roundtrip.store import alert_cursor, alerts, bags, chain, deliveries, happenings, watches
 from roundtrip.store.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.happenings import Place
 from roundtrip.venues.base import Contracts
 
 from .alert_drafts import capped, kept, key_of, more_of
+from .alert_guard import guarded, wish_checks
 from .alert_watched import Watched
 from .listening import listening
 from .worker import described
@@ -60,6 +61,7 @@ class Tells(Protocol):
 
 
 Happened = Callable[[asyncpg.Connection, Contracts, Place, Place], Awaitable[list[Happening]]]
+Guarded = Callable[[asyncpg.Connection, Sequence[Happening]], Awaitable[Mapping[int, Sequence[Source]]]]
 
 
 class Wishes(Protocol):
@@ -77,6 +79,7 @@ class Parts:
     index: Callable[[], RuleIndex] = RuleIndex
     happened: Happened = happenings.happened
     wish: Wishes = deliveries.wish
+    guarded: Guarded = guarded
 
 
 class _TakenAway(Exception):
@@ -195,6 +198,7 @@ class Alerts:
         """Tells of what comes next after ``after``, and gives how far that was."""
         to = await alert_cursor.place_after(connection, after, self._most_blocks, last)
         found = await self._parts.happened(connection, self._ctx.contracts, after, to)
+        held = await self._parts.guarded(connection, found)
         matches: list[tuple[Source, Happening]] = []
         for number, happening in enumerate(found):
             spot = happening.spot
@@ -203,6 +207,7 @@ class Alerts:
                 to = Place(before.block_number, before.at_s)
                 break
             matches += [(source, happening) for source in index.matching(happening)]
+            matches += [(source, happening) for source in held.get(number, ())]
             if number % _TURN == _TURN - 1:
                 await asyncio.sleep(0)
         if matches:
@@ -215,6 +220,10 @@ class Alerts:
         counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
         drafts, hits = capped(matches, counts)
         made = await kept(connection, drafts, now)
+        # Before deliveries: everybody wishes for jobs in this order.
+        await wish_checks(
+            connection, {done.token for source, done in matches if source.kind == "bag_guard"}, now
+        )
         await self._parts.wish(connection, made, now)
         await alert_cursor.put_minutes(connection, counts)
         await watches.count_hits(connection, list(hits.items()))
@@ -252,6 +261,7 @@ class Alerts:
         if found is None:
             return taken, await self._watched.index(connection, taken.rewound, taken.rewound)
         turned = await watches.turn_back(connection, taken.rewound, found.last)
+        await bags.turn_back(connection, found.to.number)
         index = await self._watched.index(connection, found.last, taken.rewound, turned)
         to = found.to
         if to.number >= taken.at.number:
@@ -296,8 +306,10 @@ class Alerts:
         found = dict.fromkeys(keys, 0)
         if keys:
             after = await alert_cursor.place_before(connection, to.at_s // MINUTE_S * MINUTE_S)
-            for happening in await self._parts.happened(connection, self._ctx.contracts, after, to):
-                for source in index.matching(happening):
+            happened = await self._parts.happened(connection, self._ctx.contracts, after, to)
+            held = await self._parts.guarded(connection, happened)
+            for number, happening in enumerate(happened):
+                for source in (*index.matching(happening), *held.get(number, ())):
                     key = key_of(source, happening)
                     if key in found:
                         found[key] += 1

@@ -4,7 +4,10 @@ from types import MappingProxyType
 
 from roundtrip.services.context import Context
 
+from .bag import EVERY_S as BAG_EVERY_S
+from .bag import bag
 from .boards import EVERY_S, boards
+from .calls import calls
 from .deliver import deliver
 from .holders import holders
 from .origin import origin
@@ -36,6 +39,15 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             most_tries=_NEVER_GIVEN_UP,
             at_start="moving",
         ),
+        "bag": Kind(
+            bag,
+            lease_s=30,
+            at_once=1,
+            limit_s=60,
+            waits_s=(BAG_EVERY_S,),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="held",
+        ),
         # Three statements a run, each of which the database is given ten minutes for.
         "winners": Kind(
             winners,
@@ -45,6 +57,16 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             waits_s=(5.0, 30.0),
             most_tries=_NEVER_GIVEN_UP,
             at_start="facts",
+        ),
+        # One trip to the node and what facts tell of some two hundred flags.
+        "calls": Kind(
+            calls,
+            lease_s=30,
+            at_once=1,
+            limit_s=60,
+            waits_s=(5.0, 30.0),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="open",
         ),
         # One a channel, which mostly waits for somebody else's server. What fails here is ours: what fails
         # there has waits of its own.

@@ -1,5 +1,6 @@
 """``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by
-ours where the chain's is ahead; books of holders that nobody asked for; and what mites were told."""
+ours where the chain's is ahead; books of holders that nobody asked for; what mites were told; and answers
+kept for requests that are repeated."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,7 +8,17 @@ import asyncpg
 
 from roundtrip.domain.alerts import INBOX_S
 from roundtrip.services.context import Context
-from roundtrip.store import alert_cursor, alerts, chain, holder_reads, inside, jobs, partitions, watches
+from roundtrip.store import (
+    alert_cursor,
+    alerts,
+    chain,
+    holder_reads,
+    inside,
+    jobs,
+    partitions,
+    practice,
+    watches,
+)
 from roundtrip.store.jobs import Job
 from roundtrip.store.partitions import DAY_S, Daily
 from roundtrip.sync.retire import retire_trades
@@ -33,6 +44,7 @@ async def prune(ctx: Context, job: Job) -> Effect:
         may_be_more = (
             await _drop_books(connection, now)
             or await _forget_told(connection, now)
+            or await practice.forget_repeats(connection, now - practice.REPEATS_KEPT)
             or await _drop_some(connection, ctx)
         )
         # Last: from here on the job's row is locked.

@@ -10,7 +10,7 @@ import msgspec
 
 from roundtrip.domain import names
 from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.types import BPS, WEI_PER_ETH
+from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
 from roundtrip.store.chain import Cursor, cursor
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.tokens import Label
@@ -85,6 +85,11 @@ def called(label: Label) -> str:
     """A token in a sentence: its symbol in quotes, which it cannot end, and its address."""
     said = names.reason(label.symbol or "")[: names.SYMBOL_LENGTH].rstrip()
     return f'"{said}" ({label.address})' if said else label.address
+
+
+def called_by(token: TokenNamed) -> str:
+    """The same of one that is fit to show already."""
+    return called(Label(Address(token.address), token.symbol, None, None, None))
 
 
 def eth(wei: int) -> float:

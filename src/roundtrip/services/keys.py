@@ -13,6 +13,7 @@ from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import MOST_TRIES, Mite, designation
 from roundtrip.domain.types import Address
 from roundtrip.store import accounts as accounts_store
+from roundtrip.store import league
 from roundtrip.venues.abi import checksummed
 
 from .accounts import accounts, allowance_of
@@ -110,7 +111,7 @@ async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wa
     await accounts_store.add_key(connection, found.mite.id, hashed, start, new.label, now)
     if not new.agent:
         return found.mite
-    return await accounts_store.tag_agent(connection, found.mite.id, new.name)
+    return await league.tag(connection, found.mite.id, new.name, now)
 
 
 async def locked(
@@ -118,7 +119,9 @@ async def locked(
 ) -> accounts_store.Account:
     """The wallet's mite, made where it had none. Of several that come at once with texts of the same count of
     keys, the first has it. Raises CallerFault (bad_signature)."""
-    found = await accounts_store.locked(connection, wallet.address, _designations(ctx), now)
+    found = await accounts_store.locked(
+        connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
+    )
     if found.keys_made != wallet.keys_made:
         raise bad_signature()
     return found

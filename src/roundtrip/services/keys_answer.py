@@ -13,6 +13,7 @@ from roundtrip.domain.types import Address, parse_address
 MOST_LABEL = 64
 MOST_SIGNATURE_BYTES = 8192
 """Of a contract wallet with many owners; a wallet's own has 65."""
+AGENT_NAME_PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ]*$"
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 
 
@@ -43,7 +44,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[
             str,
             msgspec.Meta(
-                pattern="^ *[A-Za-z0-9][A-Za-z0-9 ]*$",
+                pattern=AGENT_NAME_PATTERN,
                 max_length=MOST_AGENT_NAME,
                 description="What the agent is called: Latin letters, digits and spaces. Counts with agent "
                 "true only.",

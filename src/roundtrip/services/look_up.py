@@ -15,15 +15,15 @@ from .index_answer import called, named, reading, when
 from .look_up_address import what_address
 from .look_up_answer import MOST_CHARACTERS, BearersAnswer, Found, LookUpParams, TransactionAnswer
 from .look_up_said import BY_ADDRESS, answered, label_of, launch_part, launch_text, on_day, pool_found
+from .wallet_names import Bearer, called_so
 from .whereabouts import Question, Whereabouts, pool_question, token_question
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
 """An address or thirty-two bytes, as people copy them."""
 _UNREAD = "The symbols of some new tokens are not read yet."
 _HEX = re.compile(r"0x[0-9a-fA-F]*")
-_LOOKED_FOR = (
-    "Symbols, addresses, transactions' hashes and pools' ids were looked for; wallets have no names yet."
-)
+_LOOKED_FOR = "Symbols, names of wallets, addresses, transactions' hashes and pools' ids were looked for."
+_STRANGERS = "That is what strangers call it, and no proof of whose it is."
 
 
 async def find(ctx: Context, params: LookUpParams) -> Answered[Found]:
@@ -63,6 +63,11 @@ async def _symbol(ctx: Context, query: str) -> Found:
             borne = await look_up.bearers(connection, key)
         unread = _UNREAD if await look_up.has_unread(connection) else ""
         if borne.newest_id is None or borne.oldest_id is None:
+            is_own = bool(_HEX.fullmatch(query) or _money_text(ctx, key))
+            wallets = [] if is_own else await called_so(ctx, connection, query, at.timestamp_s)
+            if wallets:
+                said = _wallet_said(query, wallets, borne.strangers)
+                return answered(ctx, at, query, "wallet", said, wallets[0].wallet)
             strangers = await tokens.strangers_with(connection, key) if borne.strangers else []
             return _no_symbol(ctx, query, at, key, borne.strangers, strangers, unread)
         ids = {borne.newest_id, borne.oldest_id}
@@ -92,6 +97,16 @@ async def _symbol(ctx: Context, query: str) -> Found:
         launch=launch_part(ctx, newest, record),
         bearers=bearers,
     )
+
+
+def _wallet_said(query: str, wallets: list[Bearer], strangers: int) -> list[str]:
+    first, others = wallets[0], len(wallets) - 1
+    said = [f'{first.people} people call the wallet {first.wallet} "{names.reason(query)}".', _STRANGERS]
+    if others:
+        said.append(f"{others} more {'is' if others == 1 else 'are'} called so by enough people.")
+    if strangers:
+        said.append(f"{strangers:,} {'token bears' if strangers == 1 else 'tokens bear'} it as a symbol.")
+    return said
 
 
 def _no_symbol(

@@ -22,7 +22,7 @@ class LookUpParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query: Annotated[
         str,
         msgspec.Meta(
-            description="A symbol, an address, a transaction's hash or a v4 pool's id.",
+            description="A symbol, a wallet's name, an address, a transaction's hash or a v4 pool's id.",
             min_length=1,
             max_length=MOST_CHARACTERS,
         ),

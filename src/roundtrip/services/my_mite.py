@@ -8,6 +8,7 @@ import msgspec
 from roundtrip.domain.keys import MOST_LIVE
 from roundtrip.domain.mite import Mite
 from roundtrip.store import accounts as accounts_store
+from roundtrip.store import calls
 from roundtrip.store import credits as credits_store
 
 from .accounts import accounts, allowance_of
@@ -38,6 +39,16 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     ]
     proved: Annotated[int, msgspec.Meta(description="Its flags on tokens that proved right.")]
     decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
+    base_rate: Annotated[
+        float | None,
+        msgspec.Meta(
+            description="The same of tokens drawn by chance, one with each flag; null while none is decided."
+        ),
+    ]
+    ahead_of_chance: Annotated[
+        bool,
+        msgspec.Meta(description="Whether its flags are right more often than luck would have them."),
+    ]
     limits: Limits
     used_today: Annotated[
         int, msgspec.Meta(description="Calls of all its keys today, by UTC, that count against the day.")
@@ -61,6 +72,7 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]
         account = await accounts_store.account(connection, mite.id)
         used = await accounts_store.calls_on(connection, mite.id, today)
         live = await accounts_store.live_keys(connection, mite.id)
+        score = (await calls.scores(connection, [mite.id]))[mite.id]
         paid = await credits_store.balance(connection, mite.id, int(now_s * 1000))
     allowance = await allowance_of(ctx, account.mite.wallet)
     answer = MyMite(
@@ -69,10 +81,12 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]
         wallet=account.mite.wallet,
         agent=account.mite.is_agent,
         agent_name=account.mite.agent_name,
-        level=1,
-        accuracy=None,
-        proved=0,
-        decided=0,
+        level=score.level,
+        accuracy=score.accuracy,
+        proved=score.proved,
+        decided=score.decided,
+        base_rate=score.base_rate,
+        ahead_of_chance=score.is_ahead,
         limits=limits(allowance),
         used_today=used,
         remaining_today=max(0, allowance.per_day - used),
@@ -91,7 +105,18 @@ def _text(answer: MyMite) -> str:
     keys = "One key of it is" if answer.live_keys == 1 else f"{answer.live_keys} keys of it are"
     return (
         f"{answer.designation}{called} is {who} of {answer.wallet}, of level {answer.level}. "
-        f"None of its flags is decided yet. It may make {answer.limits.per_minute} calls a minute and "
+        f"{_flags_text(answer)} It may make {answer.limits.per_minute} calls a minute and "
         f"{answer.limits.per_day} a day, of which {answer.remaining_today} are left today.{paid} "
         f"{keys} live; {MOST_LIVE} can be."
     )
+
+
+def _flags_text(answer: MyMite) -> str:
+    if not answer.decided:
+        return "None of its flags is decided yet."
+    flags = "flag" if answer.decided == 1 else "flags"
+    said = f"{answer.proved} of {answer.decided} {flags} proved right"
+    if answer.base_rate is None:
+        return f"{said}."
+    than = "" if answer.ahead_of_chance else ", so it is not ahead of chance"
+    return f"{said}; of tokens drawn by chance it was {answer.base_rate:.0%}{than}."

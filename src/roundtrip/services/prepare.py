@@ -5,31 +5,34 @@ beside a rehearsal of the trade on every venue. Trip 3: the final form, exactly 
 buy the sell. This service holds no key and sends nothing.
 """
 
-from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 
-from roundtrip.chain import wallet_calls
 from roundtrip.chain.rpc import Meter
-from roundtrip.chain.simulate import build, read
 from roundtrip.chain.wallet_calls import PLENTY_WEI
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Launch, Missing, Refused
-from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.trade import ExitFinding, Moved, find_exit
-from roundtrip.domain.types import BPS, Address
-from roundtrip.venues.base import Call, Terms
+from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.types import Address
 
 from . import desk as desks
 from .at_once import at_once
 from .context import Answered, Context
-from .desk import DECIMALS, Desk, Pays, Rehearsed, Side, Written, pays, write
-from .gather import Opened, opened
+from .desk import DECIMALS, Desk, Pays, Side
+from .final_run import Final, final_run
+from .gather import opened
 from .indexed import inform
 from .money import ETH_DECIMALS, parse_amount
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
-from .prepare_present import Final, present
-from .rehearsal import NO_LIQUIDITY, Rehearsals, all_dry, best_buy, best_sell, paid_with, rehearse, tradable
-from .sell_back import Brought, SoldBack, brought, sold_back
+from .prepare_present import present
+from .rehearsal import (
+    NO_LIQUIDITY,
+    all_dry,
+    best_buy,
+    best_sell,
+    check_tradable,
+    decimals_of,
+    paid_with,
+    rehearse,
+    tradable,
+)
 
 VALID_S = 20 * 60
 _MOST_DECIMALS = 36
@@ -47,7 +50,7 @@ async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> Answered[Prepar
     chosen = best_buy(desk, tried, amounts)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return await _finished(desk, tried, chosen, params.slippage_bps, meter)
+    return _answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
 
 
 async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTrade]:
@@ -62,7 +65,7 @@ async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[Prep
     chosen = best_sell(desk, tried)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return await _finished(desk, tried, chosen, params.slippage_bps, meter)
+    return _answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
 
 
 # --- trip 1 ----------------------------------------------------------------------------------------
@@ -80,10 +83,7 @@ async def _at_desk(
     calls = desks.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
     found, answers = await at_once(opened(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
-    decimals = found.first.facts.decimals
-    _check_tradable(side, found)
-    if isinstance(decimals, Missing):
-        raise NodeFault(decimals.why)
+    check_tradable(side, found)
     return Desk(
         ctx=ctx,
         head=head,
@@ -93,28 +93,9 @@ async def _at_desk(
         holdings=desks.read_holdings(answers, pairs, ctx.chain_id),
         # The chain's clock decides, where it is ahead of ours.
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + VALID_S,
-        decimals=decimals or 0,
+        decimals=decimals_of(found),
         fund=fund,
     )
-
-
-def _check_tradable(side: Side, token: Opened) -> None:
-    """Raises CallerFault where there is no token, or no money that trades are written in."""
-    facts, launch = token.first.facts, token.first.launch
-    no_token = facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None
-    if no_token:
-        code = "not_a_token" if side == "buy" else "no_route"
-        raise CallerFault(code, "There is no token at this address.")
-    if token.role != "token":
-        raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
-    if tradable(token):
-        return
-    there = [tried.place.venue for tried in token.first.venues if tried.there()]
-    if there and all(pays(venue) is None for venue in there):
-        raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
-    if isinstance(launch, Launch) and launch.closed():
-        raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
-    raise CallerFault("no_route", "No pool trades this token.")
 
 
 # --- amounts ---------------------------------------------------------------------------------------
@@ -152,121 +133,10 @@ def _sold_raw(desk: Desk, params: PrepareSellParams, share: Decimal | None) -> i
     return min(held_raw, part_raw)
 
 
-# --- trip 3 ----------------------------------------------------------------------------------------
+# --- the answer ------------------------------------------------------------------------------------
 
 
-async def _finished(
-    desk: Desk, tried: Rehearsals, one: Rehearsed, slippage_bps: int, meter: Meter
-) -> Answered[PreparedTrade]:
-    """The final form, run once more exactly as it is returned."""
-    least_raw = one.put_out_raw * (BPS - slippage_bps) // BPS
-    min_raw = least_raw * one.came_raw // one.put_out_raw
-    if min_raw == 0:
-        raise CallerFault(*_TOO_SMALL[desk.side])
-    place, terms = one.written.place, Terms(least_raw, desk.deadline_s)
-    # What the venue does not take is not sent: near its end a curve is paid what is left of it.
-    taxed, amount_raw = one.put_out_raw != one.came_raw, one.taken_raw(desk.side)
-    final = write(desk, place, amount_raw, terms, one.written.clear_first, taxed)
-    bought = [brought(desk.opened, one.moved, _sure(one, amount_raw))] if desk.side == "buy" else []
-    done, gas_limits, sold = await _run(desk, one, final, bought, meter)
-    if done.came_raw * BPS > one.came_raw * (BPS + slippage_bps):
-        # The minimum was taken from the first run: now it would protect too little.
-        raise NodeFault("it told of the same trade twice, and not the same")
-    if done.came_raw < min_raw:
-        raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
-    paid_wei = quote_in_wei(done.spent_raw, place.venue.quote, desk.opened.run.setting.market)
-    exits = [find_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
-    if exits and _is_dust(exits[0]):
-        raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
-    answer = present(
-        desk,
-        Final(
-            done=done,
-            min_raw=min_raw,
-            gas_limits=gas_limits,
-            slippage_bps=slippage_bps,
-            cut=amount_raw < one.written.amount_raw,
-            exit=exits[0] if exits else None,
-            impact_bps=tried.impact_bps(one),
-            evidence=tried.evidence,
-            judgement=tried.judgement,
-        ),
-    )
-    gaps = [tried.judgement.missing, *(one.missing for one in exits)]
-    by_node = any(gap is not None and gap.fault == "node" for gap in gaps)
-    return Answered(answer, counted=not (answer.verdict.code == "unproven" and by_node), meter=meter)
-
-
-async def _run(
-    desk: Desk, one: Rehearsed, final: Written, bought: list[Brought], meter: Meter
-) -> tuple[Rehearsed, tuple[int, ...], list[SoldBack]]:
-    """The final form under each gas limit in turn, and the sells after it: the first that goes through, its
-    limits, and what came of the sells. Raises CallerFault and NodeFault."""
-    owns = [desks.wallet_calls_of(desk, final, limits, one.ran) for limits in _limits(desk, one, final)]
-    plans = [desks.before_plan(desk, final, owns[0]), *(desks.run_plan(desk, final, own) for own in owns)]
-    running, selling = Meter(), Meter()
-    asked = [build(plan, desk.head.block, desk.head.spoken()) for plan in plans]
-    told, sold = await at_once(desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling))
-    meter.add(running, selling)
-    before, *after = (
-        read(plan, results, desk.head.block, desk.head.spoken())
-        for plan, results in zip(plans, told, strict=True)
-    )
-    runs = [
-        desks.read_rehearsal(desk, final, own, wallet_calls.together(before, results))
-        for own, results in zip(owns, after, strict=True)
-    ]
-    done = next((run for run in runs if isinstance(run, Rehearsed)), runs[0])
-    if isinstance(done, Missing):
-        raise NodeFault(done.why)
-    if isinstance(done, CallerFault):
-        raise done
-    own = next(own for own, run in zip(owns, runs, strict=True) if run is done)
-    if bought and own is not owns[0]:
-        # With the usual gas it does not go through: what it buys is sold again as it is sent.
-        sold = await sold_back(own, bought, meter)
-    return done, own.gas_limits, sold
-
-
-_TOO_SMALL = {
-    "buy": ("too_small", "That little buys less than the token's least unit."),
-    "sell": ("would_fail", "That little brings less than the least unit of what is paid."),
-}
-
-
-def _is_dust(found: ExitFinding) -> bool:
-    """True where a curve pays nothing for what was bought."""
-    refused = found.reading.full if found.reading is not None else None
-    return found.code == "cannot_sell" and isinstance(refused, Refused) and refused.reason == "ZeroAmount"
-
-
-def _sure(one: Rehearsed, amount_raw: int) -> Moved:
-    """What is there to be sold for sure: where less is spent than was rehearsed a rounding may be missing."""
-    cut_raw = one.moved.raw // 10**6 if amount_raw < one.written.amount_raw else 0
-    return replace(one.moved, raw=one.moved.raw - cut_raw)
-
-
-def _limits(desk: Desk, one: Rehearsed, final: Written) -> list[tuple[int, ...]]:
-    """Half as much again as each step takes: as it did when it was rehearsed, but for the bytes in which its
-    final form differs. Then more, where more is to be left."""
-    most, policy = desk.ctx.policy.buy_gas_limit, desk.ctx.policy
-    took = [
-        (desks.kind_of(call), came.gas_used - _calldata_gas(call))
-        for call, came in zip(one.written.calls, one.ran.calls, strict=True)
-    ]
-
-    def usual(call: Call) -> int:
-        found = [gas for kind, gas in took if kind == desks.kind_of(call)]
-        assert found, "every final step was rehearsed"
-        gas = (found[0] + _calldata_gas(call)) * 3 // 2 + desk.head.spoken().layer_one_gas(call.data)
-        return min(most, gas)
-
-    least = tuple(usual(call) for call in final.calls)
-    more = [limit for limit in policy.sell_gas_ladder if limit > max(least)]
-    return [least, *((*least[:-1], limit) for limit in more)]
-
-
-def _calldata_gas(call: Call) -> int:
-    """What a transaction pays for its calldata: 4 gas for a zero byte, 16 for another one (EIP-2028)."""
-    body = bytes.fromhex(call.data[2:])
-    return 16 * len(body) - 12 * body.count(0)
+def _answered(desk: Desk, final: Final, meter: Meter) -> Answered[PreparedTrade]:
+    answer = present(desk, final)
+    by_node = answer.verdict.code == "unproven" and final.lost_by_node()
+    return Answered(answer, counted=not by_node, meter=meter)

@@ -1,16 +1,15 @@
 """The answer of a prepared trade, read from its final run."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from roundtrip.domain import names, sentences, trade_sentences
-from roundtrip.domain.evidence import Evidence, Missing
-from roundtrip.domain.trade import LEVELS, ExitFinding, Outcome, code_of_loss, refusal
+from roundtrip.domain.evidence import Missing
+from roundtrip.domain.trade import LEVELS, Outcome, code_of_loss, refusal
 from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import Judgement
 
 from .check_answer import at
-from .desk import Desk, Rehearsed, pays
+from .desk import Desk, pays
+from .final_run import Final
 from .money import Amount, amount
 from .prepare_answer import Expected, PreparedTrade, StepAnswer, TokenOf, TradeVenue
 from .simulate_answer import ShortCheck, TradeVerdict, sell_back, short_check
@@ -19,23 +18,6 @@ _ADVISORY = (
     "A curve knows no deadline: validUntil is advice. Near its end it may fill a part only, at no worse "
     "price than the minimum's; the rest comes back."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Final:
-    """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes no more than
-    this of what was asked for; ``gas_limits``: what each step was sent with; ``exit``: what came of selling,
-    after a buy; ``impact_bps``: of a sell, against a small one."""
-
-    done: Rehearsed
-    min_raw: int
-    gas_limits: tuple[int, ...]
-    slippage_bps: int
-    cut: bool
-    exit: ExitFinding | None
-    impact_bps: int | None
-    evidence: Evidence
-    judgement: Judgement
 
 
 def present(desk: Desk, final: Final) -> PreparedTrade:
@@ -52,7 +34,7 @@ def present(desk: Desk, final: Final) -> PreparedTrade:
         side=desk.side,
         sender=desk.wallet,
         block=desk.head.block.number,
-        token=TokenOf(desk.token(), _symbol(desk), desk.decimals),
+        token=TokenOf(desk.token(), symbol(desk), desk.decimals),
         venue=TradeVenue(venue.kind, venue.pool or venue.pool_id, name),
         spend=_amount(desk, desk.paid_in(venue), done.written.amount_raw),
         expect=_expected(desk, final),
@@ -75,13 +57,14 @@ def _code(desk: Desk, final: Final) -> str:
     return code_of_loss(final.impact_bps or 0, desk.ctx.policy)
 
 
-def _symbol(desk: Desk) -> str | None:
+def symbol(desk: Desk) -> str | None:
+    """The token's, fit to show."""
     data = desk.opened.first.facts.symbol_data
     return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
 
 
 def _amount(desk: Desk, asset: Address, raw: int) -> Amount:
-    return amount(raw, asset, desk.decimals, _symbol(desk), desk.ctx.contracts)
+    return amount(raw, asset, desk.decimals, symbol(desk), desk.ctx.contracts)
 
 
 def _expected(desk: Desk, final: Final) -> Expected:
@@ -102,7 +85,8 @@ def _steps(desk: Desk, final: Final) -> list[StepAnswer]:
 
 def _verdict(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> TradeVerdict:
     code = refused or _code(desk, final)
-    said = [_sentence(desk, final, checked, refused)]
+    text = sentence(desk, final, checked, refused)
+    said = [text if refused is None else f"Refused. {text}"]
     venue, written = final.done.written.place.venue, final.done.written
     if refused is None:
         if final.cut:
@@ -122,7 +106,8 @@ def _gas_wei(final: Final) -> int:
     return sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
 
 
-def _sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> str:
+def sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> str:
+    """What it comes to. ``refused``: the code that a buy is refused with, where it is."""
     found, ran, policy = final.exit, final.done.ran, desk.ctx.policy
     if found is None:
         venue = final.done.written.place.venue
@@ -136,4 +121,4 @@ def _sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None
         text = f"A check of the token says: {checked.verdict.text}"
     else:
         text = sentences.unproven(found.missing or Missing("token", "no sell of what it buys was proven"))
-    return text if refused is None else f"Refused. {text}"
+    return text

@@ -7,7 +7,7 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.chain.simulate import Results
 from roundtrip.domain import names
 from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Evidence, Missing, PoolFacts, Refused, Venue
+from roundtrip.domain.evidence import Evidence, Launch, Missing, PoolFacts, Refused, Venue
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.readings import loss_bps
 from roundtrip.domain.types import BPS, plain_decimal
@@ -17,7 +17,7 @@ from roundtrip.venues.base import Terms
 
 from . import desk as desks
 from .at_once import at_once
-from .desk import Desk, Pays, Rehearsed, Written, pays, write
+from .desk import Desk, Pays, Rehearsed, Side, Written, pays, write
 from .gather import Opened, closed
 from .money import ETH_DECIMALS
 
@@ -30,6 +30,33 @@ def tradable(token: Opened) -> list[Venue]:
         if not absent and pays(tried.place.venue) is not None:
             found.append(tried.place.venue)
     return found
+
+
+def check_tradable(side: Side, token: Opened) -> None:
+    """Raises CallerFault where there is no token, or no money that trades are written in."""
+    facts, launch = token.first.facts, token.first.launch
+    no_token = facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None
+    if no_token:
+        code = "not_a_token" if side == "buy" else "no_route"
+        raise CallerFault(code, "There is no token at this address.")
+    if token.role != "token":
+        raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
+    if tradable(token):
+        return
+    there = [tried.place.venue for tried in token.first.venues if tried.there()]
+    if there and all(pays(venue) is None for venue in there):
+        raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
+    if isinstance(launch, Launch) and launch.closed():
+        raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
+    raise CallerFault("no_route", "No pool trades this token.")
+
+
+def decimals_of(token: Opened) -> int:
+    """As the token tells; 0 where it tells none. Raises NodeFault where it was not asked."""
+    decimals = token.first.facts.decimals
+    if isinstance(decimals, Missing):
+        raise NodeFault(decimals.why)
+    return decimals or 0
 
 
 NO_LIQUIDITY = "None of its pools holds liquidity to trade with."
@@ -68,9 +95,45 @@ class Rehearsals:
         return max(0, loss_bps(small.came_raw * one.spent_raw, one.came_raw * small.spent_raw))
 
 
-async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: Meter) -> Rehearsals:
+Amounts = dict[Venue, int | CallerFault]
+"""What to trade on each venue, in base units of what is given there; a fault where there is none."""
+
+
+async def rehearse(desk: Desk, amounts: Amounts, meter: Meter) -> Rehearsals:
     """The trade on every venue for which there is an amount."""
+    (found,) = await rehearse_each(desk, [amounts], meter)
+    return found
+
+
+async def rehearse_each(desk: Desk, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
+    """Several trades, each alone on the same block, beside one check."""
     run, checking, trading = desk.opened.run, Meter(), Meter()
+    written = [_written(desk, amounts) for amounts in trades]
+    plans = [
+        (one.place, plan)
+        for whole, small in written
+        for one in (*whole, *small)
+        for plan in desks.rehearsal_plans(desk, one)
+    ]
+    evidence, (_, told) = await at_once(
+        closed(desk.opened, checking), replace(run, meter=trading).ask([], plans)
+    )
+    meter.add(checking, trading)
+    results = iter([_joined(before, ran) for before, ran in zip(told[::2], told[1::2], strict=True)])
+    judgement = judge(evidence, desk.ctx.policy)
+    return [
+        Rehearsals(
+            evidence,
+            judgement,
+            _by_venue(desk, whole, [next(results) for _ in whole]),
+            _by_venue(desk, small, [next(results) for _ in small]),
+        )
+        for whole, small in written
+    ]
+
+
+def _written(desk: Desk, amounts: Amounts) -> tuple[list[Written], list[Written]]:
+    """The trade on every venue for which there is an amount; of a sell also a thousandth of it."""
     places = {tried.place.venue: tried.place for tried in desk.opened.judged()}
     terms = Terms(0, desk.deadline_s)
     raws = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
@@ -86,18 +149,7 @@ async def rehearse(desk: Desk, amounts: dict[Venue, int | CallerFault], meter: M
         for venue, raw in raws.items()
         if desk.side == "sell"
     ]
-    plans = [(one.place, plan) for one in (*whole, *small) for plan in desks.rehearsal_plans(desk, one)]
-    evidence, (_, told) = await at_once(
-        closed(desk.opened, checking), replace(run, meter=trading).ask([], plans)
-    )
-    meter.add(checking, trading)
-    results = [_joined(before, ran) for before, ran in zip(told[::2], told[1::2], strict=True)]
-    return Rehearsals(
-        evidence,
-        judge(evidence, desk.ctx.policy),
-        _by_venue(desk, whole, results[: len(whole)]),
-        _by_venue(desk, small, results[len(whole) :]),
-    )
+    return whole, small
 
 
 def _joined(before: Results | Missing | Refused, ran: Results | Missing | Refused) -> Results | Missing:

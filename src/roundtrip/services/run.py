@@ -94,7 +94,7 @@ class Run:
         return opening, [found[number] for number in range(len(plans))]
 
 
-_MOST_PLANS_A_REQUEST = 48
+MOST_PLANS_A_REQUEST = 48
 """Beyond it a request passes a megabyte; nodes bound what they read."""
 
 
@@ -117,8 +117,8 @@ def _grouped(plans: list[tuple[Place, Plan]]) -> list[_Group]:
     plain: list[int] = []
     for number, (place, _) in enumerate(plans):
         (strange.setdefault(place, []) if place.venue.rival_hook() else plain).append(number)
-    cuts = range(0, len(plain), _MOST_PLANS_A_REQUEST)
-    together = [_Group(tuple(plain[cut : cut + _MOST_PLANS_A_REQUEST]), False) for cut in cuts]
+    cuts = range(0, len(plain), MOST_PLANS_A_REQUEST)
+    together = [_Group(tuple(plain[cut : cut + MOST_PLANS_A_REQUEST]), False) for cut in cuts]
     return together + [_Group(tuple(own), True) for own in strange.values()]
 
 

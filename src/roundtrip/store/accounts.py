@@ -60,21 +60,27 @@ _MITE = "mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name"
 
 
 async def locked(
-    connection: asyncpg.Connection, wallet: Address, designations: Iterable[str], now: datetime
+    connection: asyncpg.Connection,
+    wallet: Address,
+    designations: Iterable[str],
+    now: datetime,
+    head: int = -1,
 ) -> Account:
     """The wallet's mite, made where it had none, and nobody else's to change until the transaction ends.
-    ``designations``: what a new one may be called, in order. Raises RuntimeError where all are taken."""
+    ``designations``: what a new one may be called, in order. ``head``: the newest block that is known: what
+    happened before does not concern its bag. Raises RuntimeError where all are taken."""
     found = await _lock(connection, wallet)
     if found is not None:
         return found
     for designation in designations:
         # Waits for whoever is just making the same mite, or another one of this name.
         await connection.execute(
-            "INSERT INTO accounts.mite (wallet, designation, made_at) VALUES ($1, $2, $3)"
-            " ON CONFLICT DO NOTHING",
+            "INSERT INTO accounts.mite (wallet, designation, made_at, guarded_from)"
+            " VALUES ($1, $2, $3, greatest($4, (SELECT number FROM facts.cursor))) ON CONFLICT DO NOTHING",
             as_bytes(wallet),
             designation,
             now,
+            head,
         )
         found = await _lock(connection, wallet)
         if found is not None:
@@ -132,6 +138,16 @@ async def tag_agent(connection: asyncpg.Connection, mite_id: int, name: str | No
         f" WHERE id = $1 RETURNING {_MITE}",
         mite_id,
         name,
+    )
+    return _mite(row)
+
+
+async def untag_agent(connection: asyncpg.Connection, mite_id: int) -> Mite:
+    """The mite is no agent any more, and an agent's name goes with the tag."""
+    row = await connection.fetchrow(
+        "UPDATE accounts.mite AS mite SET is_agent = false, agent_name = NULL"  # noqa: S608
+        f" WHERE id = $1 RETURNING {_MITE}",
+        mite_id,
     )
     return _mite(row)
 

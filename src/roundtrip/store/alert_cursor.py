@@ -7,13 +7,13 @@ from typing import Literal, NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.alerts import MINUTE_S
+from roundtrip.domain.alerts import BAG, MINUTE_S
 from roundtrip.domain.types import Address
 
 from .happenings import Place
 from .words import as_address
 
-Kind = Literal["rule", "follow"]
+Kind = Literal["rule", "follow", "bag_guard"]
 BEFORE_ALL = Place(-1, 0)
 MINUTES_KEPT = 1440
 """After so many nothing is counted back any more. Of a real chain at most four may be reorganised."""
@@ -28,7 +28,7 @@ class AlertCursor:
 
 
 class MinuteKey(NamedTuple):
-    """A rule or a follow, in one minute of the chain's clock: seconds since 1970 / 60."""
+    """A rule, a follow or a mite's bag, in one minute of the chain's clock: seconds since 1970 / 60."""
 
     kind: Kind
     source_id: int
@@ -183,7 +183,7 @@ async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[Minu
 @dataclass(frozen=True, slots=True)
 class Untold:
     """A minute of which not all was told. ``name``: the rule's canonical text, or of a follow as the mite
-    calls the wallet, empty where it does not; None: it was ended. ``wallet``: of a follow."""
+    calls the wallet, empty where it does not; of a bag BAG; None: it was ended. ``wallet``: of a follow."""
 
     key: MinuteKey
     counted: Counted
@@ -194,7 +194,8 @@ class Untold:
 async def untold(connection: asyncpg.Connection, before_minute: int, most: int) -> list[Untold]:
     """Minutes before that one of which more happened than was told, the earliest first."""
     rows = await connection.fetch(
-        "SELECT counted.*, coalesce(rule.said, follow.name) AS name, follow.wallet FROM ("
+        "SELECT counted.*, coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
+        " AS name, follow.wallet FROM ("
         "SELECT * FROM accounts.alert_minute WHERE minute < $1 AND beyond > told"
         " ORDER BY minute, kind, source_id LIMIT $2) AS counted"
         " LEFT JOIN accounts.rule AS rule ON counted.kind = 'rule' AND rule.id = counted.source_id"
@@ -203,6 +204,7 @@ async def untold(connection: asyncpg.Connection, before_minute: int, most: int) 
         " AND follow.ended_at IS NULL ORDER BY counted.minute, counted.kind, counted.source_id",
         before_minute,
         most,
+        BAG,
     )
     return [
         Untold(key, counted, row["name"], None if row["wallet"] is None else as_address(row["wallet"]))

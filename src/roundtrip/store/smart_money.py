@@ -11,6 +11,7 @@ from roundtrip.domain.winners import SPANS
 
 from .addresses import id_of, ids_of
 from .deployers import MOST_LAUNCHES
+from .fair import is_kin, pays_many
 from .words import as_address, as_bytes
 
 MOST_CLOSINGS = 4000
@@ -77,7 +78,8 @@ async def winners(connection: asyncpg.Connection) -> dict[Address, BoardRow]:
 
 
 # $1 wallets, $2 newest so many closings, $3 of them so many, $4 young_s, $5 most_funded
-_WINS = """
+_KIN = is_kin("best.wallet_id", "own", "behind", by_exchange="behind.by_exchange", young_s="$4")
+_WINS = f"""
 WITH best AS MATERIALIZED (
     -- What a board says was the best of a span counted there.
     SELECT wallet_id, best_token_id AS token_id, best_spent_wei AS spent_wei, best_got_wei AS got_wei,
@@ -97,9 +99,7 @@ WITH best AS MATERIALIZED (
     ) AS won
 ), behind AS MATERIALIZED (
     SELECT tokens.token_id, launch.deployer_id, his.funder_id AS paid_by, his.funded_s AS paid_s,
-        (SELECT count(*) FROM (
-            SELECT FROM facts.origin AS paid WHERE paid.funder_id = his.funder_id LIMIT $5::int + 1
-        ) AS few) > $5::int AS by_exchange
+        {pays_many("his.funder_id", "$5")} AS by_exchange
     FROM (
         SELECT token_id FROM best INTERSECT SELECT token_id FROM facts.fair_token
     ) AS tokens
@@ -114,12 +114,9 @@ LEFT JOIN facts.origin AS own ON own.wallet_id = best.wallet_id
 JOIN facts.address AS address ON address.id = best.token_id
 LEFT JOIN facts.token AS token ON token.token = address.address
 WHERE best.got_wei > best.spent_wei AND (best.counted OR (behind.token_id IS NOT NULL
-    AND (best.wallet_id = behind.deployer_id OR own.funder_id = behind.deployer_id
-         OR best.wallet_id = behind.paid_by
-         OR (own.funder_id = behind.paid_by AND (NOT behind.by_exchange
-             OR abs(own.funded_s - behind.paid_s) <= $4::int))) IS NOT TRUE))
+    AND NOT {_KIN}))
 ORDER BY best.wallet_id, best.got_wei - best.spent_wei DESC, best.block_number, best.log_index
-"""
+"""  # noqa: S608
 
 
 async def biggest_wins(

@@ -11,6 +11,7 @@ from roundtrip.domain.types import Address, BlockRef
 from roundtrip.domain.winners import MOST_WINNERS, SPANS
 
 from .chain import Cursor
+from .fair import LOOKED_AT, begun, found_closed, is_kin, keep_found, pays_many
 from .words import as_address, as_bytes
 
 COUNTING_S = 600.0
@@ -18,8 +19,6 @@ COUNTING_S = 600.0
 again takes less, since which tokens are fair is kept."""
 KEEPING_S = 60.0
 """How long to wait for the cursor: as long as the sync writes a batch."""
-LOOKED_AT = 60
-"""Three times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
 _WORK_MEM = "32MB"
 """For each sort and hash of a count; what does not fit goes to disk."""
 
@@ -64,63 +63,9 @@ class Closings:
     first_s: int | None
 
 
-# Of the outer token, whose launch is joined.
-_BEGUN = """
-    coalesce(launch.at_s, (
-        SELECT min(pool.at_s) FROM facts.pool AS pool
-        WHERE pool.token_id = closed.token_id AND pool.in_money_from IS NOT NULL
-    ))
-"""
-# $1 from_s, $2 at_s, $3 young_s, $4 least_buyers, $5 most_funded, $6 tokens found already, $7 how many buyers
-# to look at (NULL: all), $8 of tokens with so many positions at least
-_FOUND = f"""
-WITH closed AS MATERIALIZED (
-    SELECT token_id FROM facts.closing WHERE at_s > $1 EXCEPT (
-        SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($6::int[])
-    )
-), old AS MATERIALIZED (
-    SELECT * FROM (
-        SELECT closed.token_id, {_BEGUN} AS at_s, launch.deployer_id
-        FROM closed LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
-    ) AS begun WHERE at_s <= $2::int - $3::int
-), unsure AS MATERIALIZED (
-    SELECT old.*, his.funder_id AS paid_by, his.funded_s AS paid_s
-    FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
-    -- Out of an index alone: most tokens never have so many positions.
-    WHERE (SELECT count(*) FROM (
-              SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $8::int
-          ) AS few) >= $8::int
-), buyer AS MATERIALIZED (
-    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s, own.funded_s,
-        giver.first_s AS funder_first_s
-    FROM unsure CROSS JOIN LATERAL (
-        SELECT position.wallet_id FROM facts.position AS position
-        WHERE position.token_id = unsure.token_id AND position.buys > 0 LIMIT $7::int
-    ) AS bought
-    LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
-    LEFT JOIN facts.origin AS giver ON giver.wallet_id = own.funder_id
-), exchange AS MATERIALIZED (
-    SELECT funder_id FROM (SELECT DISTINCT funder_id FROM buyer WHERE funder_id IS NOT NULL) AS funder
-    WHERE (SELECT count(*) FROM (
-              SELECT FROM facts.origin AS paid WHERE paid.funder_id = funder.funder_id LIMIT $5::int + 1
-          ) AS few) > $5::int
-)
-SELECT buyer.token_id FROM buyer LEFT JOIN exchange ON exchange.funder_id = buyer.funder_id
-WHERE (buyer.wallet_id = buyer.deployer_id OR buyer.funder_id = buyer.deployer_id
-       OR buyer.wallet_id = buyer.paid_by
-       OR (buyer.funder_id = buyer.paid_by AND (exchange.funder_id IS NULL
-           OR abs(buyer.funded_s - buyer.paid_s) <= $3::int))) IS NOT TRUE
-GROUP BY buyer.token_id
--- 0 is nobody's number: all of those who may be one.
-HAVING count(DISTINCT CASE
-    WHEN buyer.first_s <= buyer.at_s - $3::int
-        AND (buyer.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN buyer.wallet_id
-    WHEN buyer.funder_first_s <= buyer.at_s - $3::int THEN buyer.funder_id
-    ELSE 0 END) >= $4::int
-"""  # noqa: S608
-
+_KIN = is_kin("closing.wallet_id", "own", "fair", by_exchange="(exchange.paid_by IS NOT NULL)", young_s="$5")
 # $1 from_s, $2 tokens found to be fair just now, $3 most_funded, $4 how many, $5 young_s
-_RANKED = """
+_RANKED = f"""
 WITH fair AS MATERIALIZED (
     SELECT fair.token_id, launch.deployer_id, his.funder_id AS paid_by, his.funded_s AS paid_s
     FROM (
@@ -131,20 +76,14 @@ WITH fair AS MATERIALIZED (
     LEFT JOIN facts.origin AS his ON his.wallet_id = launch.deployer_id
 ), exchange AS MATERIALIZED (
     SELECT paid_by FROM (SELECT DISTINCT paid_by FROM fair WHERE paid_by IS NOT NULL) AS funder
-    WHERE (SELECT count(*) FROM (
-              SELECT FROM facts.origin AS paid WHERE paid.funder_id = funder.paid_by LIMIT $3::int + 1
-          ) AS few) > $3::int
+    WHERE {pays_many("funder.paid_by", "$3")}
 ), counted AS NOT MATERIALIZED (
     SELECT closing.*, closing.got_wei - closing.spent_wei AS profit_wei
     FROM facts.closing AS closing
     JOIN fair ON fair.token_id = closing.token_id
     LEFT JOIN exchange ON exchange.paid_by = fair.paid_by
     LEFT JOIN facts.origin AS own ON own.wallet_id = closing.wallet_id
-    WHERE closing.at_s > $1
-      AND (closing.wallet_id = fair.deployer_id OR own.funder_id = fair.deployer_id
-           OR closing.wallet_id = fair.paid_by
-           OR (own.funder_id = fair.paid_by AND (exchange.paid_by IS NULL
-               OR abs(own.funded_s - fair.paid_s) <= $5::int))) IS NOT TRUE
+    WHERE closing.at_s > $1 AND NOT {_KIN}
 ), ahead AS MATERIALIZED (
     SELECT wallet_id, sum(profit_wei) AS profit_wei, sum(spent_wei) AS spent_wei, count(*) AS closed,
         count(*) FILTER (WHERE profit_wei > 0) AS won
@@ -163,7 +102,7 @@ SELECT first.wallet_id, first.address, first.profit_wei, first.spent_wei, first.
     best.at_s AS best_s
 FROM first JOIN best ON best.wallet_id = first.wallet_id
 ORDER BY first.profit_wei DESC, first.closed, first.address
-"""
+"""  # noqa: S608
 
 # $1 from_s, $2 at_s, $3 young_s
 _CLOSINGS = f"""
@@ -171,7 +110,8 @@ WITH closed AS MATERIALIZED (
     SELECT token_id, count(*) AS closings FROM facts.closing WHERE at_s > $1 AND at_s <= $2 GROUP BY token_id
 )
 SELECT coalesce(sum(closed.closings), 0)::bigint AS closings, count(*) AS tokens,
-    count(*) FILTER (WHERE {_BEGUN} > $2::int - $3::int) AS young, count(fair.token_id) AS fair,
+    count(*) FILTER (WHERE {begun("closed.token_id")} > $2::int - $3::int) AS young,
+    count(fair.token_id) AS fair,
     (SELECT at_s FROM facts.block ORDER BY number LIMIT 1) AS first_s
 FROM closed
 LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
@@ -196,14 +136,7 @@ async def counted(
     )
     seconds = SPANS[span]
     from_s = -1 if seconds is None else at.timestamp_s - seconds
-    fair: list[int] = []
-    # Of a crowd a few tell that it is one; only where they do not all are looked at.
-    for most, least in ((looked_at, fairness.least_buyers), (None, looked_at + 1)):
-        rules = fairness.young_s, fairness.least_buyers, fairness.most_funded
-        found = await connection.fetch(
-            _FOUND, from_s, at.timestamp_s, *rules, fair, most, least, timeout=timeout_s
-        )
-        fair += [row["token_id"] for row in found]
+    fair = await found_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
     rows = await connection.fetch(
         _RANKED, from_s, fair, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
     )
@@ -240,12 +173,7 @@ async def keep(connection: asyncpg.Connection, board: Board, counted_at: Cursor)
         board.block_number,
         board.at_s,
     )
-    await connection.execute(
-        "INSERT INTO facts.fair_token (token_id, block_number) SELECT token_id, $2 FROM unnest($1::int[])"
-        " AS found (token_id) ON CONFLICT DO NOTHING",
-        board.found,
-        board.block_number,
-    )
+    await keep_found(connection, list(board.found), board.block_number)
     return True
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.alert_text import said, said_of_more, told
+from roundtrip.domain.alert_text import said, said_of_more, said_of_verdict, told
 from roundtrip.domain.events import Spot
 from roundtrip.domain.rule_index import Source
 from roundtrip.domain.rules import VERBS, Happening, Verb
@@ -10,6 +10,7 @@ from roundtrip.domain.types import Address, TxHash
 
 WALLET, TOKEN = Address("0x" + "ab" * 20), Address("0x" + "cd" * 20)
 SPOT = Spot(7, 3, 1_760_000_000, TxHash("0x" + "11" * 32))
+DEPLOYER = "The deployer of 0xcdcd…cdcd, which you hold,"
 ETH, USD, SHARE = 1_234_567 * 10**12, 2_500_000, 12_345
 
 
@@ -92,3 +93,32 @@ def test_a_row_of_a_follow_and_of_a_rule() -> None:
 
 def test_how_many_more_is_said() -> None:
     assert said_of_more("any buying", 7) == "And 7 more in that minute: any buying."
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (happening("selling"), f"{DEPLOYER} sold 1.234 eth of it: 1.234% of the supply."),
+        (happening("selling", part=None), f"{DEPLOYER} sold 1.234 eth of it."),
+        (happening("selling", None, None), f"{DEPLOYER} sold 1.234% of it."),
+        (happening("selling", None, None, None), f"{DEPLOYER} sold some of it."),
+        (
+            happening("draining"),
+            "0xabab…abab took 1.234 eth of the liquidity of 0xcdcd…cdcd, which you hold, away: 1.234% of "
+            "what the pool had.",
+        ),
+    ],
+)
+def test_a_holder_is_told_that_it_holds_the_token(given: Happening, sentence: str) -> None:
+    draft = told(Source("bag_guard", 3, 3, "bag guard", 0), given)
+    assert draft.said == sentence
+    assert (draft.kind, draft.source_id, draft.mite_id, draft.rule) == ("bag_guard", 3, 3, None)
+    assert draft.who == ("deployer" if given.verb == "selling" else WALLET)
+
+
+def test_a_verdict_that_changed_says_what_it_was_and_why() -> None:
+    assert said_of_verdict(TOKEN, "ok (ok)", "danger (cannot_sell)", "It cannot be sold.") == (
+        "The verdict on 0xcdcd…cdcd, which you hold, was ok (ok) and is danger (cannot_sell) now."
+        " It cannot be sold."
+    )
+    assert said_of_verdict(TOKEN, "ok (ok)", "warn", "").endswith("was ok (ok) and is warn now.")

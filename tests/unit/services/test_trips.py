@@ -9,7 +9,7 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Bought, Buy, Missing, Refused, Venue
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import ZERO_ADDRESS
-from roundtrip.services.run import _MOST_PLANS_A_REQUEST, Tried, _grouped
+from roundtrip.services.run import MOST_PLANS_A_REQUEST, Tried, _grouped
 from roundtrip.services.second_trip import best
 from roundtrip.venues import amm_v4
 from unit.chain.samples import ENVIRONMENT
@@ -67,10 +67,10 @@ def plans(*venues: Venue) -> list[tuple[Place, Plan]]:
 
 
 def test_many_plans_go_in_several_requests() -> None:
-    count = 2 * _MOST_PLANS_A_REQUEST + 1
+    count = 2 * MOST_PLANS_A_REQUEST + 1
     groups = _grouped(plans(*(pool(n % 5) for n in range(count))))
     assert [number for group in groups for number in group.numbers] == list(range(count))
-    assert max(len(group.numbers) for group in groups) == _MOST_PLANS_A_REQUEST
+    assert max(len(group.numbers) for group in groups) == MOST_PLANS_A_REQUEST
 
 
 def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:

@@ -26,10 +26,12 @@ LOOKUPS: tuple[Operation, ...] = (
         name="look_up",
         title="Look up",
         description=(
-            "Takes a symbol, an address, a transaction's hash or a v4 pool's id and works out what it is. "
+            "Takes a symbol, a wallet's name, an address, a transaction's hash or a v4 pool's id and works "
+            "out what it is. "
             "A symbol finds the token of the launchpad by that symbol that was launched last, with how "
             "many others bear it and the oldest of them: identify a token by its address. Kind nothing, "
-            "and no error, where it is nothing that is known; wallets have no names yet."
+            "and no error, where it is nothing that is known; a wallet's name, which strangers gave it, is "
+            "looked for where no launch bears that symbol."
         ),
         params=LookUpParams,
         answer=Found,

@@ -25,7 +25,8 @@ WATCH: tuple[Operation, ...] = (
         title="Inbox",
         description=(
             "Every alert raised for the account of the last seven days: hits of its rules, followed "
-            "wallets buying, selling or launching, and what its channels came to. The newest first, at "
+            "wallets buying, selling or launching, warnings about what its own wallet holds (bag_guard), and "
+            "what its channels came to. The newest first, at "
             "most 500; total says how many there are, at least where atLeast is true. eth, usd and pct are "
             "what moved was worth, null where that is not known; verb retracted means that the chain took it "
             "back. Counts against the minute only."

@@ -1,0 +1,187 @@
+"""How quick practice answers: the league with many accounts in it.
+
+    make bench-practice, or: PYTHONPATH=src python -m bench.practice [--accounts 100000] [--runs 200]
+
+The league: one week of so many accounts, nine in ten of them entered, a third of them agents, many of equal
+profit, and the week before; every row was changed some times, and is asked for before and after the database
+has cleaned up. Asked as the service asks it, but not through the answers that everyone shares, one after the
+other; beside it, in the same run, what an empty question takes over the same pool. Take the ratios: machines
+are noisy.
+"""
+
+import argparse
+import asyncio
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import asyncpg
+
+from roundtrip.assembly import CHAIN_ID
+from roundtrip.chain.book import Book
+from roundtrip.chain.dialect import ANVIL
+from roundtrip.chain.heads import Heads
+from roundtrip.chain.rates import Rates
+from roundtrip.domain.league import WEEK_S, Who, week_s
+from roundtrip.domain.policy import POLICY
+from roundtrip.networks import ROBINHOOD
+from roundtrip.services.context import Context
+from roundtrip.services.league import LeagueParams, league
+from roundtrip.store.migrate import migrate
+from roundtrip.store.postgres import EmbeddedPostgres
+
+from .boards import QuietNode
+
+PROJECT = Path(__file__).resolve().parents[1]
+FOLDER = PROJECT / "var/bench-practice"
+ACCOUNTS, WARM_UPS, RUNS = 100_000, 5, 200
+AIM_MS = 50.0
+NOW_S = 1_790_020_000
+CHANGES = 3
+"""How often each row is changed after it is made: what is left of a busy week."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Of one question, in milliseconds."""
+
+    times_ms: list[float]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.times_ms)
+
+    @property
+    def p95(self) -> float:
+        return sorted(self.times_ms)[int(len(self.times_ms) * 0.95)]
+
+
+async def timed(ask: Callable[[], Awaitable[object]], runs: int) -> Times:
+    """Asked again and again. The first few do not count."""
+    times = []
+    for number in range(WARM_UPS + runs):
+        began = time.perf_counter()
+        await ask()
+        if number >= WARM_UPS:
+            times.append((time.perf_counter() - began) * 1000)
+    return Times(times)
+
+
+def tell(name: str, found: Times, beside: Times, aim_ms: float | None = None) -> None:
+    """One line; whether it misses its aim stands first."""
+    missed = "SLOW" if aim_ms is not None and found.p95 >= aim_ms else ""
+    ratio = found.median / beside.median
+    print(
+        f"{missed:5}{name:52} median {found.median:7.2f} ms   p95 {found.p95:7.2f} ms"
+        f"   worst {max(found.times_ms):7.2f} ms   {ratio:6.1f} times an empty question",
+        flush=True,
+    )
+
+
+def context(pool: asyncpg.Pool) -> Context:
+    """As the service has one; the node is never asked for the league."""
+    node, contracts = QuietNode(), ROBINHOOD.contracts
+    return Context(
+        chain_id=CHAIN_ID,
+        contracts=contracts,
+        node=node,
+        heads=Heads(node, CHAIN_ID, contracts, book=Book(contracts), dialect=ANVIL),
+        policy=POLICY,
+        pool=pool,
+        rates=Rates(node, contracts),
+        now_s=lambda: float(NOW_S),
+        entropy=lambda: bytes(32),
+    )
+
+
+# --- the league ------------------------------------------------------------------------------------
+
+_MITES = """
+INSERT INTO accounts.mite (wallet, designation, is_agent, agent_name, made_at)
+SELECT decode(lpad(to_hex(n), 40, '0'), 'hex'), 'mite-' || n, n % 3 = 0,
+    CASE WHEN n % 3 = 0 THEN 'Bot ' || n END, to_timestamp(0)
+FROM generate_series(1, $1) AS n
+"""
+_WEEK = """
+INSERT INTO accounts.league_week
+SELECT $1, mite.id, mite.is_agent, (hashint8(mite.id)::bigint % 20000) * 10^14::numeric, 1 + mite.id % 10, 1,
+    decode(lpad(to_hex(mite.id % 1000), 40, '0'), 'hex'), 10^17::numeric, $1 + (mite.id % 1000)::int
+FROM accounts.mite AS mite
+"""
+_CHANGE = """
+UPDATE accounts.league_week SET profit_wei = profit_wei + (hashint8(mite_id)::bigint % 100) * 10^13::numeric,
+    sells = sells + 1
+"""
+
+_COUNTS = """
+INSERT INTO accounts.league_count
+SELECT week_s, is_agent, count(*) FILTER (WHERE sells >= 3), count(*) FILTER (WHERE sells < 3)
+FROM accounts.league_week GROUP BY week_s, is_agent
+"""
+
+
+async def fill(connection: asyncpg.Connection, accounts: int) -> None:
+    """Two weeks of so many accounts."""
+    now_week_s = week_s(NOW_S)
+    await connection.execute(_MITES, accounts)
+    for began_s in (now_week_s - WEEK_S, now_week_s):
+        await connection.execute(_WEEK, began_s)
+    for _ in range(CHANGES):
+        await connection.execute(_CHANGE)
+    # As it was: one in ten has too few.
+    await connection.execute("UPDATE accounts.league_week SET sells = 2 WHERE mite_id % 10 = 0")
+    await connection.execute(_COUNTS)
+
+
+async def ask_the_league(pool: asyncpg.Pool, accounts: int, runs: int) -> None:
+    """Each board, right after the changes and after the database has cleaned up."""
+    ctx = context(pool)
+    async with pool.acquire() as connection:
+        await connection.execute("ALTER TABLE accounts.league_week SET (autovacuum_enabled = false)")
+        await fill(connection, accounts)
+        await connection.execute("ANALYZE")
+    for state in ("as it was left", "cleaned up"):
+        if state == "cleaned up":
+            await pool.execute("VACUUM ANALYZE accounts.league_week")
+        empty = await timed(lambda: pool.fetchval("SELECT 1"), runs)
+        tell("an empty question", empty, empty)
+        for who in get_args(Who):
+            found = await timed(lambda who=who: league(ctx, LeagueParams(who)), runs)  # type: ignore[misc]
+            tell(f"league, {who}, {accounts:,} accounts, {state}", found, empty, AIM_MS)
+
+
+# --- every part ------------------------------------------------------------------------------------
+
+
+async def run(asked: argparse.Namespace) -> None:
+    """Each part in turn, over one server that is emptied first."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    async with EmbeddedPostgres(FOLDER, durable=False) as server:
+        dsn = server.dsn.replace("///roundtrip?", "///practice?")
+        admin = await asyncpg.connect(server.dsn)
+        await admin.execute("DROP DATABASE IF EXISTS practice")
+        await admin.execute("CREATE DATABASE practice")
+        await admin.close()
+        async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=120) as pool:
+            async with pool.acquire() as connection:
+                await migrate(connection)
+            await ask_the_league(pool, asked.accounts, asked.runs)
+        # The second part, an account with fifty positions, comes here.
+    print(f"aim of the league: p95 under {AIM_MS:g} ms (else SLOW)")
+
+
+def main() -> None:
+    """Reads what is wanted."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--accounts", type=int, default=ACCOUNTS)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    asyncio.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

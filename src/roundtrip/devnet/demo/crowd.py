@@ -1,0 +1,140 @@
+"""A crowd on the demo's chain: without one no token there is fair, and nobody wins.
+
+The history's tokens have fourteen buyers out of five purses at most. Here visitors buy one of them, each paid
+by another actor, whom the chain knew a day before the token began; the first of them sell out at the price
+that the others made, and come back. And a deployer sells what he bought of another token.
+"""
+
+import threading
+from dataclasses import dataclass
+
+from roundtrip.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS, TRADERS, Listed, Market
+from roundtrip.devnet.deploy import ZERO, Deployer, DeployError, await_receipt, calldata
+from roundtrip.devnet.launchpad import Launched, curve_sell, pool_key, v4_swap
+from roundtrip.devnet.trading import REFILL_WEI, actor_address
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+
+GIVERS = (*TRADERS, *LAUNCHERS, *SNIPERS, SERIAL, DUMPER)
+"""Who pays a visitor each: so many purses."""
+WINNERS = 3
+"""So many of the visitors come first and sell out."""
+_GIFT_WEI = 2 * 10**18
+_BUY_WEI, _COME_BACK_WEI = 10**17, 3 * 10**16
+_GAS = 1_500_000
+
+
+def visitor(number: int) -> str:
+    """A visitor's wallet."""
+    return actor_address(f"visitor {number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the crowd goes: ``crowded``, a token with a pool, and ``left``, one whose deployer sells."""
+
+    crowded: Listed
+    left: Listed
+    leaver: str
+
+
+def places(built: Built) -> Places:
+    """Of the graduated launches that most hold the newest, which began long after the actors were paid; and
+    the newest whose deployer still has his own."""
+    newest_first = Market.unpacked(built.market).tokens[::-1]
+    graduated = (one for one in newest_first if one.kind == "graduated")
+    crowded = max(graduated, key=lambda one: len(one.stakes))
+    left = next(
+        one
+        for one in newest_first
+        if one.kind == "curve" and one.quote == "eth" and set(one.stakes) & set(LAUNCHERS)
+    )
+    return Places(crowded, left, next(who for who in left.stakes if who in LAUNCHERS))
+
+
+class Crowd:
+    """Sends for actors and visitors on the local chain. ``over``: it is to end soon. Raises DeployError,
+    RpcFailure or OSError, and OSError when it is over."""
+
+    def __init__(self, chain: SyncRpc, built: Built, over: threading.Event) -> None:
+        self._chain = chain
+        self._built = built
+        self._over = over
+        self.places = places(built)
+
+    def has_come(self) -> bool:
+        """Whether it did all of it on this chain, which is new at each start."""
+        return self._nonce(visitor(0)) > 2
+
+    def come(self) -> None:
+        """Some six blocks."""
+        everybody = range(len(GIVERS))
+        self._all(self._gifts())
+        first, others = everybody[:WINNERS], everybody[WINNERS:]
+        self._all([self._bought(number, _BUY_WEI) for number in first])
+        self._all([self._bought(number, _BUY_WEI) for number in others])
+        for number in first:
+            self._sold(number)
+        self._all([self._bought(number, _COME_BACK_WEI) for number in first])
+
+    def deployer_leaves(self) -> None:
+        """He sells all that he bought of ``places.left``; nothing where he has done so."""
+        left, seller = self.places.left, self._sender(actor_address(self.places.leaver))
+        held = self._held(left.token, seller.account)
+        if held:
+            seller.receipt(curve_sell(seller, Launched(left.token, left.curve, ZERO), held))
+
+    def _gifts(self) -> list[str]:
+        for name in GIVERS:
+            self._chain.call("anvil_impersonateAccount", actor_address(name))
+            # Some have spent what they had.
+            self._chain.call("anvil_setBalance", actor_address(name), hex(REFILL_WEI))
+        return [
+            self._sender(actor_address(name), waits=False).send(visitor(number), "0x", _GIFT_WEI)
+            for number, name in enumerate(GIVERS)
+        ]
+
+    def _bought(self, number: int, wei: int) -> str:
+        contracts, token = self._built.contracts, self.places.crowded.token
+        buyer = self._sender(visitor(number), waits=False)
+        return v4_swap(buyer, contracts, pool_key(contracts, token, ZERO), ZERO, wei)
+
+    def _sold(self, number: int) -> None:
+        contracts, token = self._built.contracts, self.places.crowded.token
+        seller = self._sender(visitor(number))
+        held = self._held(token, seller.account)
+        seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, held))
+
+    def _sender(self, account: str, waits: bool = True) -> Deployer:
+        if self._over.is_set():
+            raise OSError("the demo ends")
+        self._chain.call("anvil_impersonateAccount", account)
+        return (Deployer if waits else _Sender)(self._chain, account, _GAS)
+
+    def _all(self, sent: list[str]) -> None:
+        for transaction in sent:
+            if await_receipt(self._chain, transaction)["status"] != "0x1":
+                raise DeployError("a visitor's transaction failed")
+
+    def _held(self, token: str, account: str) -> int:
+        call = {"to": token, "data": calldata("balanceOf(address)", account)}
+        return int(self._chain.call("eth_call", call, "latest"), 16)
+
+    def _nonce(self, account: str) -> int:
+        return int(self._chain.call("eth_getTransactionCount", account, "latest"), 16)
+
+
+class _Sender(Deployer):
+    """Does not wait for its block: a crowd's transactions go into one."""
+
+    def send(self, to: str | None, data: str, value_wei: int = 0) -> str:
+        transaction = {
+            "from": self.account,
+            "to": to,
+            "data": data,
+            "gas": hex(self.gas),
+            "value": hex(value_wei),
+            "maxFeePerGas": hex(20 * 10**9),
+            "maxPriorityFeePerGas": hex(10**9),
+        }
+        return str(self.chain.call("eth_sendTransaction", transaction))

@@ -1,0 +1,44 @@
+"""A wallet of the local chain that signs and sends, as people's wallets do it."""
+
+from typing import Any
+
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+from roundtrip.devnet.deploy import DeployError, await_receipt
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built, describe
+
+_PRIORITY_WEI = 10**9
+
+
+class Wallet:
+    """One of the node's own accounts, by its place among them. Their keys are known to everyone."""
+
+    def __init__(self, built: Built, number: int) -> None:
+        self._account = Account.from_key(describe(built, "")["accounts"][number]["privateKey"])
+        self.address = str(self._account.address).lower()
+
+    def signed(self, text: str) -> str:
+        """The signature of a text, as ``personal_sign`` gives it."""
+        return "0x" + bytes(self._account.sign_message(encode_defunct(text=text)).signature).hex()
+
+    def send(self, rpc_url: str, steps: list[dict[str, Any]]) -> None:
+        """Signs and sends the steps of a prepared trade, each once the one before went through. Raises
+        DeployError, RpcFailure or OSError."""
+        with SyncRpc(rpc_url) as chain:
+            for step in steps:
+                transaction = {
+                    "chainId": int(chain.call("eth_chainId"), 16),
+                    "nonce": int(chain.call("eth_getTransactionCount", self.address, "latest"), 16),
+                    "to": bytes.fromhex(step["to"][2:]),
+                    "data": step["data"],
+                    "value": int(step["value"]),
+                    "gas": step["gas"],
+                    "maxFeePerGas": int(chain.call("eth_gasPrice"), 16) * 2 + _PRIORITY_WEI,
+                    "maxPriorityFeePerGas": _PRIORITY_WEI,
+                }
+                signed = bytes(self._account.sign_transaction(transaction).raw_transaction)
+                sent = chain.call("eth_sendRawTransaction", "0x" + signed.hex())
+                if await_receipt(chain, sent)["status"] != "0x1":
+                    raise DeployError(f"step {step['n']} of the prepared trade failed")

@@ -1,0 +1,74 @@
+"""The bag guard, of what happens: which mites hold the token of what is done to it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain.alerts import BAG
+from roundtrip.domain.bag import GUARD, drains_much, sells_much
+from roundtrip.domain.rule_index import Source
+from roundtrip.domain.rules import Happening
+from roundtrip.domain.types import Address
+from roundtrip.store import bags, jobs
+from roundtrip.store.bags import Holder
+
+
+async def guarded(connection: asyncpg.Connection, found: Sequence[Happening]) -> dict[int, list[Source]]:
+    """To whom each of these is told because it holds the token, by its place among them; those that nobody
+    is told are left out. What a mite did itself it is not told."""
+    some = sorted({*await _sales(connection, found), *_drains(found)})
+    told: dict[int, list[Source]] = {}
+    holders = await bags.holders(connection, [found[place] for place in some])
+    for place, holding in zip(some, holders, strict=True):
+        sources = [_source(one) for one in holding if _is_told(one, found[place])]
+        if sources:
+            told[place] = sources
+    return told
+
+
+async def _sales(connection: asyncpg.Connection, found: Sequence[Happening]) -> list[int]:
+    """Where the deployer of a token sold so much of it that holders are told."""
+    places = [place for place, one in enumerate(found) if one.verb == "selling"]
+    if not places:
+        return []
+    deployers = await bags.deployers(connection, {found[place].token for place in places})
+    own = [place for place in places if deployers.get(found[place].token) == found[place].wallet]
+    if not own:
+        return []
+    much = []
+    for place, up_to in zip(own, await bags.sold_up_to(connection, [found[p] for p in own]), strict=True):
+        sold_raw, whole_raw = found[place].part_raw, found[place].whole_raw
+        if sold_raw is None or up_to is None or sells_much(max(0, up_to - sold_raw), sold_raw, whole_raw):
+            much.append(place)
+    return much
+
+
+def _drains(found: Sequence[Happening]) -> list[int]:
+    return [place for place, one in enumerate(found) if one.verb == "draining" and drains_much(one)]
+
+
+def _is_told(holder: Holder, happening: Happening) -> bool:
+    return holder.wallet != happening.wallet and holder.from_number < happening.spot.block_number
+
+
+def _source(holder: Holder) -> Source:
+    return Source("bag_guard", holder.mite_id, holder.mite_id, BAG, holder.from_number)
+
+
+async def wish_checks(connection: asyncpg.Connection, tokens: Collection[Address], now: datetime) -> None:
+    """These are to be checked anew, each once a minute at most: its holders are told where that makes a
+    difference."""
+    if not tokens:
+        return
+    every, checked = timedelta(seconds=GUARD.event_every_s), await bags.checked_at(connection, tokens)
+    times: dict[datetime, list[Address]] = {}
+    for token in tokens:
+        at = max(now, checked[token] + every) if token in checked else now
+        times.setdefault(at, []).append(token)
+    for at, some in times.items():
+        await jobs.enqueue_many(connection, "recheck", some, DEEP, run_at=at)
+
+
+DEEP: Mapping[str, bool] = {"deep": True}
+"""As ``boards`` asks: what only deep checks find is not to come and go with who asks."""

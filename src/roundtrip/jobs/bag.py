@@ -1,0 +1,165 @@
+"""``bag``, of ``held``: has what mites hold checked every few minutes, and tells holders when a verdict has
+changed."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain import canonical
+from roundtrip.domain.alert_text import said_of_verdict
+from roundtrip.domain.alerts import Draft
+from roundtrip.domain.bag import GUARD, Standing, Turned, after, begun
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.evidence import Evidence
+from roundtrip.domain.policy import Policy
+from roundtrip.domain.types import Address
+from roundtrip.domain.verdict import judge
+from roundtrip.services.context import Context
+from roundtrip.store import alerts, bags, chain, deliveries, jobs
+from roundtrip.store.bags import Holder
+from roundtrip.store.jobs import Job
+
+from .alert_guard import DEEP
+from .worker import Effect
+
+EVERY_S, SOON_S = 30, 15
+"""When it is looked again; and where a change waits for the check that confirms it."""
+IDLE = 20
+"""So many times as long as a look took it waits at least: who holds what of very many mites takes seconds."""
+VERB = "verdict"
+"""Of its rows."""
+
+
+async def bag(ctx: Context, job: Job) -> Effect:
+    """Looks what the checks of what is held say, whoever made them, and which are to be made. What is told
+    and what holders know from then on are one transaction, which is the job's end, too: each change is told
+    once."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with (
+        ctx.pool.acquire() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        held = await bags.held_by_mites(connection)
+        before = await bags.standings(connection, held)
+        standing, turned = await _looked_at(connection, held, before)
+        said = {token: await _why(connection, change, ctx.policy) for token, change in turned.items()}
+        open_ones = {token for token, one in standing.items() if one.next_level is not None}
+        wanted = await _wanted(ctx, connection, held, open_ones, now)
+    took_s = ctx.now_s() - now.timestamp()
+
+    async def effect(connection: asyncpg.Connection) -> None:
+        await jobs.enqueue_many(connection, "recheck", wanted, DEEP, run_at=now)
+        if turned:
+            drafts = await _drafts(connection, turned, said)
+            made = await alerts.put(connection, drafts, now)
+            await deliveries.wish(connection, made, now)
+        changed = {token: one for token, one in standing.items() if before.get(token) != one}
+        await bags.put_standings(connection, changed)
+        await bags.forget_but(connection, held)
+        # Last: from here on the job's row is locked.
+        wait_s = max(SOON_S if open_ones else EVERY_S, took_s * IDLE)
+        await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=wait_s))
+
+    return effect
+
+
+async def _looked_at(
+    connection: asyncpg.Connection, tokens: Sequence[Address], before: Mapping[Address, Standing]
+) -> tuple[dict[Address, Standing], dict[Address, Turned]]:
+    """What holders of each know with the newest checks, and of which the verdict has changed."""
+    seen_ids = {token: before[token].seen_id if token in before else 0 for token in tokens}
+    checks = await bags.checks_after(connection, seen_ids)
+    standing: dict[Address, Standing] = dict(before)
+    turned: dict[Address, Turned] = {}
+    for token, seen in checks.items():
+        if token not in before:
+            first = begun(seen[-1])
+            if first is not None:
+                standing[token] = first
+            continue
+        standing[token], changes = after(before[token], seen)
+        if changes:
+            # Of several at once, after a while without this job, how it came out.
+            turned[token] = Turned(changes[0].then_level, changes[0].then_code, changes[-1].now)
+    return standing, {token: one for token, one in turned.items() if one.then_level != one.now.level}
+
+
+async def _why(connection: asyncpg.Connection, change: Turned, policy: Policy) -> str:
+    """The sentence of the check that shows a change; empty where it cannot be read any more."""
+    document = await bags.document(connection, change.now.id)
+    if document is None or change.now.policy_version != policy.version:
+        return ""
+    try:
+        return judge(canonical.load(Evidence, document), policy).verdict.text
+    except ValueError:
+        return ""
+
+
+async def _drafts(
+    connection: asyncpg.Connection, turned: Mapping[Address, Turned], said: Mapping[Address, str]
+) -> list[Draft]:
+    """A row of each for each who holds it now."""
+    holders = await bags.holders_now(connection, list(turned))
+    told = [(one, token) for token in sorted(holders) for one in holders[token]]
+    return [_draft(one, token, turned[token], said[token]) for one, token in told]
+
+
+def _draft(holder: Holder, token: Address, change: Turned, why: str) -> Draft:
+    now = change.now
+    return Draft(
+        mite_id=holder.mite_id,
+        kind="bag_guard",
+        source_id=holder.mite_id,
+        # It is no fact of a block: no reorganisation takes back what a check said.
+        at_s=int(now.at.timestamp()),
+        said=said_of_verdict(
+            token, _level(change.then_level, change.then_code), _level(now.level, now.code), why
+        ),
+        verb=VERB,
+        token=token,
+    )
+
+
+def _level(level: str, code: str) -> str:
+    return f"{level} ({code})" if code else level
+
+
+# --- what is checked -------------------------------------------------------------------------------
+
+
+async def _wanted(
+    ctx: Context,
+    connection: asyncpg.Connection,
+    tokens: Sequence[Address],
+    open_ones: Collection[Address],
+    now: datetime,
+) -> list[Address]:
+    """Which to check now, as far as there is room: those of which a change waits for another check, then the
+    ones that were checked longest ago."""
+    if not tokens or not _hears(ctx) or await chain.cursor(connection) is None:
+        return []
+    room = GUARD.most_waiting - await jobs.due(connection, "recheck", now)
+    if room <= 0:
+        return []
+    checked = await bags.checked_at(connection, tokens)
+    never = datetime.fromtimestamp(0, UTC)
+    due = []
+    for token in tokens:
+        age_s = (now - checked.get(token, never)).total_seconds()
+        if age_s >= (GUARD.confirmed_s if token in open_ones else GUARD.checked_every_s):
+            due.append(token)
+    since = now - timedelta(seconds=GUARD.checked_every_s)
+    at_work = await jobs.among(connection, "recheck", due, since)
+    due = [token for token in due if token not in at_work]
+    due.sort(key=lambda token: (token not in open_ones, checked.get(token, never), token))
+    return due[:room]
+
+
+def _hears(ctx: Context) -> bool:
+    """Whether the node answers: without it every check would fail, and none is wished for."""
+    try:
+        ctx.heads.current()
+    except RoundtripError:
+        return False
+    return True

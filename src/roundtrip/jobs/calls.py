@@ -1,0 +1,38 @@
+"""``calls``, of ``open``, every minute: looks how flags on tokens stand, settles those that are proved or
+whose time is over, and wishes for itself."""
+
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import structlog
+
+from roundtrip.services.calls import look
+from roundtrip.services.context import Context
+from roundtrip.store import calls as store
+from roundtrip.store import chain, jobs
+from roundtrip.store.jobs import Job
+
+from .worker import Effect
+
+EVERY_S = 60
+log = structlog.get_logger(__name__)
+
+
+async def calls(ctx: Context, job: Job) -> Effect:
+    """Looks first; the effect writes what came of it, each flag once."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    looked = await look(ctx) if await _is_followed(ctx) else None
+
+    async def settle(connection: asyncpg.Connection) -> None:
+        if looked is not None and looked.flags:
+            written = await store.put(connection, looked.flags, now, looked.newest_s)
+            log.info("flags looked at", flags=written)
+        await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
+
+    return settle
+
+
+async def _is_followed(ctx: Context) -> bool:
+    """Whether there is an index: before that there are no flags."""
+    async with ctx.pool.acquire() as connection:
+        return await chain.cursor(connection) is not None

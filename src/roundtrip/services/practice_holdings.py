@@ -1,0 +1,15 @@
+"""What practice positions are sold as: so much of a token, where it keeps its balances, held so long."""
+
+from datetime import datetime
+
+from roundtrip.chain.storage import BalanceSlot
+from roundtrip.store.practice import Kept, Slot
+
+from .worth import Holding
+
+
+def holding_of(kept: Kept, at: datetime, amount_raw: int, before_raw: int, slot: Slot | None) -> Holding:
+    """``amount_raw`` of a position at that time; whoever has to wait waits from his last buy on."""
+    token, held_s = kept.position.token, max(0, int((at - kept.bought_at).total_seconds()))
+    where = None if slot is None else BalanceSlot(token, slot.layout, slot.base)
+    return Holding(token, amount_raw, None, where, before_raw, held_s)

@@ -1,0 +1,61 @@
+"""What an ordinary buy of a token brings now, and what selling it straight back pays."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from roundtrip.chain.heads import Head
+from roundtrip.chain.rpc import Meter
+from roundtrip.chain.storage import BalanceSlot
+from roundtrip.domain.evidence import Missing, Refused
+from roundtrip.domain.readings import Sale
+from roundtrip.domain.types import BPS, Address
+from roundtrip.domain.verdict import judge
+
+from .context import Context
+from .gather import closed, opened
+from .worth import Holding, Valued, slot_of, worth
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeBuy:
+    """What the probe, 0.1 eth, buys in base units, and what a sell of that pays in wei."""
+
+    token_raw: int
+    pays_wei: int
+
+
+Probed = ProbeBuy | Refused | Missing
+"""Refused: it cannot be bought for so much, or what was bought cannot be sold. Missing: it could not be found
+out."""
+
+
+async def probe_buy(ctx: Context, head: Head, token: Address, meter: Meter) -> Probed:
+    """By a check's own buy and sell, where that loses least. Raises NodeFault."""
+    evidence = await closed(await opened(ctx, head, token, meter), meter)
+    judgement = judge(evidence, ctx.policy)
+    if judgement.missing is not None:
+        return judgement.missing
+    if judgement.best is None:
+        return Refused("buy", None, 0)
+    reading = judgement.readings[judgement.best]
+    if reading.bought is None or reading.size != "probe":
+        return Refused("buy", None, 0)
+    match reading.full:
+        case Sale(loss_bps=loss_bps, whole=True):
+            pays_wei = max(0, ctx.policy.probe_wei * (BPS - loss_bps) // BPS)
+            return ProbeBuy(reading.bought.received_raw, pays_wei)
+        case Missing() as missing:
+            return missing
+    return Refused("sell", None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """How tokens are priced: tests hand in their own. Fields as the functions they are by default."""
+
+    probe_buy: Callable[[Context, Head, Address, Meter], Awaitable[Probed]] = probe_buy
+    slot_of: Callable[[Context, Head, Address, Meter], Awaitable[BalanceSlot | None]] = slot_of
+    worth: Callable[[Context, Head, Sequence[Holding], Meter], Awaitable[list[Valued]]] = worth
+
+
+PRICES = Prices()

@@ -1,0 +1,132 @@
+"""Walks the tour over a running service: a key for a signature, and every step as a tool's call."""
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from roundtrip.api.operation import Operation
+from roundtrip.devnet.demo.wallet import Wallet
+
+from .steps import Answer, Arguments, Ground, Step, steps
+
+PATIENCE_S = 100.0
+"""How long a step that only reads may have nothing to show: the demo has just started."""
+_AGAIN_S = 1.0
+_TIMEOUT = aiohttp.ClientTimeout(total=60)
+
+
+class NothingToShow(Exception):
+    """A step failed, or had nothing to show in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of a step. ``said``: the lines that the tool's text has beside the note about strangers and
+    the answer itself."""
+
+    step: Step
+    tool: Operation
+    arguments: Arguments
+    said: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``url``: of the service; ``rpc_url``: of the local chain's node."""
+
+    url: str
+    rpc_url: str
+
+
+async def walk(
+    place: Place, wallet: Wallet, ground: Ground, tell: Callable[[str], None], patience_s: float = PATIENCE_S
+) -> tuple[list[Told], str]:
+    """What each step came to, and the key that was used. Raises NothingToShow, aiohttp.ClientError, and what
+    sending raises."""
+    told: list[Told] = []
+    async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
+        key = await _key(session, place.url, wallet)
+        for step, tool in steps():
+            tell(step.tool)
+            one = await _taken(_Caller(session, place.url, key), step, tool, ground, patience_s)
+            ground.came[step.tool] = one.answer
+            told.append(one)
+            if step.is_sent:
+                sends = functools.partial(wallet.send, place.rpc_url, one.answer["steps"])
+                await asyncio.to_thread(sends)
+    return told, key
+
+
+def shown(step: Step, answer: Answer) -> bool:
+    """Whether the answer says something where the step is about it."""
+    found: Any = answer
+    for name in step.shows.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found not in (None, [], {}, "")
+
+
+def request(tool: str, arguments: Arguments) -> dict[str, Any]:
+    """The body of the call."""
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
+
+
+async def _key(session: aiohttp.ClientSession, url: str, wallet: Wallet) -> str:
+    text = await _posted(session, f"{url}/v1/keys/nonce", {"address": wallet.address})
+    signature = wallet.signed(text["message"])
+    made = await _posted(
+        session, f"{url}/v1/keys", {"address": wallet.address, "signature": signature, "label": "tour"}
+    )
+    return str(made["key"])
+
+
+async def _posted(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> Answer:
+    async with session.post(url, json=body) as response:
+        answer: Answer = msgspec.json.decode(await response.read())
+    if response.status != 200:
+        raise NothingToShow(f"{url} answered {response.status}: {answer['error']['message']}")
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    session: aiohttp.ClientSession
+    url: str
+    key: str
+
+    async def call(self, tool: Operation, arguments: Arguments) -> tuple[str | None, str, Answer]:
+        """What is wrong (None: nothing), what is said, and the answer."""
+        headers = {"x-api-key": self.key} if tool.key else {}
+        async with self.session.post(
+            f"{self.url}/mcp", json=request(tool.name, arguments), headers=headers
+        ) as response:
+            result = msgspec.json.decode(await response.read())["result"]
+        text = str(result["content"][0]["text"])
+        if result["isError"]:
+            return text, "", {}
+        _, *said, _ = text.split("\n")
+        return None, "\n".join(said), result["structuredContent"]
+
+
+async def _taken(caller: _Caller, step: Step, tool: Operation, ground: Ground, patience_s: float) -> Told:
+    """A step's answer, asked for again while it has nothing to show. Whatever writes is asked once."""
+    arguments, until_s = step.arguments(ground), time.monotonic() + patience_s
+    while True:
+        wrong, said, answer = await caller.call(tool, arguments)
+        if wrong is None and shown(step, answer):
+            return Told(step, tool, arguments, said, answer)
+        is_busy = wrong is not None and wrong.startswith(("rate_limited", "busy"))
+        if (tool.writes and not is_busy) or time.monotonic() > until_s:
+            raise NothingToShow(f"{step.tool}: {wrong or f'nothing in {step.shows}'}")
+        await asyncio.sleep(_AGAIN_S)

@@ -1,0 +1,365 @@
+"""A bag that is really held, whose tokens really go bad: what my_bag says of it, and what the guard tells."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
+import pytest
+
+from conftest import context_for
+from roundtrip.chain.heads import Head
+from roundtrip.chain.rpc import Meter
+from roundtrip.devnet import launchpad
+from roundtrip.devnet.deploy import put_token
+from roundtrip.devnet.launchpad import Launched
+from roundtrip.devnet.stories import Story
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import Missing, Refused
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import WEI_PER_ETH, Address
+from roundtrip.jobs.alerts import Alerts
+from roundtrip.jobs.kinds import KINDS
+from roundtrip.jobs.worker import Worker
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.services.inbox import inbox
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.my_bag import bag_of
+from roundtrip.services.my_bag_answer import BagRow, MyBag
+from roundtrip.services.worth import Holding, Valued, Worth
+from roundtrip.store import accounts
+from roundtrip.venues import amm_v3
+from support.actors import code_of
+from support.databases import connected
+from support.ground import Ground, view
+from support.holding_asked import copied
+from support.indexing import cursor
+from support.wallet import Wallet, calldata
+
+ETH = WEI_PER_ETH
+WAIT_S = 60
+_DECREASE = "decreaseLiquidity((uint256,uint128,uint256,uint256,uint256))"
+
+
+@dataclass
+class Bag:
+    """A mite, and its wallet on the chain."""
+
+    ground: Ground
+    ctx: Context
+    mite: Mite
+    wallet: Wallet
+    later_s: float = 0.0
+    asked: list[Sequence[Holding]] = field(default_factory=list)
+    valued: dict[str, Valued] = field(default_factory=dict)
+
+    def now(self) -> Context:
+        now_s = self.ctx.now_s() + self.later_s
+        return replace(self.ctx, now_s=lambda: now_s)
+
+    async def follows(self) -> None:
+        stands = (await cursor(self.ground.url)).block
+        newest = self.ground.rpc.call("eth_getBlockByNumber", "latest", False)
+        if stands.hash != newest["hash"]:
+            await self.ground.follow()
+        await self.ctx.heads.refresh()
+
+    async def told(self) -> list[dict[str, Any]]:
+        """What the inbox has of the guard, when all was read, the oldest first."""
+        await self.follows()
+        alerts = Alerts(self.now())
+        while await alerts.step():
+            pass
+        rows = (await inbox(self.now(), Nothing(), self.mite)).answer.rows
+        return [{name: getattr(row, name) for name in row.__struct_fields__} for row in reversed(rows)]
+
+    async def work(self) -> None:
+        """The job, and the checks that it or anybody wished for."""
+        await self.follows()
+        async with self.ctx.pool.acquire() as connection:
+            await connection.execute("DELETE FROM jobs.job WHERE kind NOT IN ('bag', 'recheck', 'deliver')")
+            await connection.execute(
+                "INSERT INTO jobs.job (kind, key, run_at) VALUES ('bag', 'held', to_timestamp(0))"
+                " ON CONFLICT (kind, key) DO UPDATE SET run_at = excluded.run_at"
+            )
+        kinds = {name: KINDS[name] for name in ("bag", "recheck")}
+        for _ in range(2):
+            async with asyncio.timeout(WAIT_S):
+                await asyncio.gather(*await Worker(self.now(), kinds, lambda: 0.5).take())
+
+    async def checked(self, token: str) -> None:
+        await self.ctx.heads.refresh()
+        await check(self.now(), CheckParams(token))
+
+    async def shown(self) -> MyBag:
+        await self.follows()
+        return (await bag_of(self.ctx, Address(self.wallet.address), self._values)).answer
+
+    async def row(self, token: str) -> BagRow:
+        (found,) = [row for row in (await self.shown()).holdings if row.token.address == token]
+        return found
+
+    async def _values(
+        self, ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter
+    ) -> list[Valued]:
+        self.asked.append(holdings)
+        return [self.valued.get(one.token, Missing("node", "not asked here")) for one in holdings]
+
+
+@pytest.fixture
+async def bag(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, indexed_url: str
+) -> AsyncIterator[Bag]:
+    async with (
+        copied(database_url, indexed_url) as url,
+        asyncpg.create_pool(url, min_size=1, max_size=6) as pool,
+    ):
+        own, ground = replace(ctx, pool=pool), Ground(ctx, rpc, built, url)
+        wallet = Wallet(rpc, built.contracts, "a bag", eth=50)
+        async with pool.acquire() as connection, connection.transaction():
+            await connection.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
+            made = await accounts.locked(
+                connection, Address(wallet.address), ["mite-bagg"], _at(ctx), ctx.heads.last_number()
+            )
+        while await Alerts(own).step():
+            pass
+        yield Bag(ground, own, made.mite, wallet)
+
+
+def _at(ctx: Context) -> datetime:
+    return datetime.fromtimestamp(ctx.now_s(), UTC)
+
+
+def a_launch(bag: Bag, salt: int) -> Launched:
+    """Whose deployer bought a good part of it."""
+    made = bag.ground.launch(salt)
+    launchpad.curve_buy(bag.ground.me, made, ETH)
+    return made
+
+
+def buy_on_curve(bag: Bag, made: Launched, wei: int) -> int:
+    data = calldata("buy(uint256,uint256,address)", wei, 0, bag.wallet.address)
+    assert bag.wallet.send(made.curve, data, wei).ok
+    return bag.wallet.tokens(made.token)
+
+
+def a_pool_token(bag: Bag, source: str) -> str:
+    """A token of ours whose owner may turn selling off, in a pool that the same one filled."""
+    me, contracts = bag.ground.me, bag.ground.built.contracts
+    me.send(contracts["weth"], calldata("deposit()"), 20 * ETH)
+    me.send(contracts["weth"], calldata("approve(address,uint256)", contracts["v3PositionManager"], 20 * ETH))
+    token = put_token(me, contracts, Story("bag", "", source, "Bag", "BAG"), code_of(source))
+    me.settle()
+    return token
+
+
+def drain(bag: Bag, share: float) -> None:
+    """The pool's owner takes a part of what it put in last."""
+    positions = bag.ground.built.contracts["v3PositionManager"]
+    rpc = bag.ground.rpc
+    number = view(rpc, positions, "totalSupply()")
+    words = rpc.call("eth_call", {"to": positions, "data": calldata("positions(uint256)", number)}, "latest")[
+        2:
+    ]
+    liquidity = int(words[7 * 64 : 8 * 64], 16)
+    data = calldata(_DECREASE, (number, int(liquidity * share), 0, 0, 2**40))
+    bag.ground.me.receipt(bag.ground.me.send(positions, data))
+
+
+async def test_a_deployer_that_sells_is_told_to_whoever_holds(bag: Bag) -> None:
+    made, other = a_launch(bag, 71), a_launch(bag, 72)
+    buy_on_curve(bag, made, ETH // 10)
+    held = view(bag.ground.rpc, made.token, "balanceOf(address)", bag.ground.me.account)
+    assert await bag.told() == []
+    launchpad.curve_sell(bag.ground.me, made, held // 2)
+    launchpad.curve_sell(bag.ground.me, other, held // 2)
+    (row,) = await bag.told()
+    assert (row["kind"], row["verb"], row["who"], row["token"]) == (
+        "bag_guard",
+        "selling",
+        "deployer",
+        made.token,
+    )
+    assert row["wallet"] == bag.ground.me.account
+    assert row["pct"] == pytest.approx(held // 2 / 10**25, rel=1e-3)
+    assert row["eth"] > 0.1
+    assert "which you hold, sold" in row["text"]
+    assert len(await bag.told()) == 1
+
+
+async def test_liquidity_that_leaves_is_told_to_whoever_holds(bag: Bag) -> None:
+    token = a_pool_token(bag, "tokens/plain.vy")
+    assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
+    assert await bag.told() == []
+    drain(bag, 0.04)
+    assert await bag.told() == []
+    drain(bag, 0.5)
+    (row,) = await bag.told()
+    assert (row["kind"], row["verb"], row["token"]) == ("bag_guard", "draining", token)
+    assert row["pct"] == pytest.approx(50, rel=0.01)
+    changes = (await bag.row(token)).changes
+    assert changes.liquidity_left_bps == pytest.approx(5200, abs=2)
+    assert changes.deployer is None
+
+
+async def test_a_verdict_that_turns_is_told_once_two_checks_say_so(bag: Bag) -> None:
+    token = a_pool_token(bag, "zoo/pausable_owner.vy")
+    await bag.checked(token)
+    assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
+    await bag.work()
+    before = (await bag.row(token)).changes
+    assert before.then is not None
+    assert before.then.code == "ok"
+    bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", False)))
+    bag.later_s = 400
+    await bag.work()
+    await bag.work()
+    assert await bag.told() == []
+    bag.later_s = 415
+    await bag.work()
+    await bag.work()
+    (row,) = await bag.told()
+    assert (row["kind"], row["verb"], row["token"], row["block"]) == ("bag_guard", "verdict", token, None)
+    assert f"was {before.then.level} (ok) and is danger (cannot_sell) now." in row["text"]
+    assert row["text"].count("sell") > 1
+    changes = (await bag.row(token)).changes
+    assert (changes.then, changes.now and changes.now.code) == (before.then, "cannot_sell")
+    bag.later_s = 900
+    await bag.work()
+    await bag.work()
+    assert len(await bag.told()) == 1
+    # It is turned on again: that is told only an hour after.
+    bag.ground.me.receipt(bag.ground.me.send(token, calldata("setSelling(bool)", True)))
+    for bag.later_s in (1300, 1700, 2100):
+        await bag.work()
+        await bag.work()
+    assert len(await bag.told()) == 1
+    bag.later_s = 5000
+    await bag.work()
+    await bag.work()
+    rows = await bag.told()
+    assert [row["verb"] for row in rows] == ["verdict", "verdict"]
+    assert f"was danger (cannot_sell) and is {before.then.level}" in rows[1]["text"]
+
+
+async def test_checks_are_wished_for_within_a_budget_and_none_without_a_node(bag: Bag, built: Built) -> None:
+    keys = ("plain", "six_decimals", "v4_eth", "two_pools")
+    for key, version, quote in zip(keys, (3, 3, 4, 3), ("weth", "weth", "eth", "weth"), strict=True):
+        assert bag.wallet.buy(built.tokens[key], quote, 3000, ETH // 10, version)
+    await bag.follows()
+    pool = bag.ctx.pool
+    await pool.execute(
+        "INSERT INTO jobs.job (kind, key, run_at) SELECT 'recheck', n::text, to_timestamp(0)"
+        " FROM generate_series(1, 5) AS n"
+    )
+
+    async def wished(ctx: Context) -> list[str]:
+        await pool.execute(
+            "INSERT INTO jobs.job (kind, key, run_at) VALUES ('bag', 'held', to_timestamp(0))"
+            " ON CONFLICT (kind, key) DO UPDATE SET run_at = excluded.run_at"
+        )
+        await asyncio.gather(*await Worker(ctx, {"bag": KINDS["bag"]}, lambda: 0.5).take())
+        rows = await pool.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck' AND key LIKE '0x%'")
+        return [row["key"] for row in rows]
+
+    async with context_for("http://127.0.0.1:9", built, pool) as deaf:
+        assert await wished(deaf) == []
+    assert len(await wished(bag.now())) == 3
+    await pool.execute("DELETE FROM jobs.job WHERE kind = 'recheck'")
+    await bag.checked(built.tokens["plain"])
+    assert set(await wished(bag.now())) == {built.tokens[key] for key in keys[1:]}
+    row = await pool.fetchrow("SELECT payload FROM jobs.job WHERE kind = 'recheck'")
+    assert json.loads(row["payload"]) == {"deep": True}
+    async with connected(bag.ground.url) as connection:
+        known = await connection.fetch("SELECT level FROM accounts.bag_verdict")
+    assert len(known) == 1
+
+
+async def test_what_is_held_stands_with_its_cost_and_what_it_would_bring(bag: Bag) -> None:
+    made = a_launch(bag, 73)
+    got = buy_on_curve(bag, made, ETH // 5)
+    token = a_pool_token(bag, "tokens/plain.vy")
+    assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
+    sold = bag.wallet.sell(token, "weth", 3000, bag.wallet.tokens(token) // 2)
+    place = amm_v3.pool(Address(token), bag.ctx.contracts.weth, 3000, bag.ctx.contracts)
+    bag.valued = {token: Worth(ETH // 10, place), made.token: Refused("sell", "no\u202e way", 1)}
+    found = await bag.shown()
+    assert [(one.token, one.amount_raw, one.seller) for one in bag.asked[-1]] == [
+        (row.token.address, int(row.amount_raw or 0), bag.wallet.address) for row in found.holdings
+    ]
+    rows = {row.token.address: row for row in found.holdings}
+    first, second = rows[token], rows[made.token]
+    assert first.amount_raw == str(bag.wallet.tokens(token))
+    assert (first.worth_eth, first.cost_eth, first.gain_eth, first.gain_bps) == (
+        "0.1",
+        "0.05",
+        "0.05",
+        10_000,
+    )
+    assert first.realised_eth is not None
+    assert float(first.realised_eth) == pytest.approx(sold.back_raw / ETH - 0.05, abs=1e-9)
+    assert (second.amount_raw, second.bought_raw, second.cost_eth) == (str(got), str(got), "0.2")
+    assert (second.sells, second.reverts, second.worth_eth, second.gain_bps) == (
+        "refused",
+        "no way",
+        "0",
+        -10_000,
+    )
+    assert (found.worth_eth, found.gain_eth, found.unvalued) == ("0.1", "-0.15", 0)
+    assert "it cannot be sold now" in found.text
+    held = view(bag.ground.rpc, made.token, "balanceOf(address)", bag.ground.me.account)
+    launchpad.curve_sell(bag.ground.me, made, held // 4)
+    deployer = (await bag.row(made.token)).changes.deployer
+    assert deployer is not None
+    assert (deployer.address, deployer.sold_raw) == (bag.ground.me.account, str(held // 4))
+    assert deployer.sold_bps == pytest.approx(2500, abs=1)
+
+
+async def test_what_was_given_is_held_and_what_was_given_away_is_not(bag: Bag) -> None:
+    made, gone = a_launch(bag, 74), a_launch(bag, 75)
+    some = 10**24
+    bag.ground.me.send(made.token, calldata("transfer(address,uint256)", bag.wallet.address, some))
+    held = buy_on_curve(bag, gone, ETH // 10)
+    bag.wallet.send(gone.token, calldata("transfer(address,uint256)", bag.ground.me.account, held))
+    found = await bag.shown()
+    (row,) = found.holdings
+    assert (row.token.address, row.amount_raw, row.bought_raw) == (made.token, str(some), "0")
+    assert (row.cost_eth, row.gain_eth, row.realised_eth, row.sells) == (None, None, None, "unknown")
+    assert (found.gone, found.unvalued, found.worth_eth) == (1, 1, None)
+
+
+@pytest.mark.parametrize("deaf", ["the node", "the values"])
+async def test_what_the_chain_does_not_answer_is_null_and_said(bag: Bag, built: Built, deaf: str) -> None:
+    token = built.tokens["plain"]
+    assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
+    await bag.follows()
+
+    async def values(ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter) -> list[Valued]:
+        raise NodeFault("away")
+
+    wallet = Address(bag.wallet.address)
+    if deaf == "the values":
+        answered = await bag_of(bag.ctx, wallet, values)
+    else:
+        async with context_for("http://127.0.0.1:9", built, bag.ctx.pool) as ctx:
+            answered = await bag_of(ctx, wallet, values)
+    found = answered.answer
+    (row,) = found.holdings
+    assert (row.sells, row.worth_eth, row.gain_eth) == ("unknown", None, None)
+    assert (row.amount_raw is None, found.at_block is None) == (deaf == "the node",) * 2
+    assert (found.worth_eth, found.gain_eth, found.unvalued) == (None, None, 1)
+    assert "could not be found out" in found.text
+    assert answered.counted == (deaf == "the values")
+
+
+async def test_a_wallet_without_tokens_holds_none(bag: Bag) -> None:
+    found = await bag.shown()
+    assert (found.holdings, found.gone, bag.asked) == ([], 0, [])
+    assert found.text.startswith("By the index this wallet holds no token.")

@@ -1,0 +1,307 @@
+"""Practice trades on the real local chain: what a real wallet would have got is what is booked."""
+
+from dataclasses import replace
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError
+from roundtrip.domain.evidence import Missing, Refused
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.practice import WEEK_S
+from roundtrip.services.context import Context
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.practice_account import account
+from roundtrip.services.practice_trades import practice_trades
+from roundtrip.services.worth import Worth
+from support.keys import Clock, random_context
+from support.practising import UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
+from support.signing import Signer, prepared
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def shop(ctx: Context, clock: Clock) -> Context:
+    return random_context(ctx, clock)
+
+
+@pytest.fixture
+async def mite(shop: Context) -> Mite:
+    return await a_mite(shop)
+
+
+async def failed(what: Any) -> RoundtripError:
+    with pytest.raises(RoundtripError) as raised:
+        await what
+    return raised.value
+
+
+async def told(shop: Context, mite: Mite, appraiser: Appraiser) -> dict[str, Any]:
+    return read(await account(shop, mite, appraiser))
+
+
+async def ledger(shop: Context, mite: Mite) -> list[dict[str, Any]]:
+    found = read((await practice_trades(shop, Nothing(), mite)).answer)["trades"]
+    assert isinstance(found, list)
+    async with shop.pool.acquire() as connection:
+        await conserved(connection, mite.id)
+    return found
+
+
+# --- buys ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["plain", "fee_on_buy", "v4_eth", "v4_weth", "curve", "graduated"])
+async def test_a_buy_is_what_a_real_wallet_gets(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, key: str
+) -> None:
+    token = built.tokens[key]
+    answer = await bought(shop, mite, token, "0.1")
+    wallet = Signer(rpc, built.contracts, "buyer", eth=3)
+    trade = await prepared(shop, "buy", token, wallet.address, amount="0.1", slippageBps=5000)
+    assert int(answer["receivedRaw"]) == wallet.trade(trade).token_raw
+    assert (answer["sellsBack"], answer["verdict"]["code"]) == ("yes", trade.code)
+    # A prepared trade has more to say: what its minimum is worth.
+    assert trade.text.startswith(answer["verdict"]["text"])
+    assert (answer["spent"], answer["ethLeft"]) == ("0.1", "0.9")
+    assert (answer["block"], answer["venue"]["kind"]) == (
+        trade.answer["block"], trade.answer["venue"]["kind"],
+    )  # fmt: skip
+    assert "It could be sold straight back: " in answer["text"]
+
+
+async def test_what_is_paid_in_usdg_costs_eth_at_the_checks_rate(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+) -> None:
+    answer = await bought(shop, mite, built.tokens["usdg_pool"], "0.1")
+    per_eth = shop.heads.current().market.usdg_per_eth_raw
+    assert isinstance(per_eth, int)
+    wallet = Signer(rpc, built.contracts, "buyer", eth=3)
+    amount = str(Decimal(per_eth // 10) / 10**6)
+    trade = await prepared(shop, "buy", built.tokens["usdg_pool"], wallet.address, amount=amount, fund=True)
+    assert (int(answer["receivedRaw"]), answer["venue"]["pays"]) == (trade.raw, "usdg")
+    assert answer["spent"] == "0.1"
+
+
+async def test_a_trap_is_bought_and_said_to_be_one(shop: Context, built: Built, mite: Mite) -> None:
+    answer = await bought(shop, mite, built.tokens["owner_only_sell"], "0.1")
+    assert (answer["sellsBack"], answer["verdict"]["code"], answer["ethLeft"]) == ("no", "cannot_sell", "0.9")
+    assert "It cannot be sold back: " in answer["text"]
+
+
+NOT_BOUGHT = [
+    ("plain", "0.0009999", "too_small"), ("plain", "1.000000000000000001", "would_fail"),
+    ("plain", "0", "bad_input"), ("plain", "0.1" + "0" * 17 + "1", "bad_input"),
+    ("no_pool", "0.1", "no_route"), ("not_a_token", "0.1", "not_a_token"), ("paused", "0.1", "would_fail"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "eth", "code"), NOT_BOUGHT)
+async def test_what_is_not_bought(
+    shop: Context, built: Built, mite: Mite, key: str, eth: str, code: str
+) -> None:
+    assert (await failed(bought(shop, mite, built.tokens[key], eth))).code == code
+    assert await ledger(shop, mite) == []
+
+
+async def test_money_is_no_token(shop: Context, built: Built, mite: Mite) -> None:
+    assert (await failed(bought(shop, mite, built.contracts["weth"], "0.1"))).code == "no_route"
+
+
+async def test_two_buys_in_a_minute_bring_what_one_would(
+    shop: Context, clock: Clock, built: Built, mite: Mite
+) -> None:
+    for key in ("plain", "curve", "usdg_pool"):
+        other, token = await a_mite(shop), built.tokens[key]
+        parts = [await bought(shop, mite, token, eth) for eth in ("0.1", "0.05", "0.15")]
+        whole = await bought(shop, other, token, "0.3")
+        assert sum(int(part["receivedRaw"]) for part in parts) == int(whole["receivedRaw"])
+        assert int(parts[1]["receivedRaw"]) * 2 < int(parts[0]["receivedRaw"])
+        assert Decimal(parts[2]["position"]["cost"]) == Decimal("0.3")
+
+
+async def test_a_curve_takes_no_more_than_it_has_left(shop: Context, built: Built, mite: Mite) -> None:
+    token, other = built.tokens["curve_nearly_full"], await a_mite(shop)
+    whole = await bought(shop, other, token, "1")
+    assert Decimal("0.001") < Decimal(whole["spent"]) < 1
+    assert Decimal(whole["ethLeft"]) == 1 - Decimal(whole["spent"])
+    first = str((Decimal(whole["spent"]) / 2).quantize(Decimal("1e-18")))
+    parts = [await bought(shop, mite, token, first), await bought(shop, mite, token, "0.5")]
+    assert sum(int(part["receivedRaw"]) for part in parts) == int(whole["receivedRaw"])
+    assert sum(Decimal(part["spent"]) for part in parts) == Decimal(whole["spent"])
+    error = await failed(bought(shop, mite, token, "0.1"))
+    assert (error.code, "brings nothing" in error.message) == ("would_fail", True)
+    error = await failed(bought(shop, mite, built.tokens["curve_all_but_full"], "0.1"))
+    assert error.code == "too_small"
+    assert error.message.startswith("Its curve takes no more than 0.0003")
+
+
+async def test_a_position_is_no_more_than_its_venue_holds(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+) -> None:
+    token = built.tokens["plain"]
+    await bought(shop, mite, token, "0.1")
+    async with shop.pool.acquire() as connection:
+        await connection.execute("UPDATE accounts.practice_position SET held_raw = 10::numeric ^ 40")
+        error = await failed(bought(shop, mite, token, "0.1"))
+        await connection.execute("DELETE FROM accounts.practice_position WHERE held_raw > 10::numeric ^ 39")
+    assert error.code == "would_fail"
+    assert error.message.startswith("A position is at most what its venue holds of the token, ")
+
+
+# --- sells -----------------------------------------------------------------------------------------
+
+
+async def test_a_position_from_its_first_buy_to_its_last_sell(
+    shop: Context, built: Built, mite: Mite
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser()
+    one = await bought(shop, mite, token, "0.3")
+    held = int(one["receivedRaw"])
+    appraiser.says = Worth(UNIT // 4, VENUE)
+    part = await sold(shop, mite, token, appraiser, percent=50)
+    (holding,) = appraiser.asked[0]
+    assert (holding.token, holding.amount_raw, holding.before_raw) == (token, held // 2, 0)
+    assert (holding.slot is not None, holding.seller) == (True, None)
+    assert (part["soldRaw"], part["got"], part["cost"], part["profit"]) == (
+        str(held // 2), "0.25", "0.15", "0.1",
+    )  # fmt: skip
+    assert (part["counted"], part["ethLeft"], part["position"]["cost"]) == (True, "0.95", "0.15")
+    appraiser.says = Worth(UNIT // 10, VENUE)
+    rest = await sold(shop, mite, token, appraiser)
+    # What was sold in the same minute goes first.
+    assert appraiser.asked[1][0].before_raw == held // 2
+    assert (rest["profit"], rest["position"], rest["ethLeft"]) == ("-0.05", None, "1.05")
+    assert (rest["counted"], rest["whyNot"]) == (False, "it lost")
+    assert (await failed(sold(shop, mite, token, appraiser))).code == "nothing_to_sell"
+    found = await told(shop, mite, appraiser)
+    assert (found["eth"], found["worth"], found["positions"]) == ("1.05", "1.05", [])
+    assert (found["profitThisWeek"], found["sellsThisWeek"]) == ("0.05", 2)
+    lines = await ledger(shop, mite)
+    assert [line["side"] for line in lines] == ["sell", "sell", "buy"]
+    assert [line["profit"] for line in lines] == ["-0.05", "0.1", None]
+    head = shop.heads.current().block
+    assert {(line["block"], line["blockHash"]) for line in lines} == {(head.number, head.hash)}
+
+
+async def test_what_cannot_be_sold_is_not_and_is_written_off_on_monday(
+    shop: Context, clock: Clock, built: Built, mite: Mite
+) -> None:
+    token, appraiser = built.tokens["owner_only_sell"], Appraiser()
+    await bought(shop, mite, token, "1")
+    # Worth would pay: the check has the last word.
+    error = await failed(sold(shop, mite, token, appraiser))
+    assert error.code == "would_fail"
+    assert error.message.startswith("It cannot be sold: ")
+    assert [one["stuckAt"] for one in (await told(shop, mite, appraiser))["positions"]] != [None]
+    clock.now_s += WEEK_S
+    found = await told(shop, mite, appraiser)
+    assert (found["eth"], found["given"], found["positions"]) == ("1", "2", [])
+    assert "Monday's gift of 1 eth is in it." in found["text"]
+    assert [line["side"] for line in await ledger(shop, mite)] == ["buy"]
+    await bought(shop, mite, built.tokens["plain"], "0.1")
+    lines = await ledger(shop, mite)
+    assert [line["side"] for line in lines] == ["buy", "gift", "written_off", "buy"]
+    assert [line["profit"] for line in lines] == [None, None, "-1", None]
+
+
+async def test_what_the_chain_refuses_is_stuck_until_it_sells(
+    shop: Context, built: Built, mite: Mite
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser(Refused("sell", "No\u200b!", 0))
+    await bought(shop, mite, token, "0.2")
+    error = await failed(sold(shop, mite, token, appraiser))
+    assert (error.code, error.message) == ("would_fail", 'It cannot be sold ("No!").')
+    (one,) = (await told(shop, mite, appraiser))["positions"]
+    assert (one["worth"], one["gain"], one["why"]) == (None, None, 'It cannot be sold ("No!").')
+    assert one["stuckAt"] is not None
+    appraiser.says = Worth(UNIT // 10, VENUE)
+    await sold(shop, mite, token, appraiser, percent=10)
+    (one,) = (await told(shop, mite, appraiser))["positions"]
+    assert (one["stuckAt"], one["worth"]) == (None, "0.1")
+    # A part of the position took its part of the cost, rounded down.
+    assert Decimal(one["gain"]).quantize(Decimal("1e-9")) == Decimal("-0.08")
+
+
+@pytest.mark.parametrize(("fault", "code"), [("node", "upstream"), ("token", "would_fail")])
+async def test_what_could_not_be_found_out_is_never_booked(
+    shop: Context, built: Built, mite: Mite, fault: Any, code: str
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser(Missing(fault, "it was silent"))
+    await bought(shop, mite, token, "0.2")
+    error = await failed(sold(shop, mite, token, appraiser))
+    assert error.code == code
+    assert isinstance(error, NodeFault if fault == "node" else CallerFault)
+    (one,) = (await told(shop, mite, appraiser))["positions"]
+    assert (one["worth"], one["stuckAt"], one["cost"]) == (None, None, "0.2")
+    assert one["why"] == "What it would sell for could not be found out: it was silent."
+    assert [line["side"] for line in await ledger(shop, mite)] == ["buy"]
+
+
+async def test_many_positions_are_valued_in_one_trip(shop: Context, built: Built, mite: Mite) -> None:
+    appraiser = Appraiser(Worth(UNIT // 5, VENUE))
+    for key in ("plain", "usdg_pool", "v4_eth"):
+        await bought(shop, mite, built.tokens[key], "0.1")
+    found = await told(shop, mite, appraiser)
+    assert [len(trip) for trip in appraiser.asked] == [3]
+    assert (found["eth"], found["worth"]) == ("0.7", "1.3")
+    assert [one["gain"] for one in found["positions"]] == ["0.1"] * 3
+
+
+async def test_a_new_account_is_read_and_not_made(shop: Context, mite: Mite) -> None:
+    found = await told(shop, mite, Appraiser())
+    assert (found["eth"], found["given"], found["worth"], found["sellsThisWeek"]) == ("1", "1", "1", 0)
+    assert await shop.pool.fetchval(
+        "SELECT count(*) FROM accounts.practice_account WHERE mite_id = $1", mite.id
+    ) == 0  # fmt: skip
+
+
+# --- repeats ---------------------------------------------------------------------------------------
+
+
+async def test_a_repeat_gives_the_first_answer_and_asks_nobody(
+    shop: Context, built: Built, mite: Mite
+) -> None:
+    token, appraiser = built.tokens["plain"], Appraiser()
+    first = await bought(shop, mite, token, "0.1", once="a")
+    assert await bought(shop, mite, token.upper().replace("0X", "0x"), "0.10", once="a") == first
+    for other in (bought(shop, mite, token, "0.2", once="a"), sold(shop, mite, token, appraiser, once="a")):
+        error = await failed(other)
+        assert (error.code, "another request" in error.message) == ("bad_input", True)
+    done = await sold(shop, mite, token, appraiser, once="b")
+    assert await sold(shop, mite, token, appraiser, once="b") == done
+    assert len(appraiser.asked) == 1
+    assert [line["side"] for line in await ledger(shop, mite)] == ["sell", "buy"]
+    # Another mite's keys are its own.
+    assert (await bought(shop, await a_mite(shop), token, "0.1", once="a"))["id"] != first["id"]
+
+
+async def test_a_lost_node_books_nothing(shop: Context, built: Built, mite: Mite) -> None:
+    class Silent:
+        async def batch(self, *asked: object, **how: object) -> None:
+            raise NodeFault("it is gone")
+
+        async def batches(self, *asked: object, **how: object) -> None:
+            raise NodeFault("it is gone")
+
+    away = replace(shop, node=Silent())  # type: ignore[arg-type]
+    assert (await failed(bought(away, mite, built.tokens["plain"], "0.1", once="a"))).code == "upstream"
+    assert await ledger(shop, mite) == []
+    first = await bought(shop, mite, built.tokens["plain"], "0.1", once="a")
+    assert first["ethLeft"] == "0.9"
+
+    def unheard() -> None:
+        raise NodeFault("no block was heard of")
+
+    # Whoever asks again needs no node.
+    deaf = replace(away, heads=SimpleNamespace(current=unheard, last_number=lambda: 0))  # type: ignore[arg-type]
+    assert await bought(deaf, mite, built.tokens["plain"], "0.1", once="a") == first
+    assert (await failed(bought(deaf, mite, built.tokens["plain"], "0.1", once="b"))).code == "upstream"

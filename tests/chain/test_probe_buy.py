@@ -1,0 +1,34 @@
+"""What 0.1 eth buys and what that pays, as a flag is held against: on the real local chain."""
+
+import pytest
+
+from roundtrip.chain.rpc import Meter
+from roundtrip.devnet.world import Built
+from roundtrip.domain.evidence import Refused
+from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.services.probe_buy import ProbeBuy, probe_buy
+
+
+async def test_it_is_what_a_check_says(ctx: Context, built: Built) -> None:
+    token = Address(built.tokens["plain"])
+    found = await probe_buy(ctx, ctx.heads.current(), token, Meter())
+    assert isinstance(found, ProbeBuy)
+    said = (await check(ctx, CheckParams(token))).answer
+    assert said.trade is not None
+    assert said.token.decimals is not None
+    assert said.trade.tokens_out == plain_decimal(found.token_raw, said.token.decimals)
+    loss_bps = said.trade.round_trip_loss_bps
+    assert loss_bps is not None
+    assert 0 < loss_bps < 1000
+    assert found.pays_wei == 10**17 * (10_000 - loss_bps) // 10_000
+
+
+@pytest.mark.parametrize(("name", "step"), [("owner_only_sell", "sell"), ("no_pool", "buy")])
+async def test_what_cannot_be_traded_is_refused(ctx: Context, built: Built, name: str, step: str) -> None:
+    token = Address(built.tokens[name])
+    found = await probe_buy(ctx, ctx.heads.current(), token, Meter())
+    assert isinstance(found, Refused)
+    assert found.step == step

@@ -1,0 +1,81 @@
+"""The tour walked as its command walks it, over a demo of its own: every tool has something to show, and
+docs/tour.md tells of it."""
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from roundtrip.api.catalog import tools
+from roundtrip.devnet.world import Built, Places
+from roundtrip.tour.page import call, heading
+from roundtrip.tour.said import fits, shape, shortened, stable
+from roundtrip.tour.steps import STEPS
+from roundtrip.tour.walk import shown
+from roundtrip.tour_commands import Walked, demo, place_for, walked_on
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tour.md"
+TOOLS = [tool.name for tool in tools()]
+# The demo starts, a crowd comes, and who won is counted twice a minute.
+pytestmark = pytest.mark.timeout(400)
+
+
+@pytest.fixture(scope="module")
+async def walked(places: Places, built: Built) -> AsyncIterator[Walked]:
+    with place_for(places) as var:
+        async with demo(var) as running:
+            found = await walked_on(running, built, lambda tool: None)
+        yield found
+
+
+def sections() -> dict[str, str]:
+    """What the page has of each tool."""
+    parts = re.split(r"(?m)^(?=## )", PAGE.read_text())[1:]
+    names = [re.match(r"## .*: `(\w+)`\n", part) for part in parts]
+    assert all(names)
+    return {name[1]: part for name, part in zip(names, parts, strict=True) if name}
+
+
+def test_every_tool_has_one_step_and_one_section() -> None:
+    counted = Counter(step.tool for step in STEPS)
+    assert set(counted.values()) == {1}
+    assert set(TOOLS) <= counted.keys()
+    assert sections().keys() == set(TOOLS)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_answers_and_has_something_to_show(walked: Walked, tool: str) -> None:
+    (told,) = [one for one in walked.told if one.step.tool == tool]
+    assert shown(told.step, told.answer)
+    assert told.said
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_page_has_the_call_and_an_answer_of_its_shape(walked: Walked, tool: str) -> None:
+    (told,) = [one for one in walked.told if one.step.tool == tool]
+    section = sections()[tool]
+    assert section.startswith(f"{heading(told)}\n\n{told.step.why}\n")
+    assert f"```bash\n{call(told, walked.known)}\n```" in section
+    (written,) = re.findall(r"(?ms)^```json\n(.*?)^```$", section)
+    answer = msgspec.json.decode(written)
+    said = re.findall(r"(?ms)^```text\n(.*?)^```$", section)
+    assert said
+    # What is said above stands in no answer again.
+    fresh = shortened(stable(told.answer, walked.known, told.step.varies))
+    assert fits(_without_said(shape(answer)), _without_said(shape(fresh)))
+
+
+def _without_said(found: object) -> object:
+    if isinstance(found, dict):
+        return {name: _without_said(one) for name, one in found.items() if name != "text"}
+    return [_without_said(one) for one in found] if isinstance(found, list) else found
+
+
+def test_no_secret_is_on_the_page(walked: Walked) -> None:
+    for page in (walked.page(), PAGE.read_text()):
+        assert not re.search(r"rt_[0-9A-Za-z]{20,}|whsec_[0-9A-Za-z+/=]+", page)
+        assert walked.key not in page
+    assert len(PAGE.read_text().splitlines()) < 1500

@@ -1,0 +1,302 @@
+"""The bag guard over a database and a chain told by hand: holders are told once, and nobody else."""
+
+from collections.abc import AsyncIterator
+from random import Random
+from typing import Any
+
+import asyncpg
+import pytest
+
+from db.test_alerts import Ground
+from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE
+from roundtrip.domain.events import Spot
+from roundtrip.domain.rules import Happening, Rule, Who
+from roundtrip.domain.types import Address, TxHash
+from roundtrip.jobs.alerts import Alerts, Parts
+from roundtrip.store import bags
+from roundtrip.store.words import as_bytes
+from support.alerting import amiss, mites, wished
+from support.databases import connected
+from support.tables import begun, own_database
+from support.told_blocks import Chain, Sent, bought, launched, moved, sent, sold
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
+from unit.venues.logs import NETWORK
+
+SUPPLY = 10**27
+PART = SUPPLY // 1000
+"""Of which one more sold by the deployer is told."""
+PARTS = Parts(wish=wished)
+
+
+def buys(who: Address, raw: int = PART) -> Sent:
+    return sent(bought(CURVE, who, who, 10**15, raw), sender=who)
+
+
+def sells(who: Address, raw: int = PART) -> Sent:
+    return sent(sold(CURVE, who, who, 10**15, raw), sender=who)
+
+
+def gives(who: Address, to: Address, raw: int) -> Sent:
+    return sent(moved(HIGH, who, to, raw), sender=who)
+
+
+@pytest.fixture(scope="session")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "bag_guard_tests") as found:
+        yield found
+
+
+@pytest.fixture
+async def ground(url: str) -> AsyncIterator[Ground]:
+    """A launch whose deployer has a tenth; alice and bob are mites, and carol is none."""
+    made = Chain()
+    async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
+        await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.mite CASCADE")
+        await index.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
+        writer = await begun(index, made.parent)
+        alice, _ = await mites(index, 2, [ALICE, BOB])
+        found = Guarded(pool, index, made, writer, alice)
+        await found.block(sent(launched(HIGH, CURVE, DEV), sender=DEV), buys(DEV, 100 * PART))
+        await found.read()
+        yield found
+
+
+class Guarded(Ground):
+    def another(self, parts: Any = PARTS, **how: Any) -> Alerts:
+        return super().another(parts, **how)
+
+    async def is_right(self) -> None:
+        assert await amiss(self.index, NETWORK, PARTS) == []
+
+
+async def told(ground: Ground, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:
+    """Whose, what, in which block."""
+    rows = await ground.index.fetch(
+        "SELECT mite.wallet, alert.* FROM accounts.alert AS alert JOIN accounts.mite AS mite"  # noqa: S608
+        f" ON mite.id = alert.mite_id WHERE kind = 'bag_guard' AND {where} ORDER BY alert.id"
+    )
+    return [("0x" + row[0].hex(), row["verb"], row["block_number"]) for row in rows]
+
+
+async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(ground: Ground) -> None:
+    await ground.block(buys(ALICE), buys(CAROL))
+    sale = await ground.block(sells(DEV, 2 * PART))
+    await ground.read()
+    await ground.read(ground.another())
+    assert await told(ground) == [(ALICE, "selling", sale.ref.number)]
+    (row,) = await ground.rows()
+    assert (row["who"], row["rule"], row["share_ppm"], row["source_id"]) == (
+        "deployer",
+        None,
+        2000,
+        row["mite_id"],
+    )
+    assert row["said"] == (
+        f"The deployer of {HIGH[:6]}…{HIGH[-4:]}, which you hold, sold 0.001 eth of it: 0.2% of the supply."
+    )
+    waiting = await ground.index.fetch("SELECT key, payload FROM jobs.job WHERE kind = 'recheck'")
+    assert [tuple(row) for row in waiting] == [(HIGH, '{"deep": true}')]
+    await ground.is_right()
+
+
+async def test_who_held_just_then_is_told_however_late_it_is_read(ground: Ground) -> None:
+    """Alice sells out after it, bob buys after it; both in blocks that are read together with it."""
+    await ground.block(buys(ALICE))
+    sale = await ground.block(sells(DEV))
+    await ground.block(sells(ALICE), buys(BOB))
+    await ground.read()
+    assert await told(ground) == [(ALICE, "selling", sale.ref.number)]
+    later = await ground.block(sells(DEV))
+    await ground.read()
+    assert await told(ground) == [(ALICE, "selling", sale.ref.number), (BOB, "selling", later.ref.number)]
+    await ground.is_right()
+
+
+async def test_who_sold_out_is_told_no_more_and_whoever_sells_is_no_deployer(ground: Ground) -> None:
+    await ground.block(buys(ALICE), buys(BOB), buys(CAROL, 9 * PART))
+    await ground.block(sells(ALICE))
+    await ground.block(sells(CAROL, 9 * PART))
+    await ground.read()
+    assert await told(ground) == []
+    sale = await ground.block(sells(DEV))
+    await ground.read()
+    assert await told(ground) == [(BOB, "selling", sale.ref.number)]
+    await ground.is_right()
+
+
+async def test_ones_own_doing_is_not_told(ground: Ground) -> None:
+    await mites(ground.index, 1, [DEV])
+    await ground.block(buys(ALICE))
+    await ground.block(sells(DEV))
+    await ground.read()
+    assert [who for who, _, _ in await told(ground)] == [ALICE]
+    await ground.is_right()
+
+
+async def test_small_parts_are_told_when_they_come_to_a_thousandth_and_dust_is_not(ground: Ground) -> None:
+    await ground.block(buys(ALICE))
+    blocks = [await ground.block(sells(DEV, PART * 3 // 10)) for _ in range(8)]
+    await ground.read()
+    # 0.3, 0.6, 0.9, 1.2 | 1.5, 1.8, 2.1 | 2.4 thousandths.
+    numbers = [blocks[place].ref.number for place in (3, 6)]
+    assert await told(ground) == [(ALICE, "selling", number) for number in numbers]
+    await ground.is_right()
+
+
+async def test_a_reorganisation_takes_it_back_and_what_comes_instead_is_told(ground: Ground) -> None:
+    kept = await ground.block(buys(ALICE))
+    await ground.block(sells(DEV))
+    await ground.read()
+    await ground.forked(kept.ref.number, [buys(BOB)], [sells(DEV, 3 * PART)])
+    await ground.read()
+    assert await told(ground, "retracted_at IS NOT NULL") == [(ALICE, "selling", kept.ref.number + 1)]
+    assert await told(ground) == [
+        (ALICE, "selling", kept.ref.number + 2),
+        (BOB, "selling", kept.ref.number + 2),
+    ]
+    await ground.is_right()
+
+
+@pytest.mark.parametrize("kept", [5, 22])
+async def test_twenty_a_minute_are_told_and_then_how_many_more(ground: Ground, kept: int) -> None:
+    await ground.block(buys(ALICE))
+    start_s = ground.head().timestamp_s // MINUTE_S * MINUTE_S + MINUTE_S
+    first = await ground.block(
+        *(sells(DEV) for _ in range(kept)), after_s=start_s - ground.head().timestamp_s
+    )
+    await ground.block(*(sells(DEV) for _ in range(25)))
+    await ground.block(after_s=MINUTE_S)
+    await ground.read()
+    rows = await ground.rows()
+    assert [row["more"] for row in rows if row["more"]] == [kept + 25 - MOST_A_MINUTE]
+    assert rows[-1]["said"] == f"And {kept + 25 - MOST_A_MINUTE} more in that minute: bag guard."
+    assert len(rows) == MOST_A_MINUTE + 1
+    await ground.is_right()
+    await ground.forked(first.ref.number, [], after_s=MINUTE_S)
+    await ground.read()
+    assert len(await ground.rows("retracted_at IS NULL AND more = 0")) == min(kept, MOST_A_MINUTE)
+    await ground.is_right()
+
+
+async def test_rules_are_told_beside_it(ground: Ground) -> None:
+    await ground.rule(Rule(Who("any"), "selling"))
+    await ground.block(buys(ALICE))
+    await ground.block(sells(DEV), sells(ALICE, PART // 2))
+    await ground.read()
+    assert [row["kind"] for row in await ground.rows()] == ["rule", "bag_guard", "rule"]
+    await ground.is_right()
+
+
+async def test_what_happened_before_the_account_was_made_is_not_told(ground: Ground) -> None:
+    await ground.block(buys(ALICE))
+    await ground.block(sells(DEV))
+    await ground.index.execute("UPDATE accounts.mite SET guarded_from = $1", ground.head().number)
+    sale = await ground.block(sells(DEV))
+    await ground.read()
+    assert await told(ground) == [(ALICE, "selling", sale.ref.number)]
+    await ground.forked(101, [sells(DEV)])
+    await ground.read()
+    assert await told(ground) == [(ALICE, "selling", 102)]
+
+
+async def test_what_was_given_counts_from_a_thousandth_on(ground: Ground) -> None:
+    """Anybody can send anybody a little."""
+    await ground.block(gives(DEV, ALICE, PART), gives(DEV, BOB, PART - 1))
+    first = await ground.block(sells(DEV))
+    await ground.block(gives(ALICE, CAROL, PART))
+    await ground.block(sells(DEV))
+    await ground.read()
+    assert await told(ground) == [(ALICE, "selling", first.ref.number)]
+
+
+def drained(ground: Ground, who: Address, part: int | None, wei: int | None, log: int = 0) -> Happening:
+    head = ground.head()
+    spot = Spot(head.number, log, head.timestamp_s, TxHash("0x" + "dd" * 32))
+    whole = None if part is None else 100
+    return Happening("draining", spot, who, HIGH, wei, None, part, whole)
+
+
+@pytest.mark.parametrize(
+    ("part", "wei", "is_told"),
+    [(5, 1, True), (4, 10**21, False), (None, 10**18, True), (None, 10**18 - 1, False), (None, None, False)],
+)
+async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
+    ground: Ground, part: int | None, wei: int | None, is_told: bool
+) -> None:
+    await ground.block(buys(ALICE), buys(BOB))
+
+    async def happened(*given: Any) -> list[Happening]:
+        return [drained(ground, BOB, part, wei)]
+
+    await ground.read(ground.another(Parts(happened=happened, wish=wished)))
+    assert await told(ground) == [(ALICE, "draining", ground.head().number)] * is_told
+    if is_told:
+        (row,) = await ground.rows()
+        assert row["who"] == BOB
+        assert "which you hold" in row["said"]
+
+
+async def test_checks_for_what_happens_are_a_minute_apart(ground: Ground) -> None:
+    await ground.block(buys(ALICE))
+    await ground.index.execute(
+        "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
+        " verdict_level, document) VALUES (to_timestamp($1), $2, 1, '', 'ok', 'ok', '')",
+        ground.at_s - 20,
+        as_bytes(HIGH),
+    )
+    await ground.block(sells(DEV))
+    await ground.read()
+    (run_at,) = await ground.index.fetchrow("SELECT run_at FROM jobs.job WHERE kind = 'recheck'")
+    assert run_at.timestamp() == ground.at_s + 40
+
+
+async def test_trades_of_others_look_nobody_up(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+    real = bags.holders
+
+    async def holders(connection: asyncpg.Connection, of: Any) -> Any:
+        asked.append(len(of))
+        return await real(connection, of)
+
+    monkeypatch.setattr(bags, "holders", holders)
+    await ground.block(buys(ALICE), buys(CAROL), *(sells(CAROL, 1) for _ in range(20)))
+    await ground.read()
+    assert asked == [0]
+
+
+async def held_by(ground: Ground, who: Address) -> int:
+    """By the index: what it bought and has not sold."""
+    found = await ground.index.fetchval(
+        "SELECT held_raw FROM facts.position JOIN facts.address ON id = wallet_id WHERE address = $1",
+        as_bytes(who),
+    )
+    return int(found or 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_whatever_comes_in_which_order_holders_are_told_once(ground: Ground, seed: int) -> None:
+    rng = Random(seed)
+    tellers = [ground.told, ground.another(most_blocks=2, most_matches=3)]
+    for _ in range(50):
+        match rng.choice(("block", "block", "block", "busy", "later", "fork", "step", "step")):
+            case "block":
+                deeds = [sells(DEV, PART * rng.randrange(1, 20) // 10)]
+                for who in rng.sample((ALICE, BOB, CAROL), 2):
+                    can_sell = await held_by(ground, who) >= PART
+                    deeds.append((sells if can_sell and rng.randrange(2) else buys)(who, PART))
+                await ground.block(*rng.sample(deeds, 3))
+            case "busy":
+                await ground.block(*(sells(DEV) for _ in range(rng.randrange(5, 15))))
+            case "later":
+                await ground.block(after_s=rng.randrange(10, 70))
+            case "fork":
+                back = rng.randrange(max(100, ground.head().number - 4), ground.head().number + 1)
+                instead = ([sells(DEV), buys(rng.choice((ALICE, BOB)))] for _ in range(rng.randrange(3)))
+                await ground.forked(back, *instead, after_s=rng.randrange(1, 40))
+            case "step":
+                for _ in range(rng.randrange(4)):
+                    await rng.choice(tellers).step()
+    for teller in tellers:
+        await ground.read(teller)
+    assert await told(ground)
+    await ground.is_right()

@@ -1,0 +1,332 @@
+"""The league beside a sync that goes on, beside tags that change, and where the database takes too long."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from roundtrip.domain import league as rules
+from roundtrip.domain.types import BlockRef
+from roundtrip.store import accounts, chain, fair, league
+from roundtrip.store.league import Counted, Entered
+from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, new_mite
+from support.made_index import ETH, number_address
+from support.tables import own_database
+
+WAIT_S = 20
+COUNTS = Counted(True)
+OTHER = number_address(0x70D0)
+
+
+@pytest.fixture(scope="module")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "league") as found:
+        yield found
+
+
+@pytest.fixture
+async def made(url: str) -> AsyncIterator[Leagued]:
+    connection = await asyncpg.connect(url)
+    yield await Leagued(connection).made()
+    await connection.close()
+
+
+@pytest.fixture
+async def other(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A second connection, which waits for nobody."""
+    connection = await asyncpg.connect(url, server_settings={"lock_timeout": "100ms"})
+    yield connection
+    await connection.close()
+
+
+async def is_agent(made: Leagued, mite_id: int) -> bool | None:
+    found: bool | None = await made.connection.fetchval(
+        "SELECT is_agent FROM accounts.league_week WHERE mite_id = $1 AND week_s = $2", mite_id, WEEK_S
+    )
+    return found
+
+
+async def until_somebody_waits(connection: asyncpg.Connection) -> None:
+    """For a lock, in this database."""
+    waiting = (
+        "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'"
+        " AND datname = current_database())"
+    )
+    async with asyncio.timeout(WAIT_S):
+        while not await connection.fetchval(waiting):
+            pass
+
+
+# --- what was found is kept ------------------------------------------------------------------------
+
+
+async def test_a_token_that_was_found_fair_is_kept_and_not_looked_at_again(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    assert await made.kept() == []
+    assert await made.sells(mite) == COUNTS
+    assert await made.kept() == [(TOKEN, NUMBER)]
+    await made.connection.execute("DELETE FROM facts.position")
+    assert await made.sells(mite) == COUNTS
+
+
+async def test_it_counts_and_is_not_kept_while_the_sync_writes(
+    made: Leagued, other: asyncpg.Connection
+) -> None:
+    mite = await new_mite(made.connection)
+    async with other.transaction():
+        stands = await chain.cursor(other)
+        assert stands is not None
+        await chain.advance(other, stands.block.hash, replace(stands.block, number=NUMBER + 1))
+        async with asyncio.timeout(WAIT_S):
+            assert await made.sells(mite) == COUNTS
+    assert await made.kept() == []
+    assert await made.sells(mite) == COUNTS
+    assert await made.kept() == [(TOKEN, NUMBER + 1)]
+
+
+async def test_what_was_found_before_blocks_were_taken_away_is_not_kept(made: Leagued) -> None:
+    stands = await chain.cursor(made.connection)
+    assert stands is not None
+    token_id = await made.index.id_of(TOKEN)
+    await chain.advance(made.connection, stands.block.hash, BlockRef(NUMBER - 1, "0x" + "78" * 32, 0))
+    await fair.keep_one(made.connection, token_id, stands)
+    assert await made.kept() == []
+    now = await chain.cursor(made.connection)
+    assert now is not None
+    await fair.keep_one(made.connection, token_id, now)
+    assert await made.kept() == [(TOKEN, NUMBER - 1)]
+
+
+async def test_blocks_are_not_taken_away_from_under_what_is_being_kept(
+    made: Leagued, other: asyncpg.Connection
+) -> None:
+    stands = await chain.cursor(made.connection)
+    assert stands is not None
+    async with made.connection.transaction():
+        assert await made.sells(await new_mite(made.connection)) == COUNTS
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await chain.advance(other, stands.block.hash, block(NUMBER + 1))
+    assert await chain.advance(other, stands.block.hash, block(NUMBER + 1)) is not None
+
+
+# --- where the database takes too long -------------------------------------------------------------
+
+
+async def test_what_cannot_be_found_out_in_time_does_not_count_and_the_transaction_goes_on(
+    made: Leagued, other: asyncpg.Connection
+) -> None:
+    mite = await new_mite(made.connection)
+    async with other.transaction():
+        await other.execute("LOCK TABLE facts.position IN ACCESS EXCLUSIVE MODE")
+        async with made.connection.transaction(), asyncio.timeout(WAIT_S):
+            assert await league.count_sell(
+                made.connection, mite, TOKEN, ETH, block(), NOW, timeout_s=0.05
+            ) == Counted(False, rules.NO_TIME)
+            await accounts.tag_agent(made.connection, mite.id, "Bot")
+    assert (await accounts.account(made.connection, mite.id)).mite.agent_name == "Bot"
+    assert await made.connection.fetchval("SELECT count(*) FROM accounts.league_week") == 0
+
+
+async def test_a_sell_is_taken_back_with_the_transaction_that_books_it(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    undone = made.connection.transaction()
+    await undone.start()
+    for _ in range(3):
+        assert await made.sells(mite) == COUNTS
+    await undone.rollback()
+    assert await made.board() == []
+
+
+async def test_of_a_crowd_in_the_long_run_all_are_looked_at(made: Leagued) -> None:
+    """The real ones bought last: those who are looked at first tell nothing."""
+    await made.launched(OTHER, DAY_S)
+    fresh = [number_address(0xD000 + n) for n in range(2 * fair.LOOKED_AT)]
+    await made.met(*fresh, at_s=block().timestamp_s)
+    await made.bought(OTHER, *fresh)
+    mite = await new_mite(made.connection)
+    assert await made.sells(mite, token=OTHER) == Counted(False, rules.FEW)
+    await made.bought(OTHER, *(number_address(0xE000 + n) for n in range(20)))
+    assert await made.sells(mite, token=OTHER) == COUNTS
+
+
+# --- tags ------------------------------------------------------------------------------------------
+
+
+async def test_a_tag_is_on_this_weeks_board_at_once_and_leaves_the_week_before(made: Leagued) -> None:
+    mite, stays = await new_mite(made.connection), await new_mite(made.connection)
+    before = await league.tag(made.connection, mite.id, "Bot 7", NOW)
+    assert (before.is_agent, before.agent_name) == (True, "Bot 7")
+    for one in (mite, stays, mite, stays, mite, stays):
+        await made.sells(one)
+    assert [(one.designation, one.agent_name) for one in await made.board("agents")] == [
+        (mite.designation, "Bot 7")
+    ]
+    assert [one.designation for one in await made.board("people")] == [stays.designation]
+    after = await league.untag(made.connection, mite.id, NOW)
+    assert (after.is_agent, after.agent_name) == (False, None)
+    assert await made.board("agents") == []
+    assert {(one.designation, one.agent_name) for one in await made.board("people")} == {
+        (mite.designation, None),
+        (stays.designation, None),
+    }
+    from_monday = rules.WEEK_S
+    await made.connection.execute("UPDATE accounts.league_week SET week_s = week_s - $1", from_monday)
+    await league.tag(made.connection, mite.id, "Bot 8", NOW)
+    assert await made.board("agents", WEEK_S - from_monday) == []
+    assert {one.agent_name for one in await made.board("all", WEEK_S - from_monday)} == {None}
+
+
+async def test_a_tag_waits_for_a_sell_that_is_being_booked_and_finds_it(
+    made: Leagued, url: str, other: asyncpg.Connection
+) -> None:
+    mite = await new_mite(made.connection)
+    tagging = await asyncpg.connect(url)
+    booking = made.connection.transaction()
+    await booking.start()
+    await made.sells(mite)
+    waits = asyncio.create_task(league.tag(tagging, mite.id, "Bot", NOW))
+    await until_somebody_waits(other)
+    await booking.commit()
+    async with asyncio.timeout(WAIT_S):
+        assert (await waits).is_agent
+    assert await is_agent(made, mite.id) is True
+    await tagging.close()
+
+
+async def test_a_sell_waits_for_a_tag_that_is_being_set_and_has_it(
+    made: Leagued, url: str, other: asyncpg.Connection
+) -> None:
+    mite = await new_mite(made.connection)
+    tagging = await asyncpg.connect(url)
+    setting = tagging.transaction()
+    await setting.start()
+    await league.tag(tagging, mite.id, "Bot", NOW)
+    waits = asyncio.create_task(made.sells(mite))
+    await until_somebody_waits(other)
+    await setting.commit()
+    async with asyncio.timeout(WAIT_S):
+        assert await waits == COUNTS
+    assert await is_agent(made, mite.id) is True
+    await tagging.close()
+
+
+async def counts_are_right(made: Leagued) -> bool:
+    """What was counted as it came is what there is."""
+    rows = await made.connection.fetch(
+        "SELECT is_agent, count(*) FILTER (WHERE sells >= 3) AS on_board, count(*) AS every"
+        " FROM accounts.league_week WHERE week_s = $1 GROUP BY is_agent", WEEK_S,
+    )  # fmt: skip
+    slow = {row["is_agent"]: Entered(row["on_board"], row["every"] - row["on_board"]) for row in rows}
+    agents, people = slow.get(True, Entered(0, 0)), slow.get(False, Entered(0, 0))
+    every = Entered(agents.on_board + people.on_board, agents.too_few + people.too_few)
+    found = [await league.entered(made.connection, WEEK_S, who) for who in ("agents", "people", "all")]
+    return found == [agents, people, every]
+
+
+async def test_tags_and_sells_of_several_at_once_are_counted_right(made: Leagued, url: str) -> None:
+    mites = [await new_mite(made.connection) for _ in range(6)]
+    several = [Leagued(await asyncpg.connect(url)) for _ in range(4)]
+
+    async def acts(number: int, one: Leagued) -> None:
+        for turn in range(20):
+            mite = mites[(number + turn) % len(mites)]
+            if turn % 4 == number:
+                await league.untag(one.connection, mite.id, NOW)
+            elif turn % 4 == (number + 2) % 4:
+                async with one.connection.transaction():
+                    await league.tag(one.connection, mite.id, None, NOW)
+            else:
+                assert await one.sells(mite) == COUNTS
+
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*(acts(number, one) for number, one in enumerate(several)))
+    assert await counts_are_right(made)
+    assert (await league.entered(made.connection, WEEK_S, "all")).on_board >= 3
+    for one in several:
+        await one.connection.close()
+
+
+async def test_a_tag_takes_an_entry_and_what_is_none_yet_to_the_other_board(made: Leagued) -> None:
+    entered, few = await new_mite(made.connection), await new_mite(made.connection)
+    for one in (entered, few, entered, entered):
+        await made.sells(one)
+    for one, agents, people in (
+        (entered, Entered(1, 0), Entered(0, 1)),
+        (few, Entered(1, 1), Entered(0, 0)),
+    ):
+        for _ in range(2):
+            await league.tag(made.connection, one.id, None, NOW)
+            assert await league.entered(made.connection, WEEK_S, "agents") == agents
+            assert await league.entered(made.connection, WEEK_S, "people") == people
+    await league.untag(made.connection, few.id, NOW)
+    assert await league.entered(made.connection, WEEK_S, "people") == Entered(0, 1)
+    assert await counts_are_right(made)
+
+
+async def test_many_sells_of_a_mite_at_once_are_all_added(made: Leagued, url: str) -> None:
+    mite = await new_mite(made.connection)
+    several = [Leagued(await asyncpg.connect(url)) for _ in range(4)]
+
+    async def sells(one: Leagued) -> None:
+        for _ in range(5):
+            assert await one.sells(mite) == COUNTS
+
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*(sells(one) for one in several))
+    (first,) = await made.board()
+    assert (first.profit_wei, first.sells, first.won) == (20 * ETH, 20, 20)
+    for one in several:
+        await one.connection.close()
+
+
+async def test_of_equal_profit_fewer_sells_are_first_then_who_was_done_earlier_then_the_older_account(
+    made: Leagued,
+) -> None:
+    more, late, old, young = [await new_mite(made.connection) for _ in range(4)]
+    for mite, sells in ((more, 4), (late, 3), (young, 3), (old, 3)):
+        for _ in range(sells):
+            await made.sells(mite, 12 * ETH // sells)
+    # However the clocks of two processes differ, it is the last that counts.
+    await made.sells(late, 0, later=timedelta(seconds=1))
+    for mite in (old, young, late):
+        await made.sells(mite, 0)
+    await made.sells(more, 0)
+    await made.sells(late, 0, later=timedelta(seconds=-1))
+    for mite in (old, young):
+        await made.sells(mite, 0)
+    await made.sells(more, 0)
+    ranked = [one.designation for one in await made.board()]
+    assert ranked == [one.designation for one in (old, young, more, late)]
+
+
+# --- how a board is read ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("who", ["all", "agents", "people"])
+async def test_a_board_is_read_from_an_index_in_its_order(made: Leagued, who: rules.Who) -> None:
+    """Nothing is put in order that is not shown."""
+    await made.connection.execute(
+        "INSERT INTO accounts.mite (wallet, designation, made_at) SELECT decode(lpad(to_hex(n), 40, '0'),"
+        " 'hex'), 'mite-' || n, $1 FROM generate_series(1, 5000) n ON CONFLICT DO NOTHING", NOW,
+    )  # fmt: skip
+    await made.connection.execute(
+        "INSERT INTO accounts.league_week SELECT $1, mite.id, mite.id % 3 = 0, mite.id % 97, 3, 1,"
+        " decode(repeat('aa', 20), 'hex'), 1, $1 FROM accounts.mite AS mite", WEEK_S,
+    )  # fmt: skip
+    await made.connection.execute("ANALYZE accounts.league_week")
+    explained: list[str] = []
+
+    class Explaining:
+        async def fetch(self, query: str, *given: object) -> list[asyncpg.Record]:
+            rows = await made.connection.fetch(f"EXPLAIN (COSTS OFF) {query}", *given)
+            explained.extend(row[0] for row in rows)
+            return []
+
+    await league.board(Explaining(), WEEK_S, who, 100)
+    plan = "\n".join(explained)
+    index = "league_board" if who == "all" else "league_board_of"
+    assert f"Index Scan using {index} on league_week" in plan, plan
+    assert "Seq Scan on league_week" not in plan

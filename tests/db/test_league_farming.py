@@ -1,0 +1,287 @@
+"""The league, farmed: whatever one person can arrange alone counts for nothing."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from roundtrip.domain import league as rules
+from roundtrip.domain.crowd import FAIRNESS
+from roundtrip.domain.types import Address
+from roundtrip.store import league
+from roundtrip.store.league import Counted, Entered
+from support.leagued import (
+    BUYERS,
+    DAY_S,
+    DEPLOYER,
+    FUNDER,
+    NUMBER,
+    QUOTE,
+    TOKEN,
+    WEEK_S,
+    YOUNG,
+    Leagued,
+    new_mite,
+)
+from support.made_index import ETH, number_address
+from support.told_blocks import START_S
+
+COUNTS = Counted(True)
+OWN = number_address(0xAAAA)
+"""The farmer's token."""
+FARMER, PURSE = number_address(0xFA), number_address(0xFB)
+CROWD = tuple(number_address(0xC000 + n) for n in range(30))
+
+
+@pytest.fixture
+async def made(connection: asyncpg.Connection) -> Leagued:
+    return await Leagued(connection).made()
+
+
+async def nobody_is_on_it(made: Leagued) -> bool:
+    counts = await league.entered(made.connection, WEEK_S, "all")
+    return counts == Entered(0, 0) and await made.board() == []
+
+
+async def test_an_honest_sell_counts(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    for _ in range(3):
+        assert await made.sells(mite) == COUNTS
+    (first,) = await made.board()
+    assert (first.designation, first.profit_wei, first.sells, first.won) == (mite.designation, 3 * ETH, 3, 3)
+    assert (first.best_token, first.best_profit_wei) == (TOKEN, ETH)
+
+
+async def test_a_buyer_of_the_token_who_is_no_kin_counts(made: Leagued) -> None:
+    assert await made.sells(await new_mite(made.connection, BUYERS[0])) == COUNTS
+
+
+# --- a pool of one's own ---------------------------------------------------------------------------
+
+
+async def test_a_young_token_counts_for_nobody_however_many_bought_it(made: Leagued) -> None:
+    await made.launched(YOUNG, NUMBER - DAY_S + 1)
+    await made.bought(YOUNG, *CROWD)
+    assert await made.sells(await new_mite(made.connection), token=YOUNG) == Counted(False, rules.YOUNG)
+    assert await nobody_is_on_it(made)
+
+
+async def test_a_day_old_to_the_second_it_does(made: Leagued) -> None:
+    await made.launched(YOUNG, NUMBER - DAY_S)
+    await made.bought(YOUNG, *CROWD)
+    assert await made.sells(await new_mite(made.connection), token=YOUNG) == COUNTS
+
+
+async def pays_a_crowd(made: Leagued) -> None:
+    for one in CROWD:
+        await made.index.funded(one, PURSE, START_S - DAY_S)
+
+
+async def pays_payers(made: Leagued) -> None:
+    """Fresh wallets that each pay one fresh wallet."""
+    for n, one in enumerate(CROWD):
+        await made.index.funded(number_address(0xCC00 + n), PURSE, START_S + 2)
+        await made.index.funded(one, number_address(0xCC00 + n), START_S + 3)
+
+
+async def pays_as_an_exchange(made: Leagued) -> None:
+    """Fresh wallets of somebody who paid so many that he looks like an exchange."""
+    await made.met(PURSE)
+    await made.index.crowd(PURSE, FAIRNESS.most_funded + 1)
+    for one in CROWD:
+        await made.index.funded(one, PURSE, START_S + 3)
+
+
+async def pays_by_a_bridge(made: Leagued) -> None:
+    """Fresh wallets that nobody is known to have paid."""
+    await made.met(*CROWD, at_s=START_S + 3)
+
+
+async def deploys_and_pays(made: Leagued) -> None:
+    """They are the deployer's own."""
+    for one in CROWD:
+        await made.index.funded(one, DEPLOYER, START_S - DAY_S)
+
+
+@pytest.mark.parametrize(
+    "prepares", [pays_a_crowd, pays_payers, pays_as_an_exchange, pays_by_a_bridge, deploys_and_pays]
+)
+async def test_a_crowd_out_of_one_purse_is_none(
+    made: Leagued, prepares: Callable[[Leagued], Awaitable[None]]
+) -> None:
+    """Wash trades among wallets of one person, by whatever way he paid them: an old token with thirty
+    buyers, and then nineteen more that are real."""
+    await made.launched(OWN, DAY_S)
+    await prepares(made)
+    await made.bought(OWN, *CROWD)
+    farmer = await new_mite(made.connection, FARMER)
+    assert await made.sells(farmer, token=OWN) == Counted(False, rules.FEW)
+    await made.bought(OWN, *BUYERS[: FAIRNESS.least_buyers - 2])
+    assert await made.sells(farmer, token=OWN) == Counted(False, rules.FEW)
+    assert await nobody_is_on_it(made)
+    assert await made.kept() == []
+    await made.bought(OWN, *BUYERS)
+    assert await made.sells(farmer, token=OWN) == COUNTS
+
+
+# --- those behind a token that is fair -------------------------------------------------------------
+
+
+async def is_the_deployer(made: Leagued) -> Address:
+    return DEPLOYER
+
+
+async def was_paid_by_the_deployer(made: Leagued) -> Address:
+    await made.index.funded(FARMER, DEPLOYER)
+    return FARMER
+
+
+async def paid_the_deployer(made: Leagued) -> Address:
+    await made.index.funded(DEPLOYER, FARMER)
+    return FARMER
+
+
+async def has_the_deployers_funder(made: Leagued) -> Address:
+    await made.index.funded(DEPLOYER, FUNDER)
+    await made.index.funded(FARMER, FUNDER, START_S + 2 * DAY_S)
+    return FARMER
+
+
+async def left_the_same_exchange_that_day(made: Leagued) -> Address:
+    await made.index.crowd(FUNDER, FAIRNESS.most_funded + 1)
+    await made.index.funded(DEPLOYER, FUNDER)
+    await made.index.funded(FARMER, FUNDER, START_S + DAY_S)
+    return FARMER
+
+
+KIN = (
+    is_the_deployer,
+    was_paid_by_the_deployer,
+    paid_the_deployer,
+    has_the_deployers_funder,
+    left_the_same_exchange_that_day,
+)
+
+
+@pytest.mark.parametrize("behind", KIN)
+async def test_who_is_behind_a_token_wins_nothing_with_it(
+    made: Leagued, behind: Callable[[Leagued], Awaitable[Address]]
+) -> None:
+    """Also once it is kept as fair; and with others' tokens he may win."""
+    farmer = await new_mite(made.connection, await behind(made))
+    for _ in range(3):
+        assert await made.sells(farmer) == Counted(False, rules.KIN)
+    assert await nobody_is_on_it(made)
+    assert await made.sells(await new_mite(made.connection)) == COUNTS
+    assert await made.kept() == [(TOKEN, NUMBER)]
+    assert await made.sells(farmer) == Counted(False, rules.KIN)
+    await made.launched(OWN, DAY_S, number_address(0xDF))
+    await made.bought(OWN, *BUYERS)
+    assert await made.sells(farmer, token=OWN) == COUNTS
+
+
+async def test_who_left_the_same_exchange_another_day_is_no_kin(made: Leagued) -> None:
+    await made.index.crowd(FUNDER, FAIRNESS.most_funded + 1)
+    await made.index.funded(DEPLOYER, FUNDER)
+    await made.index.funded(FARMER, FUNDER, START_S + DAY_S + 1)
+    assert await made.sells(await new_mite(made.connection, FARMER)) == COUNTS
+
+
+async def test_his_loss_is_left_out_like_his_gain(made: Leagued) -> None:
+    assert await made.sells(await new_mite(made.connection, DEPLOYER), -ETH) == Counted(False, rules.KIN)
+    assert await nobody_is_on_it(made)
+
+
+# --- what cannot be found out ----------------------------------------------------------------------
+
+
+async def test_without_an_index_nothing_counts(connection: asyncpg.Connection) -> None:
+    alone = await Leagued(connection).emptied()
+    assert await alone.sells(await new_mite(connection)) == Counted(False, rules.NO_INDEX)
+    assert await nobody_is_on_it(alone)
+
+
+async def test_a_token_that_stands_in_no_fact_counts_for_nobody(made: Leagued) -> None:
+    assert await made.sells(await new_mite(made.connection), token=OWN) == Counted(False, rules.NOT_KNOWN)
+
+
+async def test_a_token_whose_beginning_is_not_known_counts_for_nobody(made: Leagued) -> None:
+    await made.bought(OWN, *BUYERS)
+    mite = await new_mite(made.connection)
+    assert await made.sells(mite, token=OWN) == Counted(False, rules.NO_BEGINNING)
+    pool = await made.index.pool(OWN, QUOTE)
+    await made.connection.execute("UPDATE facts.pool SET at_s = $2 WHERE id = $1", pool, START_S)
+    assert await made.sells(mite, token=OWN) == COUNTS
+
+
+async def test_a_token_is_as_old_as_it_was_at_the_block_of_the_sell(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    assert await made.sells(mite, number=2 * DAY_S - 1) == Counted(False, rules.YOUNG)
+    assert await made.sells(mite) == COUNTS
+    # Kept by now; still, the block of that sell is before.
+    assert await made.kept() == [(TOKEN, NUMBER)]
+    assert await made.sells(mite, number=2 * DAY_S - 1) == Counted(False, rules.YOUNG)
+    assert await made.sells(mite, number=2 * DAY_S) == COUNTS
+
+
+async def test_an_index_that_is_behind_makes_no_token_older(made: Leagued) -> None:
+    await made.connection.execute("DELETE FROM facts.cursor")
+    await made.index.begin(0, 2 * DAY_S - 1)
+    assert await made.sells(await new_mite(made.connection)) == Counted(False, rules.YOUNG)
+
+
+# --- many sells out of one -------------------------------------------------------------------------
+
+
+async def test_parts_of_a_sell_bring_what_the_whole_does(made: Leagued) -> None:
+    whole, parts = await new_mite(made.connection), await new_mite(made.connection)
+    for profit_wei in (7 * ETH + 5, 1, -1):
+        await made.sells(whole, profit_wei)
+    for profit_wei in (ETH, 2 * ETH, 4 * ETH, 5, 1, -1):
+        await made.sells(parts, profit_wei)
+    first, second = await made.board()
+    # Fewer sells stand before more of the same profit.
+    assert (first.designation, second.designation) == (whole.designation, parts.designation)
+    assert first.profit_wei == second.profit_wei == 7 * ETH + 5
+
+
+async def test_two_sells_are_no_entry_and_three_are_of_one_position_or_of_several(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    for sold, entries in ((1, 0), (2, 0), (3, 1)):
+        assert await made.sells(mite, ETH) == COUNTS
+        assert len(await made.board()) == entries
+        assert (await league.entered(made.connection, WEEK_S, "all")) == Entered(entries, 1 - entries)
+        assert sold == await made.connection.fetchval(
+            "SELECT sells FROM accounts.league_week WHERE mite_id = $1", mite.id
+        )
+
+
+async def test_sells_that_do_not_count_make_no_entry_of_two_that_do(made: Leagued) -> None:
+    await made.launched(YOUNG, NUMBER - 1)
+    mite = await new_mite(made.connection)
+    for token in (TOKEN, YOUNG, YOUNG, TOKEN, YOUNG):
+        await made.sells(mite, token=token)
+    assert await made.board() == []
+    assert await league.entered(made.connection, WEEK_S, "all") == Entered(0, 1)
+
+
+async def test_a_loss_counts(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    for profit_wei in (ETH, -3 * ETH, 0):
+        await made.sells(mite, profit_wei)
+    (first,) = await made.board()
+    assert (first.profit_wei, first.won, first.best_profit_wei) == (-2 * ETH, 1, ETH)
+
+
+async def test_on_monday_everybody_begins_anew(made: Leagued) -> None:
+    mite = await new_mite(made.connection)
+    for _ in range(3):
+        await made.sells(mite)
+    to_sunday = timedelta(days=3, hours=11, minutes=59, seconds=59)
+    assert await made.sells(mite, later=to_sunday) == COUNTS
+    assert await made.sells(mite, later=to_sunday + timedelta(seconds=1)) == COUNTS
+    (first,) = await made.board()
+    assert first.sells == 4
+    assert await made.board(week=WEEK_S + rules.WEEK_S) == []
+    assert await league.entered(made.connection, WEEK_S + rules.WEEK_S, "all") == Entered(0, 1)

@@ -1,0 +1,168 @@
+"""The SQL of the league is what its rules say, slowly and obviously, whatever facts there are."""
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import get_args
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from roundtrip.domain import league as rules
+from roundtrip.domain.crowd import Fairness
+from roundtrip.domain.league import Sell, Who
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.store import fair, league
+from roundtrip.store.league import Entered
+from roundtrip.store.words import as_address
+from support.leagued import NOW, WEEK_S, Leagued, new_mite
+from support.tables import own_database
+from support.won import Facts, block, facts, strewn
+
+FAIRNESSES = st.builds(
+    Fairness,
+    young_s=st.sampled_from((0, 1, 60, 54_000)),
+    least_buyers=st.integers(1, 3),
+    most_funded=st.integers(0, 3),
+)
+"""For facts of forty wallets."""
+STRANGER = Address("0x" + "5a" * 20)
+few = settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(scope="session")
+async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    async with own_database(database_url, "league_properties") as url:
+        connection = await asyncpg.connect(url)
+        yield connection
+        await connection.close()
+
+
+def why_not(
+    slow: Facts, kept: dict[Address, int], wallet: Address, token: Address, at: BlockRef
+) -> str | None:
+    """By ``domain/winners.py`` alone."""
+    begun = slow.begun.get(token)
+    if slow.wallets.is_kin(wallet, None if begun is None else begun.deployer):
+        return rules.KIN
+    if kept.get(token, at.number + 1) <= at.number:
+        return None
+    if begun is None:
+        return rules.NO_BEGINNING
+    at_s = min(at.timestamp_s, slow.at_s)
+    if begun.at_s > at_s - slow.wallets.fairness.young_s:
+        return rules.YOUNG
+    return None if slow.wallets.is_fair(begun, slow.buyers.get(token, ()), at_s) else rules.FEW
+
+
+async def held_against(
+    connection: asyncpg.Connection, dice: random.Random, fairness: Fairness
+) -> Counter[str | None]:
+    """Every token with some wallets, and sells of it in some blocks; how often each reason was told."""
+    newest = await strewn(connection, dice)
+    slow = await facts(connection, fairness)
+    rows = await connection.fetch("SELECT id, address FROM facts.address")
+    names = {row["id"]: as_address(row["address"]) for row in rows}
+    rows = await connection.fetch("SELECT token_id, block_number FROM facts.fair_token")
+    kept = {names[row["token_id"]]: row["block_number"] for row in rows}
+    mite, told = await new_mite(connection), Counter[str | None]()
+    tokens = [names[one] for one in range(41, 51)]
+    for token in tokens:
+        begun = slow.begun.get(token)
+        deployer = None if begun is None else begun.deployer
+        funder = slow.wallets.funder(deployer)
+        for wallet in {STRANGER, deployer, funder, *dice.sample(list(names.values()), 4)} - {None}:
+            assert wallet is not None
+            seen = await fair.seen(connection, token, wallet, fairness)
+            assert seen is not None
+            assert (seen.begun_s, seen.fair_from) == (begun and begun.at_s, kept.get(token))
+            assert seen.is_kin == slow.wallets.is_kin(wallet, deployer)
+            at = block(newest.number - dice.choice((0, 0, 0, 27, 300, -5)))
+            undone = connection.transaction()
+            await undone.start()
+            counted = await league.count_sell(
+                connection, replace(mite, wallet=wallet), token, 1, at, NOW, fairness=fairness
+            )
+            await undone.rollback()
+            assert counted.why_not == why_not(slow, kept, wallet, token, at)
+            assert counted.counts is (counted.why_not is None)
+            told[counted.why_not] += 1
+    return told
+
+
+@few
+@given(seed=st.integers(0, 2**20), fairness=FAIRNESSES)
+async def test_what_counts_is_what_the_rules_say(
+    index: asyncpg.Connection, seed: int, fairness: Fairness
+) -> None:
+    await held_against(index, random.Random(seed), fairness)
+
+
+async def test_strewn_facts_have_sells_of_every_sort(index: asyncpg.Connection) -> None:
+    """What the property above is worth."""
+    told: Counter[str | None] = Counter()
+    for seed in range(12):
+        told += await held_against(index, random.Random(seed), Fairness(54_000, 2, 2))
+    assert told.keys() == {None, rules.KIN, rules.NO_BEGINNING, rules.YOUNG, rules.FEW}
+    assert min(told.values()) >= 10, told
+
+
+SELLS = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.integers(0xA, 0xC),
+        st.one_of(st.integers(-3, 3), st.integers(-(2**260), 2**260)),
+        st.integers(-3, 2 * rules.WEEK_S // 1000).map(lambda places: WEEK_S + places * 1000),
+    ),
+    max_size=40,
+)
+
+
+@few
+@given(sells=SELLS, agents=st.sets(st.integers(0, 5)))
+async def test_a_board_is_what_the_sells_of_its_week_come_to(
+    index: asyncpg.Connection, sells: list[tuple[int, int, int, int]], agents: set[int]
+) -> None:
+    """In whatever order they come, of the weeks before and after, too."""
+    undone = index.transaction()
+    await undone.start()
+    made = await Leagued(index).made()
+    mites = [await new_mite(index) for _ in range(6)]
+    for n in agents:
+        await league.tag(index, mites[n].id, f"Bot {n}", NOW)
+    tokens = {n: Address(f"0x{n:040x}") for n in (0xA, 0xB, 0xC)}
+    for token in tokens.values():
+        await index.execute("INSERT INTO facts.fair_token VALUES ($1, 0)", await made.index.id_of(token))
+    told: dict[tuple[int, int], list[Sell]] = {}
+    for n, token_number, profit_wei, at_s in sells:
+        sold = Sell(mites[n].id, tokens[token_number], profit_wei, at_s)
+        now = datetime.fromtimestamp(at_s, UTC)
+        at = BlockRef(1, "0x", at_s)
+        assert (await league.count_sell(index, mites[n], tokens[token_number], profit_wei, at, now)).counts
+        told.setdefault((rules.week_s(at_s), n), []).append(sold)
+    names = {one.id: one.designation for one in mites}
+    for week in (WEEK_S - rules.WEEK_S, WEEK_S, WEEK_S + rules.WEEK_S, WEEK_S + 2 * rules.WEEK_S):
+        entries = [rules.entry(own, is_agent=n in agents) for (of, n), own in told.items() if of == week]
+        for who in get_args(Who):
+            slow = rules.board(entries, who)
+            found = await league.board(index, week, who, 100)
+            assert [
+                (one.designation, one.is_agent, one.profit_wei, one.sells, one.won, one.best_token,
+                 one.best_profit_wei) for one in found
+            ] == [
+                (names[one.mite_id], one.is_agent, one.profit_wei, one.sells, one.won, one.best_token,
+                 one.best_profit_wei) for one in slow
+            ]  # fmt: skip
+            assert list(found[:2]) == list(await league.board(index, week, who, 2))
+            fewer = len(rules.among(entries, who)) - len(slow)
+            assert await league.entered(index, week, who) == Entered(len(slow), fewer)
+    await undone.rollback()

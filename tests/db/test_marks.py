@@ -1,0 +1,277 @@
+"""Names and marks of wallets over a database: which of them everybody is told."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.marks import MOST_MARKS
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address
+from roundtrip.services import wallet_names as names_service
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.look_up import find
+from roundtrip.services.look_up_answer import LookUpParams
+from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
+from roundtrip.services.my_mite import my_mite
+from roundtrip.services.wallet_names import WalletNames, wallet_names
+from support.flagged import (
+    FLAGGER,
+    HIS_KIN,
+    HIS_PURSE,
+    LP,
+    OTHER,
+    TOKENS,
+    Ground,
+    burns,
+    emptied_accounts,
+)
+from support.tables import own_database
+from support.told_winners import BUYERS, buys, pays
+from unit.venues.network import address
+
+TARGET = BUYERS[9]
+STRANGERS = BUYERS[:3]
+"""Each with a purse of his own; all have traded."""
+
+
+@pytest.fixture(scope="module")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "marks") as found:
+        yield found
+
+
+@pytest.fixture
+async def ground(url: str) -> AsyncIterator[Ground]:
+    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
+        await emptied_accounts(index)
+        made = Ground(pool, index)
+        await made.begin()
+        yield made
+
+
+async def marked(ground: Ground, mite: Mite, wallet: Address = TARGET, **said: object) -> Marked:
+    params = MarkParams(wallet, **said)  # type: ignore[arg-type]
+    return (await mark_wallet(ground.ctx, params, mite)).answer
+
+
+async def all_say(
+    ground: Ground, *wallets: Address, about: Address = TARGET, days_old: float = 30, **said: object
+) -> None:
+    """A mite of each wallet says it."""
+    for wallet in wallets:
+        mite = await ground.mite(wallet, f"mite-{wallet[-6:]}", days_old)
+        await marked(ground, mite, about, **said)
+
+
+async def told(ground: Ground) -> WalletNames:
+    return (await wallet_names(ground.ctx, Nothing())).answer
+
+
+# --- what is public --------------------------------------------------------------------------------
+
+
+async def test_three_people_name_a_wallet(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS[:2], name="Old fox", mark="good")
+    found = await told(ground)
+    assert found.rows == []
+    assert "No wallet has a name" in found.text
+    await all_say(ground, STRANGERS[2], name="old FOX")
+    found = await told(ground)
+    (row,) = found.rows
+    assert row.wallet == TARGET
+    assert [(one.name, one.people) for one in row.names] == [("Old fox", 3)]
+    assert row.marks == []
+    assert f'{TARGET} is called "Old fox" by 3 people.' in found.text
+    assert "strangers' words" in found.text
+    assert (found.block, found.block_time.timestamp()) == (ground.at.number, ground.at.timestamp_s)
+
+
+async def test_three_people_mark_a_wallet_and_others_contradict(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS, mark="scam")
+    await all_say(ground, *BUYERS[3:7], mark="good")
+    (row,) = (await told(ground)).rows
+    assert [(one.mark, one.people) for one in row.marks] == [("good", 4), ("scam", 3)]
+
+
+async def test_what_most_say_comes_first(ground: Ground) -> None:
+    await all_say(ground, *BUYERS[:3], about=BUYERS[10], mark="bad")
+    await all_say(ground, *BUYERS[3:7], about=BUYERS[11], mark="bad")
+    assert [row.wallet for row in (await told(ground)).rows] == [BUYERS[11], BUYERS[10]]
+
+
+async def test_whoever_stands_behind_false_crowds_is_past_them(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What accounts of one purse say, however many, does not push out what people say."""
+    monkeypatch.setattr(names_service, "_AT_ONCE", 1)
+    await ground.block(*(pays(HIS_PURSE, address(0xD00 + n)) for n in range(5)))
+    await ground.block(*(buys(address(0xD00 + n), 0.1, OTHER) for n in range(5)), after_s=86_401)
+    await all_say(ground, *(address(0xD00 + n) for n in range(5)), about=BUYERS[12], mark="good")
+    await all_say(ground, *STRANGERS, mark="bad")
+    assert [row.wallet for row in (await told(ground)).rows] == [TARGET]
+
+
+async def test_a_wallet_is_found_by_its_name(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS, name="Old fox")
+    await all_say(ground, *BUYERS[3:7], about=BUYERS[10], name="oldfox")
+    await all_say(ground, *BUYERS[7:9], about=BUYERS[11], name="Wolf")
+    found = (await find(ground.ctx, LookUpParams("OLD FOX"))).answer
+    assert (found.kind, found.address) == ("wallet", BUYERS[10])
+    assert f'4 people call the wallet {BUYERS[10]} "OLD FOX". That is what strangers call it' in found.text
+    assert "1 more is called so" in found.text
+    assert (await find(ground.ctx, LookUpParams("Wolf"))).answer.kind == "nothing"
+
+
+@pytest.mark.parametrize("name", ["usdg", "WETH", "eth", "0xabc"])
+async def test_no_wallet_is_taken_for_money_or_an_address(ground: Ground, name: str) -> None:
+    await all_say(ground, *STRANGERS, name=name)
+    assert (await find(ground.ctx, LookUpParams(name))).answer.kind == "nothing"
+
+
+# --- farming ---------------------------------------------------------------------------------------
+
+
+async def test_three_fresh_accounts_name_nobody(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS, days_old=6.9, name="Thief", mark="scam")
+    assert (await told(ground)).rows == []
+    for _ in range(2):
+        await ground.block(after_s=86_400)
+    assert len((await told(ground)).rows) == 1
+
+
+async def test_three_fresh_wallets_of_old_accounts_name_nobody(ground: Ground) -> None:
+    fresh = [address(0xE00 + n) for n in range(3)]
+    await ground.block(*(pays(address(0xE80 + n), one) for n, one in enumerate(fresh)))
+    await ground.block(*(buys(one, 0.1, OTHER) for one in fresh))
+    await all_say(ground, *fresh, mark="scam")
+    assert (await told(ground)).rows == []
+
+
+async def test_wallets_that_never_traded_name_nobody(ground: Ground) -> None:
+    idle = [address(0xE00 + n) for n in range(3)]
+    await ground.block(*(pays(address(0xE80 + n), one) for n, one in enumerate(idle)))
+    await ground.block(after_s=2 * 86_400)
+    await all_say(ground, *idle, mark="scam")
+    assert (await told(ground)).rows == []
+    await ground.block(*(buys(one, 0.1, OTHER) for one in idle))
+    assert len((await told(ground)).rows) == 1
+
+
+async def test_three_old_wallets_of_one_funder_name_nobody(ground: Ground) -> None:
+    own = [FLAGGER, HIS_KIN, address(0xD1)]
+    await ground.block(pays(HIS_PURSE, own[2]))
+    await ground.block(*(buys(one, 0.1, OTHER) for one in own), after_s=2 * 86_400)
+    await all_say(ground, *own, name="Thief")
+    assert (await told(ground)).rows == []
+    await all_say(ground, *STRANGERS[:2], name="Thief")
+    assert [one.people for one in (await told(ground)).rows[0].names] == [3]
+
+
+async def test_nobody_names_himself(ground: Ground) -> None:
+    await all_say(ground, *STRANGERS[:2], name="Saint")
+    own = await ground.mite(TARGET, "mite-self")
+    with pytest.raises(CallerFault, match="your own wallet") as raised:
+        await marked(ground, own, name="Saint")
+    assert raised.value.code == "bad_input"
+    # Even if it stood there.
+    await ground.index.execute(
+        "INSERT INTO accounts.mark SELECT $1, wallet, name, name_key, mark, made_at FROM accounts.mark"
+        " LIMIT 1",
+        own.id,
+    )
+    assert (await told(ground)).rows == []
+
+
+async def test_kin_of_the_wallet_do_not_name_it(ground: Ground) -> None:
+    await ground.block(buys(HIS_KIN, 0.1, OTHER), after_s=86_401)
+    await all_say(ground, *STRANGERS[:2], HIS_KIN, about=FLAGGER, mark="good")
+    assert (await told(ground)).rows == []
+
+
+# --- the act ---------------------------------------------------------------------------------------
+
+
+async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> None:
+    mite = await ground.mite()
+    first = await marked(ground, mite, name="  Old   fox ")
+    assert (first.name, first.mark, first.wallets) == ("Old fox", None, 1)
+    both = await marked(ground, mite, mark="bad")
+    assert (both.name, both.mark, both.wallets) == ("Old fox", "bad", 1)
+    assert 'call it "Old fox" and mark it bad' in both.text
+    assert (await marked(ground, mite, name="Wolf")).name == "Wolf"
+    gone = await marked(ground, mite, off=True)
+    assert (gone.name, gone.mark, gone.wallets) == (None, None, 0)
+    assert "no longer" in gone.text
+    assert "had not" in (await marked(ground, mite, off=True)).text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"name": "x", "off": True},
+        {"mark": "bad", "off": True},
+        {"name": ""},
+        {"name": " "},
+        {"name": "x" * 25},
+        {"name": "f\u043ex"},
+        {"name": "a\u202eb"},
+        {"name": "<b>"},
+    ],
+)
+async def test_what_is_no_name_is_refused(ground: Ground, said: dict[str, object]) -> None:
+    mite = await ground.mite()
+    with pytest.raises(CallerFault) as raised:
+        await marked(ground, mite, TARGET, **said)
+    assert raised.value.code == "bad_input"
+    with pytest.raises(CallerFault) as raised:
+        await marked(ground, mite, Address("0x12"), mark="bad")
+    assert raised.value.code == "bad_address"
+
+
+async def test_a_mite_marks_so_many_wallets(ground: Ground) -> None:
+    mite = await ground.mite()
+    await ground.index.execute(
+        "INSERT INTO accounts.mark (mite_id, wallet, mark, made_at)"
+        " SELECT $1, decode(lpad(to_hex(n), 40, '0'), 'hex'), 'bad', now() FROM generate_series(1, $2) AS n",
+        mite.id,
+        MOST_MARKS,
+    )
+    with pytest.raises(CallerFault, match="all you can"):
+        await marked(ground, mite, mark="bad")
+    assert (await marked(ground, mite, address(1), mark="good")).wallets == MOST_MARKS
+
+
+# --- what an account knows of itself ---------------------------------------------------------------
+
+
+async def test_an_account_knows_how_its_flags_went(ground: Ground) -> None:
+    mite = await ground.mite()
+    await ground.flag(mite, "drains")
+    await ground.flag(mite, "drains", OTHER)
+    await ground.flag(mite, "drains", TOKENS[2])
+    await ground.index.execute("DELETE FROM accounts.flag WHERE control_of IS NOT NULL")
+    await ground.block(burns(LP, 600))
+    await ground.to_the_end()
+    found = (await my_mite(ground.ctx, Nothing(), mite)).answer
+    assert (found.proved, found.decided, found.accuracy) == (1, 3, 1 / 3)
+    assert (found.base_rate, found.level) == (None, 2)
+    assert "1 of 3 flags proved right." in found.text
+
+
+async def test_beside_it_stands_what_chance_proved(ground: Ground) -> None:
+    mite = await ground.mite()
+    flag = await ground.flag(mite, "drains")
+    await ground.index.execute(
+        "UPDATE accounts.flag SET token = decode($2, 'hex'), pool = NULL, liquidity = NULL,"
+        " deployer_raw = 1 WHERE control_of = $1",
+        flag,
+        OTHER[2:],
+    )
+    await ground.block(burns(LP, 600))
+    await ground.to_the_end()
+    found = (await my_mite(ground.ctx, Nothing(), mite)).answer
+    assert (found.proved, found.decided, found.base_rate, found.level) == (1, 1, 0.0, 2)
+    assert "1 of 1 flag proved right; of tokens drawn by chance it was 0%." in found.text

@@ -1,0 +1,102 @@
+"""Mites in the league, and an index in which it is known which of their sells count."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain.league import Who, week_s
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import Address, BlockRef
+from roundtrip.store import accounts, league
+from roundtrip.store.league import Counted, Entry
+from support.made_index import MadeIndex, number_address
+from support.tables import emptied
+from support.told_blocks import START_S
+
+DAY_S = 86_400
+NUMBER = 3 * DAY_S
+"""The newest block: three days after block 0, a block a second."""
+NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
+"""A Thursday."""
+WEEK_S = week_s(NOW.timestamp())
+TOKEN, YOUNG, QUOTE = number_address(0x70CE), number_address(0x70CF), number_address(0xE)
+DEPLOYER, FUNDER = number_address(0xDE), number_address(0xF0)
+BUYERS = tuple(number_address(0xB000 + n) for n in range(20))
+
+
+def block(number: int = NUMBER) -> BlockRef:
+    return BlockRef(number, "0x" + "77" * 32, START_S + number)
+
+
+async def new_mite(connection: asyncpg.Connection, wallet: Address | None = None) -> Mite:
+    """An account of a wallet that stands in no fact, or of this one."""
+    wallet = wallet or Address("0x" + secrets.token_hex(20))
+    names = [f"mite-{secrets.token_hex(8)}"]
+    return (await accounts.locked(connection, wallet, names, NOW)).mite
+
+
+@dataclass(slots=True)
+class Leagued:
+    """An index with a token of two days that twenty people bought, by a deployer whom nobody is kin of."""
+
+    connection: asyncpg.Connection
+
+    @property
+    def index(self) -> MadeIndex:
+        return MadeIndex(self.connection)
+
+    async def emptied(self) -> "Leagued":
+        """Of every fact, and of everybody's weeks."""
+        await emptied(self.connection)
+        await self.connection.execute("TRUNCATE accounts.league_week, accounts.league_count")
+        return self
+
+    async def made(self) -> "Leagued":
+        """In place of all that was there."""
+        await self.emptied()
+        await self.index.begin(0, NUMBER)
+        await self.launched(TOKEN, DAY_S)
+        await self.bought(TOKEN, *BUYERS)
+        return self
+
+    async def launched(self, token: Address, number: int, deployer: Address = DEPLOYER) -> None:
+        await self.index.launch(token, deployer, QUOTE, block_number=number, at_s=START_S + number)
+
+    async def met(self, *wallets: Address, at_s: int = START_S - DAY_S) -> None:
+        """Old wallets of which nobody knows who paid them."""
+        for wallet in wallets:
+            await self.connection.execute(
+                "INSERT INTO facts.origin VALUES ($1, 1, $2, NULL, NULL, NULL) ON CONFLICT DO NOTHING",
+                await self.index.id_of(wallet),
+                at_s,
+            )
+
+    async def bought(self, token: Address, *wallets: Address) -> None:
+        """By wallets that are old unless something else is known of them."""
+        await self.met(*wallets)
+        for wallet in wallets:
+            await self.index.position(wallet, token, buys=1)
+
+    async def sells(
+        self,
+        mite: Mite,
+        profit_wei: int = 10**18,
+        token: Address = TOKEN,
+        number: int = NUMBER,
+        later: timedelta = timedelta(0),
+    ) -> Counted:
+        """A practice sell priced at a block."""
+        return await league.count_sell(self.connection, mite, token, profit_wei, block(number), NOW + later)
+
+    async def board(self, who: Who = "all", week: int = WEEK_S) -> list[Entry]:
+        return list(await league.board(self.connection, week, who, 100))
+
+    async def kept(self) -> list[tuple[Address, int]]:
+        """Tokens that are kept as fair, and from which block on."""
+        rows = await self.connection.fetch(
+            "SELECT address.address, fair.block_number FROM facts.fair_token AS fair"
+            " JOIN facts.address AS address ON address.id = fair.token_id ORDER BY 1"
+        )
+        return [(Address("0x" + row["address"].hex()), row["block_number"]) for row in rows]

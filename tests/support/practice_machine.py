@@ -1,0 +1,396 @@
+"""Practice accounts by a model: made-up pools whose prices move, requests that are repeated, cut off anywhere
+and made at once, and weeks that pass."""
+
+import asyncio
+import contextlib
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+
+import asyncpg
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from roundtrip.chain.heads import Head
+from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.domain.evidence import Missing
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.practice import LEAST_WEI, WEEK_S
+from roundtrip.domain.types import Address, BlockRef, plain_decimal
+from roundtrip.services import practice_buy, practice_sell
+from roundtrip.services.context import Context
+from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.practice_price import PricedBuy, PricedSell, Unsellable
+from roundtrip.services.simulate_answer import TradeVerdict
+from roundtrip.services.worth import Holding
+from support.counting import put_mite
+from support.keys import NOW_S
+from support.practising import UNIT, VENUE, a_slot, conserved, counts, read
+
+A = TypeVar("A")
+WALLETS = [Address("0x" + digit * 40) for digit in "12"]
+TOKENS = [Address("0x" + digit * 40) for digit in "ab"]
+_KEEP = 997
+
+
+class Pool:
+    """A constant product that keeps three thousandths."""
+
+    def __init__(self, eth_wei: int, token_raw: int) -> None:
+        self.eth_wei, self.token_raw = eth_wei, token_raw
+
+    def buys(self, eth_wei: int) -> int:
+        paid = eth_wei * _KEEP
+        return self.token_raw * paid // (self.eth_wei * 1000 + paid)
+
+    def sells(self, token_raw: int) -> int:
+        given = token_raw * _KEEP
+        return self.eth_wei * given // (self.token_raw * 1000 + given)
+
+    def trade(self, share: int) -> None:
+        """Somebody else's buy, or sell below zero, in hundredths of what there is."""
+        if share > 0:
+            got = self.buys(self.eth_wei * share // 100)
+            self.eth_wei, self.token_raw = self.eth_wei + self.eth_wei * share // 100, self.token_raw - got
+        else:
+            sold_raw = self.token_raw * -share // 100
+            self.eth_wei, self.token_raw = self.eth_wei - self.sells(sold_raw), self.token_raw + sold_raw
+
+
+class Cut(OSError):
+    """The connection is gone."""
+
+
+class CutConnection:
+    """Passes on what it is told until it is cut: before a statement of this number, or after the commit."""
+
+    def __init__(self, real: Any, before: int | None, after_commit: bool) -> None:
+        self._real, self._left, self._after_commit = real, before, after_commit
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        if name not in ("execute", "fetch", "fetchrow", "fetchval"):
+            return found
+
+        async def told(*given: Any, **how: Any) -> Any:
+            if self._left is not None:
+                self._left -= 1
+                if self._left < 0:
+                    raise Cut("before a statement")
+            return await found(*given, **how)
+
+        return told
+
+    @contextlib.asynccontextmanager
+    async def transaction(self, **how: Any) -> AsyncIterator[None]:
+        async with self._real.transaction(**how):
+            yield
+        if self._after_commit and not how.get("readonly"):
+            raise Cut("after the commit")
+
+
+class CutPool:
+    """A pool whose next connections that write are cut."""
+
+    def __init__(self, real: asyncpg.Pool) -> None:
+        self.real = real
+        self.before: int | None = None
+        self.after_commit = False
+
+    @contextlib.asynccontextmanager
+    async def acquire(self, **how: Any) -> AsyncIterator[CutConnection]:
+        async with self.real.acquire(**how) as connection:
+            yield CutConnection(connection, self.before, self.after_commit)
+
+
+class Meeting:
+    """Of so many nobody goes on before the others are there too, or have left."""
+
+    def __init__(self, count: int) -> None:
+        self._missing, self._full = count, asyncio.Event()
+        self._here = set[asyncio.Task[Any] | None]()
+
+    async def arrive(self) -> None:
+        self.leave()
+        async with asyncio.timeout(20):
+            await self._full.wait()
+
+    def leave(self) -> None:
+        """Whoever arrived before counts once."""
+        if asyncio.current_task() not in self._here:
+            self._here.add(asyncio.current_task())
+            self._missing -= 1
+        if self._missing == 0:
+            self._full.set()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, as it may be sent again."""
+
+    owner: int
+    token: Address
+    side: str
+    amount: str
+    key: str | None
+
+
+class Practices(RuleBasedStateMachine):
+    """Owners are 0 and 1. ``done``: by owner and key, the request and its first answer."""
+
+    real: asyncpg.Pool
+    loop: asyncio.AbstractEventLoop
+    seen: Counter[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_s, self.number, self.keys = NOW_S, 100, 0
+        self.pools = {token: Pool(30 * UNIT, 10**24) for token in TOKENS}
+        self.cut = CutPool(self.real)
+        heads = SimpleNamespace(current=self._head, last_number=lambda: self.number)
+        self.ctx = cast(
+            Context, SimpleNamespace(pool=self.cut, now_s=lambda: self.now_s, heads=heads, chain_id=4663)
+        )
+        self.refuses, self.silent = set[Address](), False
+        self.meet: Meeting | None = None
+        self.done: dict[tuple[int, str], tuple[Request, dict[str, Any]]] = {}
+        self.here: dict[tuple[int, Address, str], list[tuple[int, int]]] = defaultdict(list)
+        self.mites = [self._run(self._made(wallet)) for wallet in WALLETS]
+
+    async def _made(self, wallet: Address) -> Mite:
+        async with self.real.acquire() as connection:
+            if wallet == WALLETS[0]:
+                await connection.execute("TRUNCATE accounts.mite CASCADE")
+            return Mite(await put_mite(connection, wallet), "mite-test", wallet)
+
+    def _run(self, doing: Awaitable[A]) -> A:
+        async def done() -> A:
+            return await doing
+
+        return asyncio.run_coroutine_threadsafe(done(), self.loop).result(30)
+
+    def _head(self) -> Head:
+        block = BlockRef(self.number, "0x" + f"{self.number:064x}", int(self.now_s))
+        return cast(Head, SimpleNamespace(block=block))
+
+    # --- prices --------------------------------------------------------------------------------
+
+    async def _price_buy(
+        self, ctx: Context, head: Head, token: Address, eth_wei: int, earlier_wei: int, slot_of: Any
+    ) -> PricedBuy:
+        await self._met()
+        pool = self.pools[token]
+        brings = pool.buys(earlier_wei + eth_wei) - pool.buys(earlier_wei)
+        verdict = TradeVerdict("ok", "ok", "It goes through.")
+        return PricedBuy(
+            head.block, VENUE, None, 18, eth_wei, brings, pool.token_raw // 20, "yes", verdict, None
+        )
+
+    async def _price_sell(
+        self, ctx: Context, head: Head, holding: Holding, worth: Any
+    ) -> PricedSell | Unsellable:
+        await self._met()
+        if holding.token in self.refuses:
+            return Unsellable("It cannot be sold.")
+        pool = self.pools[holding.token]
+        brings = pool.sells(holding.before_raw + holding.amount_raw) - pool.sells(holding.before_raw)
+        return PricedSell(head.block, VENUE, brings)
+
+    async def _met(self) -> None:
+        """Whoever trades at once has priced before any of them books."""
+        if self.silent:
+            raise NodeFault(Missing("node", "it is silent").why)
+        if self.meet is not None:
+            await self.meet.arrive()
+
+    # --- requests ------------------------------------------------------------------------------
+
+    async def _sent(self, request: Request) -> dict[str, Any]:
+        mite = self.mites[request.owner]
+        if request.side == "buy":
+            params = PracticeBuyParams(request.token, request.amount)
+            means = practice_buy.Means(self._price_buy, a_slot)
+            return read(await practice_buy.buy(self.ctx, params, mite, request.key, means))
+        selling = practice_sell.Means(
+            price=self._price_sell, slot_of=a_slot, count_sell=counts, worth=cast(Any, None)
+        )
+        sold = PracticeSellParams(request.token, float(request.amount))
+        return read(await practice_sell.sell(self.ctx, sold, mite, request.key, selling))
+
+    async def _came(self, request: Request) -> dict[str, Any] | RoundtripError:
+        try:
+            return await self._sent(request)
+        except RoundtripError as error:
+            return error
+
+    def _ask(self, request: Request) -> dict[str, Any] | RoundtripError:
+        known = request.key is not None and (request.owner, request.key) in self.done
+        came = self._run(self._came(request))
+        if isinstance(came, dict) and not known:
+            self._booked(request, came)
+        return came
+
+    def _booked(self, request: Request, came: dict[str, Any]) -> None:
+        if request.key is not None:
+            self.done[request.owner, request.key] = (request, came)
+        self.seen[request.side] += 1
+        given, got = ("spent", "receivedRaw") if request.side == "buy" else ("soldRaw", "got")
+        pair = tuple(_raw(came[name], name in ("spent", "got")) for name in (given, got))
+        self.here[request.owner, request.token, request.side].append(cast(tuple[int, int], pair))
+
+    def _new(self, owner: int, token: int, side: str, amount: int, keyed: bool) -> Request:
+        self.keys += 1
+        said = plain_decimal(amount * LEAST_WEI, 18) if side == "buy" else str(max(1, amount // 4))
+        return Request(owner, TOKENS[token], side, said, f"key {self.keys}" if keyed else None)
+
+    def _keyed(self, given: Any) -> Request:
+        owner, token, side, amount, _ = given
+        return self._new(owner, token, side, amount, keyed=True)
+
+    # --- rules ---------------------------------------------------------------------------------
+
+    request = st.tuples(
+        st.integers(0, 1), st.integers(0, 1), st.sampled_from(["buy", "buy", "sell"]),
+        st.sampled_from([0, 1, 7, 50, 200, 200, 400, 400, 1000]), st.booleans(),
+    )  # fmt: skip
+
+    @initialize(amount=st.sampled_from([50, 200, 400]))
+    def begin_with_some(self, amount: int) -> None:
+        """What chance may leave out: one sells nothing, meets a silent node, is cut off after the commit;
+        one has nothing left but what nobody takes, and a Monday passes; one trades twice at once."""
+        self.trade((0, 1, "sell", 7, False), silent=False)
+        self.trade((0, 1, "buy", 7, False), silent=True)
+        self.trade_is_cut_off_and_sent_again((0, 1, "buy", 7, True), 14)
+        self._ask(self._new(1, 1, "buy", 1000, True))
+        self.token_turns(1, sells=False)
+        for number in range(2):
+            self._ask(self._new(1, 1, "sell", 400, True))
+            self.weeks_pass(1 + number)
+        self._ask(self._new(1, 0, "buy", amount, True))
+        for side, much in (("buy", amount), ("sell", 100)):
+            self._two(self._new(0, 0, side, much, True), self._new(0, 0, side, much, True))
+
+    @rule(given=request, silent=st.sampled_from([False] * 9 + [True]))
+    def trade(self, given: Any, silent: bool) -> None:
+        self.silent = silent
+        came = self._ask(self._new(*given))
+        self.silent = False
+        if isinstance(came, RoundtripError):
+            self.seen[came.code] += 1
+            assert came.code in ("upstream", "too_small", "bad_input", "would_fail", "nothing_to_sell")
+
+    @rule(given=request, before=st.integers(0, 14))
+    def trade_is_cut_off_and_sent_again(self, given: Any, before: int) -> None:
+        """Before any statement, or, of the last number, after the commit."""
+        request = self._keyed(given)
+        self.cut.before, self.cut.after_commit = (None, True) if before == 14 else (before, False)
+        came = self._run(self._came(request))
+        self.cut.before, self.cut.after_commit = None, False
+        if isinstance(came, RoundtripError):
+            self.seen["cut"] += came.code == "busy"
+        elif before == 14:
+            # What was booked is found again by its key.
+            self.seen["cut after the commit"] += 1
+        again = self._ask(request)
+        if isinstance(came, dict):
+            assert again == came
+
+    @rule(index=st.integers(0, 1000), other=st.booleans())
+    def repeat(self, index: int, other: bool) -> None:
+        if not self.done:
+            return
+        owner, key = list(self.done)[index % len(self.done)]
+        request, first = self.done[owner, key]
+        if other:
+            changed = Request(owner, TOKENS[TOKENS.index(request.token) - 1], request.side, "1", key)
+            came = self._ask(changed)
+            assert isinstance(came, RoundtripError)
+            assert came.code == "bad_input"
+            return
+        assert self._ask(request) == first
+        self.seen["repeat"] += 1
+
+    @rule(one=request, two=request, same=st.booleans())
+    def two_at_once(self, one: Any, two: Any, same: bool) -> None:
+        """Both have their price before either books; one that fails before has nothing to wait for."""
+        first = self._keyed(one)
+        self._two(first, first if same else self._new(*two))
+
+    def _two(self, first: Request, second: Request) -> None:
+        came = self._run(self._both(first, second))
+        answers = [found for found in came if isinstance(found, dict)]
+        if first is second:
+            assert len(answers) in (0, 2)
+            assert answers[:1] == answers[1:]
+            self.seen["the same at once"] += len(answers) > 0
+            if answers:
+                self._booked(first, answers[0])
+            return
+        for request, found in zip((first, second), came, strict=True):
+            if isinstance(found, dict):
+                self._booked(request, found)
+            elif found.code == "busy":
+                self.seen["busy"] += 1
+
+    async def _both(self, *requests: Request) -> list[dict[str, Any] | RoundtripError]:
+        self.meet = Meeting(len(requests))
+
+        async def ended(request: Request) -> dict[str, Any] | RoundtripError:
+            try:
+                return await self._came(request)
+            finally:
+                assert self.meet is not None
+                self.meet.leave()
+
+        try:
+            return list(await asyncio.gather(*(ended(request) for request in requests)))
+        finally:
+            self.meet = None
+
+    @rule(seconds=st.sampled_from([1, 30, 59, 60, 61]), share=st.sampled_from([-20, -3, 0, 4, 25]))
+    def block(self, seconds: int, share: int) -> None:
+        self.now_s, self.number = self.now_s + seconds, self.number + 1
+        for pool in self.pools.values():
+            pool.trade(share)
+        self.here.clear()
+
+    @rule(token=st.integers(0, 1), sells=st.booleans())
+    def token_turns(self, token: int, sells: bool) -> None:
+        (self.refuses.discard if sells else self.refuses.add)(TOKENS[token])
+
+    @rule(weeks=st.sampled_from([0.5, 1, 1, 3]))
+    def weeks_pass(self, weeks: float) -> None:
+        self.now_s += weeks * WEEK_S
+        self.block(1, 0)
+
+    # --- what always holds ---------------------------------------------------------------------
+
+    @invariant()
+    def nothing_is_made_or_lost(self) -> None:
+        async def held() -> None:
+            async with self.real.acquire() as connection:
+                for mite in self.mites:
+                    await conserved(connection, mite.id)
+                sides = await connection.fetch("SELECT DISTINCT side FROM accounts.practice_trade")
+                repeats = await connection.fetchval("SELECT count(*) FROM accounts.practice_repeat")
+            for row in sides:
+                self.seen[row["side"] + " written"] += 1
+            assert repeats == len(self.done)
+
+        self._run(held())
+
+    @invariant()
+    def parts_bring_no_more_than_the_whole(self) -> None:
+        """Within a block; a unit may come of rounding where something was traded in the minute before."""
+        for (_, token, side), parts in self.here.items():
+            pool = self.pools[token]
+            whole = (pool.buys if side == "buy" else pool.sells)(sum(given for given, _ in parts))
+            assert sum(got for _, got in parts) <= whole + 1
+            self.seen[f"{side} in parts"] += len(parts) > 1
+
+
+def _raw(said: str, is_eth: bool) -> int:
+    whole, _, fraction = said.partition(".")
+    return int(whole + fraction.ljust(18, "0")) if is_eth else int(said)

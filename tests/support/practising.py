@@ -1,0 +1,120 @@
+"""Mites that practise, with what others tell of worth and of the league made up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from roundtrip.chain.heads import Head
+from roundtrip.chain.rpc import Meter
+from roundtrip.chain.storage import BalanceSlot
+from roundtrip.domain import keys
+from roundtrip.domain.evidence import Venue
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.services import practice_buy, practice_sell
+from roundtrip.services.context import Context
+from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.worth import Holding, Valued, Worth
+from roundtrip.store import accounts
+from roundtrip.store import practice as store
+from roundtrip.store.league import Counted
+from support.keys import Person, key_for
+
+UNIT = 10**18
+VENUE = Venue("amm_v3", "eth", ZERO_ADDRESS, Address("0x" + "77" * 20), 3000)
+
+
+async def a_mite(ctx: Context) -> Mite:
+    key = (await key_for(ctx, Person()))["key"]
+    async with ctx.pool.acquire() as connection:
+        found = await accounts.mite_of(connection, keys.hash_of(key))
+    assert found is not None
+    return found
+
+
+async def a_slot(ctx: Context, head: Head, token: Address, meter: Meter) -> BalanceSlot | None:
+    return BalanceSlot(token, "solidity", 3)
+
+
+async def counts(
+    connection: asyncpg.Connection,
+    mite: Mite,
+    token: Address,
+    profit_wei: int,
+    block: BlockRef,
+    now: datetime,
+) -> Counted:
+    return Counted(profit_wei >= 0, None if profit_wei >= 0 else "it lost")
+
+
+@dataclass
+class Appraiser:
+    """Says what it is told to of every holding; ``asked``: each of its trips."""
+
+    says: Valued = field(default_factory=lambda: Worth(UNIT, VENUE))
+    asked: list[list[Holding]] = field(default_factory=list)
+
+    async def __call__(
+        self, ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter
+    ) -> list[Valued]:
+        self.asked.append(list(holdings))
+        return [self.says for _ in holdings]
+
+
+BUYS = practice_buy.Means(slot_of=a_slot)
+
+
+async def bought(
+    ctx: Context, mite: Mite, token: str, eth: str, once: str | None = None, means: Any = BUYS
+) -> dict[str, Any]:
+    """Through the parameters' own checks, as a caller reads it. Raises as the use case does."""
+    params = msgspec.convert({"token": token, "eth": eth}, PracticeBuyParams)
+    return read(await practice_buy.buy(ctx, params, mite, once, means))
+
+
+async def sold(
+    ctx: Context,
+    mite: Mite,
+    token: str,
+    appraiser: Appraiser,
+    percent: float = 100,
+    once: str | None = None,
+) -> dict[str, Any]:
+    """The same of a sell."""
+    means = practice_sell.Means(worth=appraiser, slot_of=a_slot, count_sell=counts)
+    params = msgspec.convert({"token": token, "percent": percent}, PracticeSellParams)
+    return read(await practice_sell.sell(ctx, params, mite, once, means))
+
+
+def read(answer: msgspec.Struct) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answer))
+    return found
+
+
+async def conserved(connection: asyncpg.Connection, mite_id: int) -> None:
+    """No wei and no token of a mite was made or lost, by its ledger."""
+    kept = await store.account(connection, mite_id)
+    if kept is None:
+        return
+    rows = await connection.fetch("SELECT * FROM accounts.practice_trade WHERE mite_id = $1", mite_id)
+    of = {
+        side: [row for row in rows if row["side"] == side] for side in ("buy", "sell", "gift", "written_off")
+    }
+    paid, got = (sum(int(row["eth_wei"]) for row in of[side]) for side in ("buy", "sell"))
+    assert kept.eth_wei == kept.given_wei - paid + got
+    assert kept.given_wei == UNIT + sum(int(row["eth_wei"]) for row in of["gift"])
+    positions = await connection.fetch("SELECT * FROM accounts.practice_position WHERE mite_id = $1", mite_id)
+    assert {row["token"] for row in positions} == {row["token"] for row in of["buy"]}
+    for one in positions:
+        own = {side: [row for row in of[side] if row["token"] == one["token"]] for side in of}
+        came = sum(row["token_raw"] for row in own["buy"])
+        gone = sum(row["token_raw"] for row in (*own["sell"], *own["written_off"]))
+        cost = sum(row["cost_wei"] for row in (*own["sell"], *own["written_off"]))
+        assert one["held_raw"] == came - gone
+        assert one["cost_wei"] == sum(row["eth_wei"] for row in own["buy"]) - cost
+    for row in (*of["sell"], *of["written_off"]):
+        assert row["profit_wei"] == row["eth_wei"] - row["cost_wei"]

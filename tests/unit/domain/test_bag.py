@@ -1,0 +1,146 @@
+"""What holders are told: how much sold or drained is enough, and when a verdict has changed."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundtrip.domain.bag import GUARD, Seen, Standing, Turned, after, begun, sells_much
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR_S = GUARD.again_s
+SUPPLY = 10**27
+PART = SUPPLY // 1000
+
+
+def seen(level: str, at_s: float, **more: object) -> Seen:
+    found = Seen(int(at_s * 10) + 10, START + timedelta(seconds=at_s), level, f"{level}_code", "v1", True)
+    return replace(found, **more)  # type: ignore[arg-type]
+
+
+def known(level: str = "ok") -> Standing:
+    found = begun(seen(level, 0))
+    assert found is not None
+    return found
+
+
+def told(*checks: Seen, level: str = "ok") -> list[tuple[str, str]]:
+    _, turned = after(known(level), checks)
+    return [(one.then_level, one.now.level) for one in turned]
+
+
+@pytest.mark.parametrize(
+    ("before", "sold", "is_told"),
+    [(0, PART - 1, False), (0, PART, True), (PART - 1, 1, True), (PART, 1, False), (PART, 5 * PART, True),
+     (PART // 2, PART // 2, True), (0, 0, False)],
+)  # fmt: skip
+def test_a_deployers_sale_is_told_whenever_all_he_sold_passes_a_thousandth(
+    before: int, sold: int, is_told: bool
+) -> None:
+    assert sells_much(before, sold, SUPPLY) is is_told
+
+
+@given(st.lists(st.integers(1, PART * 3), max_size=40))
+def test_however_he_parts_his_sale_every_thousandth_is_told(parts: list[int]) -> None:
+    sold, times = 0, 0
+    for part in parts:
+        times += sells_much(sold, part, SUPPLY)
+        sold += part
+    assert times <= sold // PART <= sum(part // PART + 1 for part in parts)
+    assert times == len({total // PART for total in (sum(parts[:n]) for n in range(len(parts) + 1))}) - 1
+
+
+def test_where_the_supply_is_not_known_every_sale_is_told() -> None:
+    assert sells_much(10, 1, None)
+    assert not sells_much(10, 0, 0)
+
+
+def test_one_check_is_not_believed_and_a_second_one_after_ten_seconds_is() -> None:
+    assert told(seen("danger", 1)) == []
+    assert told(seen("danger", 1), seen("danger", 10.9)) == []
+    assert told(seen("danger", 1), seen("danger", 11)) == [("ok", "danger")]
+    assert told(seen("danger", 1), seen("danger", 5), seen("danger", 11)) == [("ok", "danger")]
+
+
+def test_what_comes_and_goes_before_a_second_check_is_not_told() -> None:
+    assert told(seen("danger", 1), seen("ok", 20), seen("danger", 40)) == []
+
+
+def test_two_checks_that_differ_both_say_at_least_the_milder() -> None:
+    assert told(seen("danger", 1), seen("warn", 20)) == [("ok", "warn")]
+    assert told(seen("warn", 1), seen("danger", 20)) == [("ok", "warn")]
+    assert told(seen("ok", 1), seen("warn", 20), level="danger") == [("danger", "warn")]
+
+
+def test_what_could_not_be_found_out_changes_nothing() -> None:
+    unknown = seen("unknown", 20)
+    assert told(unknown, seen("unknown", 40)) == []
+    assert told(unknown, seen("unknown", 40), level="danger") == []
+    assert told(seen("danger", 1), unknown) == []
+    assert told(seen("danger", 1), unknown, seen("danger", 40)) == [("ok", "danger")]
+    assert begun(unknown) is None
+
+
+def test_that_it_is_better_is_told_an_hour_after_the_last_word_and_worse_at_once() -> None:
+    worse = [seen("danger", 1), seen("danger", 11)]
+    better = [seen("ok", 100), seen("ok", 200), seen("ok", HOUR_S)]
+    assert told(*worse, *better) == [("ok", "danger")]
+    at_last = [*worse, *better, seen("ok", HOUR_S + 11)]
+    assert told(*at_last) == [("ok", "danger"), ("danger", "ok")]
+    again = [seen("danger", HOUR_S + 30), seen("danger", HOUR_S + 45)]
+    assert told(*at_last, *again) == [("ok", "danger"), ("danger", "ok"), ("ok", "danger")]
+    step = [seen("warn", 1), seen("warn", 11), seen("danger", 20), seen("danger", 30)]
+    assert told(*step) == [("ok", "warn"), ("warn", "danger")]
+
+
+def test_a_token_that_flaps_is_told_of_three_times_an_hour_at_most() -> None:
+    checks = [seen(("ok", "danger", "warn")[n // 3 % 3], 15 * n) for n in range(4 * 240)]
+    _, turned = after(known(), checks)
+    for one in turned:
+        within = [o for o in turned if timedelta(0) <= o.now.at - one.now.at < timedelta(seconds=HOUR_S)]
+        assert len(within) <= 3
+    assert len(turned) > 3
+
+
+def test_another_policy_is_no_change_of_the_token() -> None:
+    other = [seen("danger", at_s, policy_version="v2") for at_s in (1, 20, 40)]
+    standing, turned = after(known(), other)
+    assert turned == []
+    assert (standing.level, standing.policy_version) == ("danger", "v2")
+
+
+def test_a_check_that_asks_less_takes_nothing_back_but_may_find_worse() -> None:
+    shallow = [seen("ok", at_s, deep=False) for at_s in (1, 20)]
+    assert told(*shallow, level="danger") == []
+    bad = [seen("danger", at_s, deep=False) for at_s in (1, 20)]
+    assert told(*bad) == [("ok", "danger")]
+    assert told(seen("danger", 1), *[seen("ok", 15, deep=False)], seen("danger", 20)) == []
+
+
+def test_what_was_told_names_both_codes() -> None:
+    standing, turned = after(known(), [seen("danger", 1), last := seen("danger", 20)])
+    assert turned == [Turned("ok", "ok_code", last)]
+    assert (standing.level, standing.code, standing.seen_id) == ("danger", "danger_code", last.id)
+    assert (standing.next_level, standing.next_at, standing.told_at) == (None, None, last.at)
+
+
+LEVELS = st.sampled_from(["ok", "warn", "danger", "unknown"])
+
+
+@given(st.lists(st.tuples(LEVELS, st.integers(1, 2000), st.booleans()), max_size=60), st.integers(0, 60))
+def test_it_does_not_matter_in_how_many_runs_checks_are_looked_at(
+    given_checks: list[tuple[str, int, bool]], cut: int
+) -> None:
+    at_s, checks = 0, []
+    for level, wait_s, deep in given_checks:
+        at_s += wait_s
+        checks.append(seen(level, at_s, deep=deep))
+    at_once = after(known(), checks)
+    standing, first = after(known(), checks[:cut])
+    end, second = after(standing, checks[cut:])
+    assert (end, first + second) == at_once
+    for one in at_once[1]:
+        assert one.then_level != one.now.level
+        assert one.now.level != "unknown"
