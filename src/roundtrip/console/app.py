@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import structlog
 from starlette.datastructures import QueryParams
@@ -13,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch, Unexpected
+from roundtrip.api.front import FRONT, wants_page
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
 from .page import COOKIE, Console, Page, Visit, form_in, same_site, session_in
@@ -73,6 +73,18 @@ class PageEndpoint:
         return await page.handler(visit)
 
 
+@dataclass(frozen=True, slots=True)
+class FrontDoor:
+    """GET /, as an ASGI application: a page for people, a short JSON for programs."""
+
+    people: PageEndpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        asks_for_page = scope["method"] != "OPTIONS" and wants_page(scope["headers"])
+        await (self.people if asks_for_page else FRONT)(scope, receive, send)
+
+
 def _fault(visit: Visit, error: RoundtripError) -> Response:
     if error.code == "bad_key" and visit.session is not None:
         visit.session = None
@@ -97,9 +109,9 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> lis
     by_path: dict[str, dict[str, Page]] = {}
     for page in PAGES:
         by_path.setdefault(page.path, {})[page.method] = page
-    routes: list[Any] = [
-        Route(path, PageEndpoint(console, pages), methods=[*pages]) for path, pages in by_path.items()
-    ]
+    pages = {path: PageEndpoint(console, own) for path, own in by_path.items()}
+    routes = [Route("/", FrontDoor(pages.pop("/")), methods=["GET", "OPTIONS"])]
+    routes += [Route(path, page, methods=[*page.by_method]) for path, page in pages.items()]
     documents: Mapping[str, ASGIApp] = static.documents
     routes += [Route(path, document, methods=["GET"]) for path, document in documents.items()]
     return routes

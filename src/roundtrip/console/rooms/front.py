@@ -4,14 +4,11 @@ from starlette.responses import Response
 
 from roundtrip.api.about import STRANGERS, UNKNOWN, WHAT
 from roundtrip.api.catalog import tools
-from roundtrip.api.front import short_json, wants_page
 from roundtrip.console.page import Visit
 
 
 async def front(visit: Visit) -> Response:
-    """What this is, for people; the short JSON for programs that ask for that."""
-    if not wants_page(visit.scope["headers"]):
-        return Response(short_json(), media_type="application/json")
+    """What this is."""
     url = visit.console.dispatch.ctx.public_url
     return visit.show(
         "front.html", what=WHAT, unknown=UNKNOWN, strangers=STRANGERS, tools=len(tools()), public_url=url
