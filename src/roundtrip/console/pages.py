@@ -12,6 +12,7 @@ PAGES: tuple[Page, ...] = (
     Page("/boards", boards.boards),
     Page("/boards/{board}", boards.board),
     Page("/boards/{board}/rows", boards.rows),
+    Page("/league", boards.league),
     Page("/wallet/{address}", wallet.wallet),
     Page("/wallet/{address}/linked", wallet.linked),
     Page("/transaction/{hash}", wallet.transaction),

@@ -1,5 +1,6 @@
 """A mite's own rooms: what it is told, what it watches, where it is told, its keys and calls."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -28,8 +29,8 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A form: the tool that it calls, its fields, those of them that are whole numbers, and the room that it
-    stands in."""
+    """A form: the tool that it calls, its fields, those of them that are numbers, and the room that it stands
+    in."""
 
     tool: str
     room: str
@@ -42,6 +43,8 @@ ROOMS = (
     Room("inbox", "Inbox", {"inbox": "inbox"}),
     Room("watch", "Watch", {"watched": "list_rules"}),
     Room("channels", "Channels", {"channels": "list_channels"}),
+    Room("bag", "Bag", {"bag": "my_bag"}),
+    Room("practice", "Practice", {"practice": "practice_account", "trades": "practice_trades"}),
 )
 ACTS = (
     Act("follow_wallet", "watch", ("address", "name")),
@@ -51,6 +54,9 @@ ACTS = (
     Act("delete_rule", "watch", ("id",), frozenset({"id"})),
     Act("set_webhook", "channels", ("url",)),
     Act("remove_channel", "channels", ("id",), frozenset({"id"})),
+    Act("practice_buy", "practice", ("token", "eth")),
+    Act("practice_sell", "practice", ("token", "percent"), frozenset({"percent"})),
+    Act("mark_as_agent", "overview", ("name",)),
 )
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
 _ACTS: Mapping[str, Act] = MappingProxyType({act.tool: act for act in ACTS})
@@ -87,9 +93,18 @@ def _params(found: Act, form: Mapping[str, str]) -> dict[str, Any]:
     for name in found.fields:
         text = form.get(name, "").strip()
         if text:
-            number = name in found.numbers and text.isascii() and text.isdigit() and len(text) < 19
-            params[name] = int(text) if number else text
+            params[name] = _number(text) if name in found.numbers else text
     return params
+
+
+def _number(text: str) -> int | float | str:
+    """A plain decimal as JSON has it; anything else as it is, to be refused where it is read."""
+    if not _PLAIN.fullmatch(text):
+        return text
+    return float(text) if "." in text else int(text)
+
+
+_PLAIN = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 async def _shown(

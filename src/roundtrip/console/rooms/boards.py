@@ -26,6 +26,8 @@ BOARDS = (
     Board("graduating_soon", "Graduating soon"),
     Board("winners", "Winners"),
     Board("signals", "Odd things"),
+    Board("wallet_names", "Names"),
+    Board("proven_calls", "Proved right"),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
 
@@ -55,3 +57,9 @@ def _named(visit: Visit) -> Board:
     if found is None:
         raise CallerFault("not_found", "There is no such board.")
     return found
+
+
+async def league(visit: Visit) -> Response:
+    """The week's board of who practises."""
+    who = {name: visit.query[name] for name in ("who",) if name in visit.query}
+    return visit.show("league.html", answer=await visit.ask("league", **who))
