@@ -68,9 +68,9 @@ bench-rules: $(VENV)/.installed
 bench-alerts: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m bench.alerts --trades $(or $(TRADES),100)
 
-# The practice league among a hundred thousand accounts: half a minute.
-bench-practice: $(VENV)/.installed
-	@$(BIN)/python -m bench.practice $(FLAGS)
+# The practice league among a hundred thousand accounts, and an account with fifty positions: a minute.
+bench-practice: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m bench.practice $(FLAGS)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed

@@ -22,6 +22,8 @@ from support.keys import Clock, random_context
 from support.practising import UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
 from support.signing import Signer, prepared
 
+WHY = 'So much of it cannot be sold at this block ("No!").'
+
 
 @pytest.fixture
 def clock() -> Clock:
@@ -94,7 +96,7 @@ async def test_what_is_paid_in_usdg_costs_eth_at_the_checks_rate(
 async def test_a_trap_is_bought_and_said_to_be_one(shop: Context, built: Built, mite: Mite) -> None:
     answer = await bought(shop, mite, built.tokens["owner_only_sell"], "0.1")
     assert (answer["sellsBack"], answer["verdict"]["code"], answer["ethLeft"]) == ("no", "cannot_sell", "0.9")
-    assert "It cannot be sold back: " in answer["text"]
+    assert "It cannot be sold straight back: " in answer["text"]
 
 
 NOT_BOUGHT = [
@@ -219,9 +221,9 @@ async def test_what_the_chain_refuses_is_stuck_until_it_sells(
     token, appraiser = built.tokens["plain"], Appraiser(Refused("sell", "No\u200b!", 0))
     await bought(shop, mite, token, "0.2")
     error = await failed(sold(shop, mite, token, appraiser))
-    assert (error.code, error.message) == ("would_fail", 'It cannot be sold ("No!").')
+    assert (error.code, error.message) == ("would_fail", WHY)
     (one,) = (await told(shop, mite, appraiser))["positions"]
-    assert (one["worth"], one["gain"], one["why"]) == (None, None, 'It cannot be sold ("No!").')
+    assert (one["worth"], one["gain"], one["why"]) == (None, None, WHY)
     assert one["stuckAt"] is not None
     appraiser.says = Worth(UNIT // 10, VENUE)
     await sold(shop, mite, token, appraiser, percent=10)

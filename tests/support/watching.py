@@ -73,8 +73,9 @@ class Caller:
         return str(result["content"][0]["text"])
 
 
-async def caller(ctx: Context, url: str) -> Caller:
-    key = (await key_for(ctx, Person()))["key"]
+async def caller(ctx: Context, url: str, person: Person | None = None) -> Caller:
+    """Somebody new, or this person."""
+    key = (await key_for(ctx, person or Person()))["key"]
     async with ctx.pool.acquire() as connection:
         mite = await accounts.mite_of(connection, keys.hash_of(key))
     assert mite is not None

@@ -137,7 +137,7 @@ async def _fill(
 
 _SELLS_BACK = {
     "yes": "It could be sold straight back",
-    "no": "It cannot be sold back",
+    "no": "It cannot be sold straight back",
     "unknown": "Whether it could be sold back could not be found out, which is not a pass",
 }
 

@@ -15,6 +15,7 @@ from roundtrip.domain.practice import SellsBack
 from roundtrip.domain.price import quote_raw
 from roundtrip.domain.trade import LEVELS, refusal
 from roundtrip.domain.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.venue_code import enough
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.store.practice import Slot
 from roundtrip.venues import abi, erc20
@@ -207,7 +208,9 @@ def _verdict(desk: Desk, final: Final) -> tuple[SellsBack, TradeVerdict]:
     verdict = TradeVerdict(code, LEVELS[code], text)  # type: ignore[arg-type]
     if LEVELS[code] == "unknown":
         return "unknown", verdict
-    return ("no" if code == "cannot_sell" else "yes"), verdict
+    reading = final.exit.reading
+    at_once = reading is None or enough(reading.full, desk.ctx.policy)
+    return ("yes" if at_once and code != "cannot_sell" else "no"), verdict
 
 
 # --- sells -----------------------------------------------------------------------------------------
@@ -241,7 +244,8 @@ async def price_sell(ctx: Context, head: Head, holding: Holding, worth: Valuing)
 def why_refused(found: Refused) -> str:
     """Why it cannot be sold, in a sentence."""
     said = names.reason(found.reason or "")
-    return "It cannot be sold" + (f' ("{said}").' if said else "; no reason was given.")
+    why = f' ("{said}").' if said else "; no reason was given."
+    return f"So much of it cannot be sold at this block{why}"
 
 
 def why_missing(found: Missing) -> str:

@@ -1,0 +1,128 @@
+"""How quick ``practice_account`` is when it holds as many positions as it may, and in how many trips."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from roundtrip.assembly import context, contracts_from
+from roundtrip.chain.rpc import Meter, Node
+from roundtrip.devnet import world
+from roundtrip.devnet.actors import Market
+from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.domain import practice
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.practice import MOST_POSITIONS, Position
+from roundtrip.domain.types import Address
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.practice_account import practice_account
+from roundtrip.services.worth import slot_of
+from roundtrip.settings import Settings
+from roundtrip.store import accounts
+from roundtrip.store import practice as store
+from roundtrip.store.practice import Kept, Slot
+from support.indexing import at, follow
+
+from .timing import Times, tell, timed
+
+PROJECT = Path(__file__).resolve().parents[1]
+LIVE = ("curve", "graduated", "pool_v3", "pool_v4")
+"""Kinds of the history's tokens that are traded."""
+HONEST = (
+    "plain", "no_return_value", "two_pools", "v4_eth", "v4_weth", "v4_fee_on_sell", "both_versions",
+    "fee_on_buy", "usdg_pool", "v4_usdg", "curve", "curve_taxed", "curve_usdg", "graduated",
+    "graduated_usdg", "graduated_taxed",
+)  # fmt: skip
+"""Other tokens of the chain."""
+HELD_RAW, COST_WEI = 10**21, 10**15
+
+
+@dataclass(slots=True)
+class CountingNode(Node):
+    """Counts what the wire sees. ``trips``: how often something was sent while nothing was under way."""
+
+    requests: int = 0
+    trips: int = 0
+    under_way: int = 0
+
+    async def _post(self, body: bytes, timeout_s: float) -> bytes:
+        self.requests += 1
+        self.trips += not self.under_way
+        self.under_way += 1
+        try:
+            return await Node._post(self, body, timeout_s)
+        finally:
+            self.under_way -= 1
+
+
+@asynccontextmanager
+async def _service(database_url: str) -> AsyncIterator[tuple[Context, world.Built]]:
+    """Over the local chain, which makes ten blocks a second, and the index of it as it was built."""
+    places = world.Places(PROJECT, PROJECT / "var")
+    built = world.build(places, print)
+    options = NodeOptions(block_time_s=0.1, state=built.state)
+    with world.started(places, built, options) as node:
+        with SyncRpc(node.url) as chain:
+            newest = int(chain.call("eth_blockNumber"), 16)
+        await follow(node.url, built, database_url, 0, at(newest))
+        async with context(Settings(), node.url, contracts_from(built.contracts), database_url) as ctx:
+            yield ctx, built
+
+
+async def _filled(ctx: Context, tokens: list[Address], mite_id: int) -> None:
+    """An account with a position of each."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    for token in tokens:
+        found = await slot_of(ctx, ctx.heads.current(), token, Meter())
+        assert found is not None
+        slot, position = Slot(found.layout, found.base), Position(token, "open", HELD_RAW, COST_WEI)
+        async with ctx.pool.acquire() as connection, connection.transaction():
+            await store.lock(connection, mite_id, practice.begun(int(ctx.now_s())))
+            await store.keep_position(connection, mite_id, Kept(position, 18, slot, now, now))
+
+
+async def _mite(ctx: Context) -> Mite:
+    wallet, now = Address("0x" + "be" * 20), datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with ctx.pool.acquire() as connection, connection.transaction():
+        return (await accounts.locked(connection, wallet, ["mite-bench"], now)).mite
+
+
+async def ask_the_account(database_url: str, runs: int) -> None:
+    """Raises SystemExit where it took more than one trip, or a position was not valued."""
+    async with _service(database_url) as (ctx, built):
+        plain = Address(built.tokens["plain"])
+        assert isinstance(ctx.node, Node)
+        node = CountingNode(ctx.node.url, ctx.node.session, ctx.node.timeout_s)
+        counted = replace(ctx, node=node)
+        listed = [one.token for one in Market.unpacked(built.market).tokens if one.kind in LIVE]
+        tokens = [Address(token) for token in [*listed, *(built.tokens[key] for key in HONEST)]]
+        tokens = tokens[-MOST_POSITIONS:]
+        assert len(tokens) == MOST_POSITIONS
+        mite = await _mite(ctx)
+        await _filled(ctx, tokens, mite.id)
+        trips: set[int] = set()
+        requests: list[int] = []
+
+        async def account() -> None:
+            node.trips = node.requests = 0
+            answer = (await practice_account(counted, Nothing(), mite)).answer
+            trips.add(node.trips)
+            requests.append(node.requests)
+            unvalued = [one.why for one in answer.positions if one.worth is None]
+            if len(answer.positions) != MOST_POSITIONS or unvalued:
+                raise SystemExit(f"not all positions were valued: {unvalued}")
+
+        checks = await timed(lambda: check(counted, CheckParams(plain)), runs)
+        found = await timed(account, runs)
+        again = await timed(lambda: check(counted, CheckParams(plain)), runs)
+        beside = Times(checks.times_ms + again.times_ms)
+        tell("a check of one token, not shared", beside, beside, "a check")
+        tell(f"practice_account, {MOST_POSITIONS} positions", found, beside, "a check")
+        print(f"     trips of an account to the node {sorted(trips)}, requests in it {sorted(set(requests))}")
+        if trips != {1}:
+            raise SystemExit("an account is to be valued in one trip")

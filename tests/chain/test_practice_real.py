@@ -1,0 +1,262 @@
+"""Practice trades by the service's own means on the real local chain: a sell pays what a holder gets."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.stories import Story
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.mite import Mite
+from roundtrip.domain.price import quote_in_wei
+from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address
+from roundtrip.services.context import Context
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.practice_account import practice_account
+from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.practice_buy import practice_buy
+from roundtrip.services.practice_sell import practice_sell
+from roundtrip.services.practice_trades import practice_trades
+from support.actors import code_of
+from support.keys import Clock, random_context
+from support.practising import a_mite, conserved, read
+from support.trader import Market, Trader
+from support.wallet import Fill, Wallet, calldata
+from truth.cases import Case
+from truth.test_zoo import V4
+
+ETH = WEI_PER_ETH
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def shop(ctx: Context, clock: Clock) -> Context:
+    return random_context(ctx, clock)
+
+
+@pytest.fixture
+async def mite(shop: Context) -> Mite:
+    return await a_mite(shop)
+
+
+async def buys(shop: Context, mite: Mite, token: str, eth: str) -> dict[str, Any]:
+    """On the newest block."""
+    await shop.heads.refresh()
+    return read((await practice_buy(shop, PracticeBuyParams(token, eth), mite, None)).answer)
+
+
+async def sells(shop: Context, mite: Mite, token: str, percent: float = 100) -> dict[str, Any]:
+    await shop.heads.refresh()
+    return read((await practice_sell(shop, PracticeSellParams(token, percent), mite, None)).answer)
+
+
+async def account(shop: Context, mite: Mite) -> dict[str, Any]:
+    await shop.heads.refresh()
+    return read((await practice_account(shop, Nothing(), mite)).answer)
+
+
+def wei(eth: str) -> int:
+    return int(Decimal(eth) * ETH)
+
+
+class Holder:
+    """A real wallet that bought of a token where that is traded, and has its own way to sell."""
+
+    def __init__(self, shop: Context, rpc: SyncRpc, built: Built, token: str) -> None:
+        assert shop.heads.book is not None
+        # What was launched on a curve that is sold out trades in its pool, which was known last.
+        self.venue = shop.heads.book.known(Address(token))[-1]
+        self.token, self.wallet = token, Wallet(rpc, built.contracts, f"holds {token}", eth=50)
+        curve = self.venue.pool if self.venue.kind == "launchpad_curve" else None
+        self.trader = Trader(
+            self.wallet,
+            built.contracts,
+            Market(
+                token,
+                self.venue.quote_address,
+                curve or "",
+                self.venue.fee_pips,
+                self.venue.tick_spacing,
+                self.venue.hook or ZERO_ADDRESS,
+            ),
+        )
+
+    def buy(self) -> None:
+        """More than a practice account is given."""
+        raw = 2 * ETH // 10
+        if self.venue.quote == "usdg":
+            raw = 700 * 10**6
+            self.wallet.get_usdg(raw)
+        if self.venue.kind == "amm_v3":
+            assert self.wallet.buy(self.token, self.venue.quote, self.venue.fee_pips, raw)
+        else:
+            assert self.trader.buy(raw)
+
+    def sell(self, raw: int) -> Fill:
+        if self.venue.kind == "amm_v3":
+            return self.wallet.sell(self.token, self.venue.quote, self.venue.fee_pips, raw)
+        return self.trader.sell(raw)
+
+
+# --- to the wei ------------------------------------------------------------------------------------
+
+SOLD = ["plain", "usdg_pool", "v4_eth", "curve", "graduated", "v4_fee_on_sell", "graduated_taxed"]
+"""Pools of either version and of usdg, a curve, and tokens that take a part of each sell."""
+
+
+@pytest.mark.parametrize("key", SOLD)
+async def test_a_sell_pays_what_a_holder_of_as_much_really_gets(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, key: str
+) -> None:
+    token = built.tokens[key]
+    await shop.heads.refresh()
+    holder = Holder(shop, rpc, built, token)
+    holder.buy()
+    raw = int((await buys(shop, mite, token, "0.1"))["receivedRaw"])
+    assert 0 < raw < holder.wallet.tokens(token)
+    found = await account(shop, mite)
+    sold = await sells(shop, mite, token)
+    market, number = shop.heads.current().market, int(rpc.call("eth_blockNumber"), 16)
+    fill = holder.sell(raw)
+    assert fill.ok
+    assert (fill.sold_raw, sold["soldRaw"], sold["block"]) == (raw, str(raw), number)
+    assert wei(sold["got"]) == quote_in_wei(fill.back_raw, holder.venue.quote, market)
+    assert [one["worth"] for one in found["positions"]] == [sold["got"]]
+    assert sold["venue"]["pays"] == holder.venue.quote
+    assert wei(sold["profit"]) == wei(sold["got"]) - wei(sold["cost"]) < 0
+    async with shop.pool.acquire() as connection:
+        await conserved(connection, mite.id)
+
+
+async def test_a_sell_in_three_parts_in_a_block_pays_what_one_sell_does(
+    shop: Context, built: Built, mite: Mite
+) -> None:
+    token, other = built.tokens["plain"], await a_mite(shop)
+    for one in (mite, other):
+        await buys(shop, one, token, "0.3")
+    parts = [await sells(shop, mite, token, percent) for percent in (20, 50, 100)]
+    whole = await sells(shop, other, token)
+    assert {part["block"] for part in parts} == {whole["block"]}
+    assert sum(int(part["soldRaw"]) for part in parts) == int(whole["soldRaw"])
+    assert sum(wei(part["got"]) for part in parts) == wei(whole["got"])
+    assert [(await account(shop, one))["eth"] for one in (mite, other)] == [whole["ethLeft"]] * 2
+    # Each part alone would have brought more.
+    assert wei(parts[2]["got"]) * 5 < wei(whole["got"]) * 2
+
+
+# --- traps -----------------------------------------------------------------------------------------
+
+
+def put(rpc: SyncRpc, built: Built, story: Story) -> tuple[Deployer, str]:
+    """A token, and who owns it."""
+    owner = Deployer(rpc, rpc.call("eth_accounts")[0])
+    token = put_token(owner, built.contracts, story, code_of(story.source))
+    owner.settle()
+    return owner, token
+
+
+def pass_s(rpc: SyncRpc, clock: Clock, seconds: int) -> None:
+    """For everybody."""
+    clock.now_s += seconds
+    rpc.call("evm_increaseTime", seconds)
+    rpc.call("evm_mine")
+
+
+async def refused(shop: Context, mite: Mite, token: str) -> str:
+    """A sell that the chain refuses, and the position stands stuck and unvalued. Why."""
+    with pytest.raises(CallerFault) as raised:
+        await sells(shop, mite, token)
+    assert raised.value.code == "would_fail"
+    (position,) = (await account(shop, mite))["positions"]
+    assert (position["worth"], position["gain"]) == (None, None)
+    assert position["stuckAt"] is not None
+    lines = read((await practice_trades(shop, Nothing(), mite)).answer)["trades"]
+    assert [line["side"] for line in lines] == ["buy"]
+    return raised.value.message
+
+
+REFUSED = {
+    "blacklist_after_buy": '("blacklisted").',
+    "owner_only_sell": '("trading not open").',
+    "fee_on_sell": "this kind of pool refuses to be paid short.",
+    "cooldown": 'So much of it cannot be sold at this block ("STF").',
+    "max_transaction": 'So much of it cannot be sold at this block ("STF").',
+}
+
+
+@pytest.mark.parametrize("key", REFUSED)
+async def test_a_trap_is_bought_and_not_sold(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, key: str
+) -> None:
+    """As a real wallet fares, which bought before."""
+    token = built.tokens[key]
+    wallet = Wallet(rpc, built.contracts, "trapped")
+    assert wallet.buy(token, "weth", 3000, ETH * 2 // 5)
+    answer = await buys(shop, mite, token, "0.3")
+    # A wait is none that it sells straight back after.
+    assert answer["sellsBack"] == "no"
+    assert "It cannot be sold straight back: " in answer["text"]
+    raw = int(answer["receivedRaw"])
+    assert (await refused(shop, mite, token)).endswith(REFUSED[key])
+    assert raw < wallet.tokens(token)
+    assert not wallet.sell(token, "weth", 3000, raw).ok
+
+
+async def test_who_waits_as_long_as_the_token_has_him_wait_sells(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, clock: Clock
+) -> None:
+    token = built.tokens["cooldown"]
+    wallet = Wallet(rpc, built.contracts, "waits")
+    assert wallet.buy(token, "weth", 3000, ETH // 5)
+    raw = int((await buys(shop, mite, token, "0.1"))["receivedRaw"])
+    await refused(shop, mite, token)
+    pass_s(rpc, clock, 61)
+    sold = await sells(shop, mite, token)
+    assert wei(sold["got"]) == wallet.sell(token, "weth", 3000, raw).back_raw
+
+
+async def test_what_its_owner_paused_after_the_buy_is_not_sold_until_he_lets_it(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+) -> None:
+    owner, token = put(rpc, built, Story("paused", "", "zoo/pausable_owner.vy", "Paused", "PSD"))
+    assert (await buys(shop, mite, token, "0.1"))["sellsBack"] == "yes"
+    owner.receipt(owner.send(token, calldata("setSelling(bool)", False)))
+    assert "selling off" in await refused(shop, mite, token)
+    owner.receipt(owner.send(token, calldata("setSelling(bool)", True)))
+    assert (await sells(shop, mite, token))["position"] is None
+
+
+async def test_where_nobody_paid_in_yet_nothing_is_paid_out(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+) -> None:
+    """Practice eth is in no pool: what the buy would have left there is not paid back."""
+    token = built.tokens["one_sided"]
+    assert (await buys(shop, mite, token, "0.1"))["sellsBack"] == "yes"
+    why = "So much of it cannot be sold at this block; no reason was given."
+    assert await refused(shop, mite, token) == why
+    assert [one["why"] for one in (await account(shop, mite))["positions"]] == [why]
+    await shop.heads.refresh()
+    Holder(shop, rpc, built, token).buy()
+    assert wei((await sells(shop, mite, token))["got"]) > ETH // 20
+
+
+async def test_a_tax_that_only_buyers_pay_is_paid(
+    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, clock: Clock
+) -> None:
+    """A tenth for each hour since the purchase."""
+    _, token = put(rpc, built, Case((("held_step_bps", 1000),), V4).story())
+    wallet = Wallet(rpc, built.contracts, "taxed")
+    assert wallet.buy(token, "eth", 3000, ETH // 5, version=4)
+    raw = int((await buys(shop, mite, token, "0.1"))["receivedRaw"])
+    pass_s(rpc, clock, 3 * 3600)
+    got_wei = wei((await sells(shop, mite, token))["got"])
+    fill = wallet.sell(token, "eth", 3000, raw, version=4)
+    assert fill.ok
+    assert fill.back_raw * 99 < got_wei * 100 <= fill.back_raw * 100

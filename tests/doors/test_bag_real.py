@@ -1,0 +1,74 @@
+"""The bag of a wallet that really holds, asked with its own key: worth what it really gets."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from decimal import Decimal
+
+import asyncpg
+import pytest
+
+from roundtrip.devnet.demo.crowd import places
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.types import WEI_PER_ETH, Address
+from roundtrip.services.context import Context
+from support.doors import over_mcp_client
+from support.ground import Ground
+from support.holding_asked import copied
+from support.keys import Clock, Person, random_context
+from support.serving import service
+from support.trader import Market, Trader
+from support.wallet import Wallet
+from support.watching import SETTINGS, caller, operation
+
+ETH = WEI_PER_ETH
+
+
+class Holder(Wallet, Person):
+    """Buys for real, and signs for its key with the same account."""
+
+    def __init__(self, rpc: SyncRpc, contracts: dict[str, str]) -> None:
+        Wallet.__init__(self, rpc, contracts, "a holder with a key", eth=50)
+        self.shown, self.address = str(self._account.address), Address(self._account.address.lower())
+
+
+@pytest.fixture
+async def ground(
+    ctx: Context, rpc: SyncRpc, built: Built, database_url: str, indexed_url: str
+) -> AsyncIterator[Ground]:
+    async with (
+        copied(database_url, indexed_url) as url,
+        asyncpg.create_pool(url, min_size=1, max_size=6) as pool,
+    ):
+        yield Ground(random_context(replace(ctx, pool=pool), Clock()), rpc, built, url)
+
+
+async def test_it_is_worth_what_selling_all_of_it_really_pays(ground: Ground, built: Built) -> None:
+    holder = Holder(ground.rpc, built.contracts)
+    launched = places(built).left
+    curve = Trader(holder, built.contracts, Market(launched.token, "0x" + "0" * 40, curve=launched.curve))
+    plain, trap = built.tokens["plain"], built.tokens["owner_only_sell"]
+    assert curve.buy(ETH // 10)
+    for token in (plain, trap):
+        assert holder.buy(token, "weth", 3000, ETH // 5)
+    await ground.follow()
+    await ground.ctx.heads.refresh()
+    async with service(ground.ctx, SETTINGS) as url:
+        me = await caller(ground.ctx, url, holder)
+        told = await me.told("my_bag")
+        assert (await over_mcp_client(url, operation("my_bag"), {}, me.key)).answer == told
+        stranger = await caller(ground.ctx, url)
+        assert (await stranger.told("my_bag"))["holdings"] == []
+    rows = {row["token"]["address"]: row for row in told["holdings"]}
+    assert rows.keys() == {launched.token, plain, trap}
+    held = {token: holder.tokens(token) for token in rows}
+    assert {token: int(row["amountRaw"]) for token, row in rows.items()} == held
+    fills = {
+        launched.token: curve.sell(held[launched.token]),
+        plain: holder.sell(plain, "weth", 3000, held[plain]),
+        trap: holder.sell(trap, "weth", 3000, held[trap]),
+    }
+    for token, fill in fills.items():
+        assert rows[token]["sells"] == ("yes" if fill.ok else "refused")
+        assert Decimal(rows[token]["worthEth"]) * ETH == fill.back_raw
+    assert Decimal(told["worthEth"]) * ETH == sum(fill.back_raw for fill in fills.values()) > 0
