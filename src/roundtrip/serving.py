@@ -13,8 +13,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import msgspec
+import structlog
 import uvicorn
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 import roundtrip
 from roundtrip.api.answers import SharedAnswers
@@ -31,6 +33,7 @@ from roundtrip.api.shared_answers import SharedInValkey
 from roundtrip.api.shared_minutes import SharedMinutes
 from roundtrip.api.valkey import Valkey
 from roundtrip.console.app import console_routes
+from roundtrip.console.static_files import LibraryMissing
 from roundtrip.domain.credits import Payments
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
@@ -42,6 +45,7 @@ from roundtrip.settings import Settings
 _RECURSION_LIMIT = 1000
 LIBRARIES = Path(__file__).resolve().parents[2] / "node_modules"
 """Where npm installed what pages load."""
+log = structlog.get_logger(__name__)
 
 
 def bound_recursion() -> None:
@@ -113,7 +117,16 @@ def application(settings: Settings, ctx: Context) -> Starlette:
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
-    return create_app(dispatch, callers, running, beside=console_routes(dispatch, callers, LIBRARIES))
+    return create_app(dispatch, callers, running, beside=pages(dispatch, callers))
+
+
+def pages(dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES) -> list[Route]:
+    """The pages for people; none where what browsers load is not installed: programs need no pages."""
+    try:
+        return console_routes(dispatch, callers, libraries)
+    except LibraryMissing as error:
+        log.warning("no pages are served", error=str(error))
+        return []
 
 
 def shape_of_answers(ctx: Context) -> str:

@@ -4,11 +4,13 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from roundtrip import serving
 from roundtrip.console.page import COOKIE
 from roundtrip.console.pages import PAGES
 from roundtrip.console.render import said, stranger
@@ -178,6 +180,19 @@ async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> 
             async with browser.get(f"{url}/boards/winners", headers=BROWSER) as response:
                 came.append((response.status, "rate_limited" in await response.text()))
     assert came == [(200, False), (200, False), (429, True)]
+
+
+async def test_without_what_browsers_load_there_are_no_pages(
+    indexed: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving.pages, "__defaults__", (tmp_path,))
+    async with service(indexed, SETTINGS) as url, aiohttp.ClientSession() as browser:
+        async with browser.get(url, headers=BROWSER) as response:
+            assert (response.status, response.content_type) == (200, "application/json")
+        async with browser.get(f"{url}/status", headers=BROWSER) as response:
+            assert response.status == 404
+        async with browser.get(f"{url}/v1/health") as response:
+            assert response.status == 200
 
 
 # --- sessions --------------------------------------------------------------------------------------
