@@ -9,11 +9,14 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
 from uuid import uuid4
 
 import msgspec
+import structlog
 import uvicorn
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 import roundtrip
 from roundtrip.api.answers import SharedAnswers
@@ -29,6 +32,8 @@ from roundtrip.api.publish import tools_json
 from roundtrip.api.shared_answers import SharedInValkey
 from roundtrip.api.shared_minutes import SharedMinutes
 from roundtrip.api.valkey import Valkey
+from roundtrip.console.app import console_routes
+from roundtrip.console.static_files import LibraryMissing
 from roundtrip.domain.credits import Payments
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
@@ -38,6 +43,9 @@ from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.settings import Settings
 
 _RECURSION_LIMIT = 1000
+LIBRARIES = Path(__file__).resolve().parents[2] / "node_modules"
+"""Where npm installed what pages load."""
+log = structlog.get_logger(__name__)
 
 
 def bound_recursion() -> None:
@@ -108,7 +116,17 @@ def application(settings: Settings, ctx: Context) -> Starlette:
             await closing.enter_async_context(opening(ctx))
             yield
 
-    return create_app(Dispatch(ctx, gate, shared), callers, running)
+    dispatch = Dispatch(ctx, gate, shared)
+    return create_app(dispatch, callers, running, beside=pages(dispatch, callers))
+
+
+def pages(dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES) -> list[Route]:
+    """The pages for people; none where what browsers load is not installed: programs need no pages."""
+    try:
+        return console_routes(dispatch, callers, libraries)
+    except LibraryMissing as error:
+        log.warning("no pages are served", error=str(error))
+        return []
 
 
 def shape_of_answers(ctx: Context) -> str:

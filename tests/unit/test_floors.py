@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "services": {"domain", "venues", "chain", "store", "channels"},
     "jobs": {"domain", "venues", "chain", "store", "channels", "sync", "services"},
     "api": {"domain", "venues", "chain", "store", "services", "jobs"},
+    "console": {"domain", "services", "api"},
     "devnet": {"domain", "venues"},
     "networks": {"domain", "venues"},
     "sending": {"channels", "services", "settings"},
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "sending",
         "settings",
     },
-    "serving": {"domain", "services", "api", "settings"},
+    "serving": {"domain", "services", "api", "console", "settings"},
     "cli": {
         "sync",
         "progress",

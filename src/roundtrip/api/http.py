@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,7 @@ from roundtrip.domain.errors import CallerFault, RoundtripError
 from .callers import Asking, Callers
 from .catalog import OPERATIONS
 from .dispatch import Dispatch, Reply, Unexpected, error_reply
-from .front import Front
+from .front import FRONT
 from .llms import llms_txt
 from .mcp import McpDoor
 from .once import given_once
@@ -177,10 +177,15 @@ class McpEndpoint:
 
 
 def create_app(
-    dispatch: Dispatch, callers: Callers, lifespan: Lifespan | None = None, door: McpDoor | None = None
+    dispatch: Dispatch,
+    callers: Callers,
+    lifespan: Lifespan | None = None,
+    door: McpDoor | None = None,
+    beside: Sequence[Route] = (),
 ) -> Starlette:
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
-    are settled. ``door``: the tool server, where it has to have more than the table's tools."""
+    are settled. ``door``: the tool server, where it has to have more than the table's tools. ``beside``: what
+    else is served, before all of it."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
@@ -194,10 +199,13 @@ def create_app(
             yield
 
     routes = [
-        Route(path, endpoint, methods=endpoint.methods())
-        for path, endpoint in _paths(dispatch, callers).items()
+        *beside,
+        *(
+            Route(path, endpoint, methods=endpoint.methods())
+            for path, endpoint in _paths(dispatch, callers).items()
+        ),
     ]
-    for path, document in documents(dispatch.ctx.public_url).items():
+    for path, document in documents().items():
         routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
     routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
     app = Service(
@@ -218,13 +226,13 @@ def _paths(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
     return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 
 
-def documents(public_url: str) -> dict[str, ASGIApp]:
+def documents() -> dict[str, ASGIApp]:
     """What is served and never changes, by path."""
     return {
         "/v1/tools.json": Document(msgspec.json.encode(tools_json())),
         "/v1/openapi.json": Document(msgspec.json.encode(openapi_json())),
         "/llms.txt": Document(llms_txt().encode(), "text/plain; charset=utf-8"),
-        "/": Front(public_url),
+        "/": FRONT,
     }
 
 

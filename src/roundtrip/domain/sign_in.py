@@ -64,15 +64,19 @@ def nonce(secret: bytes, wallet: Wallet, of_window: int) -> str:
     return hmac.digest(secret, made_from, hashlib.sha256).hex()[:_NONCE_DIGITS]
 
 
-def text(asker: Asker, wallet: Wallet, secret: bytes, of_window: int) -> str:
-    """The text of one window."""
+FOR_A_KEY = "Make an API key for this wallet."
+FOR_A_SESSION = "Sign in to the pages of this service."
+
+
+def text(asker: Asker, wallet: Wallet, secret: bytes, of_window: int, purpose: str = FOR_A_KEY) -> str:
+    """The text of one window. ``purpose``: what the signature is for; one for a key opens no session."""
     issued_s = of_window * WINDOW_S
     return "\n".join(
         (
             f"{asker.domain()} wants you to sign in with your Ethereum account:",
             wallet.shown,
             "",
-            "Make an API key for this wallet. Signing moves nothing and costs nothing.",
+            f"{purpose} Signing moves nothing and costs nothing.",
             "",
             f"URI: {asker.public_url}",
             "Version: 1",
@@ -84,9 +88,11 @@ def text(asker: Asker, wallet: Wallet, secret: bytes, of_window: int) -> str:
     )
 
 
-def good_texts(asker: Asker, wallet: Wallet, secret: bytes, now_s: float) -> tuple[str, ...]:
+def good_texts(
+    asker: Asker, wallet: Wallet, secret: bytes, now_s: float, purpose: str = FOR_A_KEY
+) -> tuple[str, ...]:
     """Every text that is good now, the newest first."""
-    return tuple(text(asker, wallet, secret, one) for one in good_windows(now_s))
+    return tuple(text(asker, wallet, secret, one, purpose) for one in good_windows(now_s))
 
 
 def _written(at_s: int) -> str:

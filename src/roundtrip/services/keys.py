@@ -26,26 +26,40 @@ _SECRET = "nonce"  # noqa: S105
 
 async def text_to_sign(ctx: Context, params: WalletParams) -> Answered[TextToSign]:
     """What the wallet signs for its next key. Raises CallerFault (bad_address), ServiceFull."""
-    wallet, secret = await _wallet(ctx, params.wallet())
-    message = sign_in.text(_asker(ctx), wallet, secret, sign_in.window(ctx.now_s()))
-    return Answered(TextToSign(message, PERSONAL_SIGN))
+    return Answered(await to_sign(ctx, params.wallet()))
 
 
 async def make_key(ctx: Context, params: KeyParams) -> Answered[KeyMade]:
     """A key for the wallet that signed. Raises CallerFault (bad_input, bad_signature, too_many_keys),
     NodeFault where a contract had to be asked, ServiceFull."""
     new = _New(params.cleaned_label(), params.agent, params.agents_name(), keys.written(ctx.entropy()))
-    signature, meter = params.signed(), Meter()
-    wallet, secret = await _wallet(ctx, params.wallet())
-    texts = sign_in.good_texts(_asker(ctx), wallet, secret, ctx.now_s())
-    hashes = [signatures.hash_of(text) for text in texts]
-    if not await _is_signed(ctx, wallet.address, hashes, signature, meter):
-        raise _bad_signature()
+    meter = Meter()
+    wallet = await signed_in(ctx, params.wallet(), params.signed(), meter)
     # Before the key is there: what fails or is left behind it would take the key along, unseen.
     allowance = await allowance_of(ctx, wallet.address)
     async with accounts(ctx) as connection:
         mite = await _keep(ctx, connection, wallet, new)
     return Answered(KeyMade(new.key, True, named(mite), limits(allowance)), meter=meter)
+
+
+async def to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
+    """What a wallet signs for this. Raises ServiceFull."""
+    wallet, secret = await _wallet(ctx, address)
+    message = sign_in.text(_asker(ctx), wallet, secret, sign_in.window(ctx.now_s()), purpose)
+    return TextToSign(message, PERSONAL_SIGN)
+
+
+async def signed_in(
+    ctx: Context, address: Address, signature: bytes, meter: Meter, purpose: str = sign_in.FOR_A_KEY
+) -> sign_in.Wallet:
+    """The wallet as it stood when it signed a text that is good now. Raises CallerFault (bad_signature),
+    NodeFault where a contract had to be asked, ServiceFull."""
+    wallet, secret = await _wallet(ctx, address)
+    texts = sign_in.good_texts(_asker(ctx), wallet, secret, ctx.now_s(), purpose)
+    hashes = [signatures.hash_of(text) for text in texts]
+    if not await _is_signed(ctx, wallet.address, hashes, signature, meter):
+        raise bad_signature()
+    return wallet
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +99,10 @@ async def _is_signed(
 
 
 async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wallet, new: _New) -> Mite:
-    """Writes the key in the transaction of ``connection``. Of several that come at once with texts of the
-    same count of keys, the first has it. Raises CallerFault (bad_signature, too_many_keys)."""
+    """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
+    too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    found = await accounts_store.locked(
-        connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
-    )
-    if found.keys_made != wallet.keys_made:
-        raise _bad_signature()
+    found = await locked(ctx, connection, wallet, now)
     if await accounts_store.live_count(connection, found.mite.id) >= keys.MOST_LIVE:
         raise CallerFault(
             "too_many_keys", f"This wallet has {keys.MOST_LIVE} live keys: one has to be revoked first."
@@ -104,11 +114,25 @@ async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wa
     return await league.tag(connection, found.mite.id, new.name, now)
 
 
+async def locked(
+    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wallet, now: datetime
+) -> accounts_store.Account:
+    """The wallet's mite, made where it had none. Of several that come at once with texts of the same count of
+    keys, the first has it. Raises CallerFault (bad_signature)."""
+    found = await accounts_store.locked(
+        connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
+    )
+    if found.keys_made != wallet.keys_made:
+        raise bad_signature()
+    return found
+
+
 def _designations(ctx: Context) -> Iterator[str]:
     return (designation(ctx.entropy(), tries) for tries in range(MOST_TRIES))
 
 
-def _bad_signature() -> CallerFault:
+def bad_signature() -> CallerFault:
+    """For all that was signed wrongly, or too late, or once before."""
     return CallerFault(
         "bad_signature",
         "That is not this wallet's signature of a text that is good now. Ask for one at POST /v1/keys/nonce, "

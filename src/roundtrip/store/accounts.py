@@ -107,16 +107,26 @@ async def account(connection: asyncpg.Connection, mite_id: int) -> Account:
 
 
 async def add_key(
-    connection: asyncpg.Connection, mite_id: int, hashed: bytes, start: str, label: str, now: datetime
+    connection: asyncpg.Connection,
+    mite_id: int,
+    hashed: bytes,
+    start: str,
+    label: str,
+    now: datetime,
+    session_ends: datetime | None = None,
 ) -> None:
-    """One more key, which is live and counted; the mite is locked."""
+    """One more key, which is live and counted; the mite is locked. ``session_ends``: it is a session's, until
+    then."""
     await connection.execute(
-        "INSERT INTO accounts.key (mite_id, hash, start, label, made_at) VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO accounts.key (mite_id, hash, start, label, made_at, kind, expires_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7)",
         mite_id,
         hashed,
         start,
         label,
         now,
+        "key" if session_ends is None else "session",
+        session_ends,
     )
     await connection.execute("UPDATE accounts.mite SET keys_made = keys_made + 1 WHERE id = $1", mite_id)
 
@@ -160,7 +170,8 @@ def _mite(row: asyncpg.Record) -> Mite:
 async def live_count(connection: asyncpg.Connection, mite_id: int) -> int:
     """How many live keys a mite has."""
     found: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.key WHERE mite_id = $1 AND revoked_at IS NULL", mite_id
+        "SELECT count(*) FROM accounts.key WHERE mite_id = $1 AND revoked_at IS NULL AND kind = 'key'",
+        mite_id,
     )
     return found
 
@@ -174,7 +185,8 @@ FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id
 async def live_keys(connection: asyncpg.Connection, mite_id: int) -> list[Key]:
     """Of one mite, the oldest first."""
     rows = await connection.fetch(
-        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NULL ORDER BY key.id", mite_id
+        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'key' ORDER BY key.id",
+        mite_id,
     )
     return [_key(row) for row in rows]
 
@@ -208,6 +220,22 @@ async def revoke(connection: asyncpg.Connection, key_id: int, now: datetime) -> 
         "UPDATE accounts.key SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL", key_id, now
     )
     return done != "UPDATE 0"
+
+
+async def end_sessions(
+    connection: asyncpg.Connection, mite_id: int, now: datetime, left: int = 0, hashed: bytes | None = None
+) -> int:
+    """Ends a mite's sessions but the ``left`` newest, or only the one of this hash; how many were live."""
+    done: str = await connection.execute(
+        "UPDATE accounts.key SET revoked_at = $2 WHERE id IN ("
+        "SELECT id FROM accounts.key WHERE mite_id = $1 AND kind = 'session' AND revoked_at IS NULL"
+        " AND ($4::bytea IS NULL OR hash = $4) ORDER BY id DESC OFFSET $3)",
+        mite_id,
+        now,
+        left,
+        hashed,
+    )
+    return int(done.removeprefix("UPDATE "))
 
 
 async def calls_on(connection: asyncpg.Connection, mite_id: int, day: date) -> int:

@@ -62,6 +62,7 @@ WITH asked AS MATERIALIZED (
     SELECT asked.place, asked.day, asked.per_day, key.mite_id,
         row_number() OVER (PARTITION BY key.mite_id, asked.day ORDER BY asked.place) AS turn
     FROM asked JOIN accounts.key AS key ON key.hash = asked.hash AND key.revoked_at IS NULL
+        AND (key.expires_at IS NULL OR key.expires_at > to_timestamp(asked.taken_ms / 1000.0))
 ), back AS MATERIALIZED (
     SELECT * FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::date[])
         AS back (caller, taken_ms, mite_id, day)

@@ -1,0 +1,1 @@
+"""Pages for people, over the same use cases: no second path to the data."""

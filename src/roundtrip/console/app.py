@@ -1,0 +1,117 @@
+"""The pages as routes: one loop over the table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from starlette.datastructures import QueryParams
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from roundtrip.api.callers import Callers
+from roundtrip.api.dispatch import Dispatch, Unexpected
+from roundtrip.api.front import FRONT, wants_page
+from roundtrip.domain.errors import CallerFault, RoundtripError
+
+from .page import COOKIE, Console, Page, Visit, form_in, same_site, session_in
+from .pages import PAGES
+from .render import Templates
+from .static_files import StaticFiles
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_GUARDS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "vary": "accept, cookie",
+}
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PageEndpoint:
+    """All that one path of the pages serves, by method, as an ASGI application."""
+
+    console: Console
+    by_method: Mapping[str, Page]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        page = self.by_method["GET" if scope["method"] == "HEAD" else scope["method"]]
+        session = session_in(scope)
+        query = dict(QueryParams(scope.get("query_string", b"")))
+        visit = Visit(self.console, scope, session, scope["path_params"], query)
+        try:
+            response = await self._answered(visit, page, receive)
+        except RoundtripError as error:
+            response = _fault(visit, error)
+        except Exception:
+            unexpected = Unexpected()
+            log.exception("page failed", request=unexpected.request_id, page=page.path)
+            response = _fault(visit, unexpected)
+        for name, value in _GUARDS.items():
+            response.headers.setdefault(name, value)
+        await response(scope, receive, send)
+
+    async def _answered(self, visit: Visit, page: Page, receive: Receive) -> Response:
+        if page.signed_in and visit.session is None:
+            return visit.go("/sign-in")
+        if page.method == "POST":
+            if not same_site(visit.scope):
+                raise CallerFault("bad_input", "Another site sent this form; nothing was done.")
+            visit.form = await form_in(visit.scope, receive)
+            if page.signed_in and not visit.has_token():
+                raise CallerFault("bad_input", "This form is of another session. Load the page again.")
+        return await page.handler(visit)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontDoor:
+    """GET /, as an ASGI application: a page for people, a short JSON for programs."""
+
+    people: PageEndpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        asks_for_page = scope["method"] != "OPTIONS" and wants_page(scope["headers"])
+        await (self.people if asks_for_page else FRONT)(scope, receive, send)
+
+
+def _fault(visit: Visit, error: RoundtripError) -> Response:
+    if error.code == "bad_key" and visit.session is not None:
+        visit.session = None
+        response = visit.go("/sign-in")
+        response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        return response
+    piece = any(name == b"hx-request" for name, _ in visit.scope["headers"])
+    shown = visit.show(
+        "fault_piece.html" if piece else "fault.html", 200 if piece else error.status, error=error
+    )
+    if error.retry_after_s is not None:
+        shown.headers["retry-after"] = str(error.retry_after_s)
+    return shown
+
+
+def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> list[Route]:
+    """The pages and what they load. ``libraries``: where npm installed those of the browser. Raises
+    LibraryMissing."""
+    static = StaticFiles(libraries)
+    secure = dispatch.ctx.public_url.startswith("https:")
+    console = Console(dispatch, callers, Templates(static.paths), secure)
+    by_path: dict[str, dict[str, Page]] = {}
+    for page in PAGES:
+        by_path.setdefault(page.path, {})[page.method] = page
+    pages = {path: PageEndpoint(console, own) for path, own in by_path.items()}
+    routes = [Route("/", FrontDoor(pages.pop("/")), methods=["GET", "OPTIONS"])]
+    routes += [Route(path, page, methods=[*page.by_method]) for path, page in pages.items()]
+    documents: Mapping[str, ASGIApp] = static.documents
+    routes += [Route(path, document, methods=["GET"]) for path, document in documents.items()]
+    return routes

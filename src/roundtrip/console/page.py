@@ -1,0 +1,137 @@
+"""One request to a page: who asks, what is asked of the use cases, what is shown."""
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Receive, Scope
+
+from roundtrip.api.callers import Asking, Callers
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.http import read_body
+from roundtrip.api.operation import Operation
+from roundtrip.domain import keys
+from roundtrip.domain.errors import CallerFault, RoundtripError
+
+from .render import Templates
+
+COOKIE = "roundtrip_session"
+_MOST_FIELDS = 50
+_BY_NAME = {operation.name: operation for operation in OPERATIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """What all pages share."""
+
+    dispatch: Dispatch
+    callers: Callers
+    templates: Templates
+    secure: bool
+    """The session's cookie goes over TLS only."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """``session``: the key that the cookie carries; None: nobody is signed in."""
+
+    console: Console
+    scope: Scope
+    session: str | None
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    form: Mapping[str, str] = field(default_factory=dict)
+
+    async def ask(self, operation: str | Operation, **params: Any) -> Any:
+        """The answer of a use case, as its JSON says it. Raises RoundtripError."""
+        row = _BY_NAME[operation] if isinstance(operation, str) else operation
+        reply = await self.console.dispatch.run(row, params, self._asking())
+        if reply.error is not None:
+            raise reply.error
+        return msgspec.json.decode(reply.body)
+
+    def _asking(self) -> Asking:
+        """By the address, or by the session's key; whatever other key the request shows is not a page's."""
+        headers = [one for one in self.scope["headers"] if one[0] not in (b"authorization", b"x-api-key")]
+        asking = self.console.callers.identify(headers, self.scope.get("client"))
+        return asking if self.session is None else Asking(asking.name, self.session)
+
+    def show(self, template: str, status: int = 200, **values: Any) -> Response:
+        """A page, or a piece of one."""
+        body = self.console.templates.render(
+            template, visit=self, csrf=self.csrf(), signed_in=self.session is not None, **values
+        )
+        return Response(body, status, media_type="text/html")
+
+    def go(self, to: str) -> Response:
+        """Elsewhere, by GET."""
+        return RedirectResponse(to, 303)
+
+    def csrf(self) -> str:
+        """What a form of this session carries: nobody else's page can know it."""
+        key = (self.session or "").encode()
+        return hmac.digest(key, b"a form of this session", hashlib.sha256).hex()
+
+    def has_token(self) -> bool:
+        """Whether the form that was sent is a page's of this session."""
+        return hmac.compare_digest(self.form.get("csrf", ""), self.csrf())
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One row of the table of pages. ``signed_in``: who is not is led to where that is done."""
+
+    path: str
+    handler: Handler
+    method: Literal["GET", "POST"] = "GET"
+    signed_in: bool = False
+
+
+def session_in(scope: Scope) -> str | None:
+    """The session's key by the cookie; None where none is there that could be one."""
+    for name, value in scope["headers"]:
+        if name == b"cookie":
+            try:
+                found = SimpleCookie(value.decode("latin-1")).get(COOKIE)
+            except CookieError:
+                return None
+            if found is not None and keys.is_key(found.value):
+                return found.value
+    return None
+
+
+async def form_in(scope: Scope, receive: Receive) -> dict[str, str]:
+    """The fields of a form, by name. Raises CallerFault (bad_input)."""
+    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
+    if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/x-www-form-urlencoded"]:
+        raise CallerFault("bad_input", "This is no form of these pages.")
+    body = await read_body(receive)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise CallerFault("bad_input", "This is no form of these pages.") from None
+
+
+def same_site(scope: Scope) -> bool:
+    """Whether a browser says that a page of ours sent this, by what pages cannot forge."""
+    told = {
+        name: value for name, value in scope["headers"] if name in (b"sec-fetch-site", b"origin", b"host")
+    }
+    site = told.get(b"sec-fetch-site")
+    if site is not None and site not in (b"same-origin", b"none"):
+        return False
+    origin = told.get(b"origin")
+    return origin is None or origin.partition(b"://")[2] == told.get(b"host")
+
+
+__all__ = ["Console", "Handler", "Page", "RoundtripError", "Visit"]

@@ -1,0 +1,1 @@
+"""The pages, one room of the house a file."""

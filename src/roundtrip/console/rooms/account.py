@@ -1,0 +1,129 @@
+"""A mite's own rooms: what it is told, what it watches, where it is told, its keys and calls."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from starlette.responses import Response
+
+from roundtrip.console.page import Visit
+from roundtrip.domain.errors import CallerFault, RoundtripError
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """One room: what it is called, and the tools whose answers it shows, by the names its template has for
+    them."""
+
+    name: str
+    title: str
+    shows: Mapping[str, str]
+
+    @property
+    def template(self) -> str:
+        """Where it is written."""
+        return f"account/{self.name}.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A form: the tool that it calls, its fields, those of them that are numbers, and the room that it stands
+    in."""
+
+    tool: str
+    room: str
+    fields: tuple[str, ...] = ()
+    numbers: frozenset[str] = frozenset()
+
+
+ROOMS = (
+    Room("overview", "Account", {"mite": "my_mite", "credits": "credits"}),
+    Room("inbox", "Inbox", {"inbox": "inbox"}),
+    Room("watch", "Watch", {"watched": "list_rules"}),
+    Room("channels", "Channels", {"channels": "list_channels"}),
+    Room("bag", "Bag", {"bag": "my_bag"}),
+    Room("practice", "Practice", {"practice": "practice_account", "trades": "practice_trades"}),
+)
+ACTS = (
+    Act("follow_wallet", "watch", ("address", "name")),
+    Act("unfollow_wallet", "watch", ("address",)),
+    Act("create_rule", "watch", ("rule",)),
+    Act("test_rule", "watch", ("rule",)),
+    Act("delete_rule", "watch", ("id",), frozenset({"id"})),
+    Act("set_webhook", "channels", ("url",)),
+    Act("remove_channel", "channels", ("id",), frozenset({"id"})),
+    Act("practice_buy", "practice", ("token", "eth")),
+    Act("practice_sell", "practice", ("token", "percent"), frozenset({"percent"})),
+    Act("mark_as_agent", "overview", ("name",)),
+)
+_ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
+_ACTS: Mapping[str, Act] = MappingProxyType({act.tool: act for act in ACTS})
+
+
+async def account(visit: Visit) -> Response:
+    """The first room."""
+    return await _shown(visit, ROOMS[0])
+
+
+async def room(visit: Visit) -> Response:
+    """One of them."""
+    found = _ROOMS.get(visit.path["room"])
+    if found is None:
+        raise CallerFault("not_found", "There is no such page.")
+    return await _shown(visit, found)
+
+
+async def act(visit: Visit) -> Response:
+    """What a form asks for, and the room again with what came of it."""
+    found = _ACTS.get(visit.path["tool"])
+    if found is None:
+        raise CallerFault("not_found", "There is no such form.")
+    try:
+        done = await visit.ask(found.tool, **_params(found, visit.form))
+    except CallerFault as fault:
+        # What the visitor wrote is put right beside the form, not on a page of its own.
+        return await _shown(visit, _ROOMS[found.room], fault=fault, status=fault.status)
+    return await _shown(visit, _ROOMS[found.room], act=found.tool, done=done)
+
+
+def _params(found: Act, form: Mapping[str, str]) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    for name in found.fields:
+        text = form.get(name, "").strip()
+        if text:
+            params[name] = _number(text) if name in found.numbers else text
+    return params
+
+
+def _number(text: str) -> int | float | str:
+    """A plain decimal as JSON has it; anything else as it is, to be refused where it is read."""
+    if not _PLAIN.fullmatch(text):
+        return text
+    return float(text) if "." in text else int(text)
+
+
+_PLAIN = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
+
+
+async def _shown(
+    visit: Visit,
+    one: Room,
+    act: str | None = None,
+    done: Mapping[str, Any] | None = None,
+    fault: RoundtripError | None = None,
+    status: int = 200,
+) -> Response:
+    answers = {name: await visit.ask(tool) for name, tool in one.shows.items()}
+    return visit.show(
+        one.template,
+        status,
+        room=one,
+        rooms=ROOMS,
+        act=act,
+        done=done,
+        fault=fault,
+        form=visit.form,
+        **answers,
+    )

@@ -1,0 +1,60 @@
+"""Signing in and out: one signature of a wallet, and no password."""
+
+from starlette.responses import JSONResponse, Response
+
+from roundtrip.api.operation import Operation
+from roundtrip.console.page import COOKIE, Visit
+from roundtrip.services.keys_answer import KeyParams, TextToSign
+from roundtrip.services.sessions import (
+    LIFETIME_S,
+    SessionBegun,
+    SessionEnded,
+    SessionParams,
+    begin_session,
+    end_session,
+    session_text,
+)
+from roundtrip.services.wallet_params import WalletParams
+
+_TEXT = Operation(
+    name="session_text", title="The text to sign", description="", params=WalletParams, answer=TextToSign,
+    handler=session_text, method="POST", on_mcp=False, counts="minute",
+)  # fmt: skip
+_BEGIN = Operation(
+    name="begin_session", title="Sign in", description="", params=KeyParams, answer=SessionBegun,
+    handler=begin_session, method="POST", writes=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+_END = Operation(
+    name="end_session", title="Sign out", description="", params=SessionParams, answer=SessionEnded,
+    handler=end_session, method="POST", key=True, writes=True, on_mcp=False, counts="never",
+)  # fmt: skip
+
+
+async def sign_in(visit: Visit) -> Response:
+    """Where a wallet is connected."""
+    return visit.go("/account") if visit.session is not None else visit.show("sign_in.html")
+
+
+async def text(visit: Visit) -> Response:
+    """For the page's script: what the wallet is asked to sign."""
+    return JSONResponse(await visit.ask(_TEXT, address=visit.form.get("address", "")))
+
+
+async def begin(visit: Visit) -> Response:
+    """Opens a session for the signature, in a cookie that no script reads and no other site sends."""
+    given = {name: visit.form.get(name, "") for name in ("address", "signature")}
+    begun = await visit.ask(_BEGIN, **given)
+    response = visit.go("/account")
+    response.set_cookie(
+        COOKIE, begun["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure, httponly=True,
+        samesite="strict",
+    )  # fmt: skip
+    return response
+
+
+async def end(visit: Visit) -> Response:
+    """Ends the session, here and in the database."""
+    await visit.ask(_END, session=visit.session)
+    response = visit.go("/")
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return response

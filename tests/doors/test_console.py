@@ -1,0 +1,355 @@
+"""The pages as a browser gets them: what they guard, who is signed in, what a form may do."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from roundtrip import serving
+from roundtrip.console.page import COOKIE
+from roundtrip.console.pages import PAGES
+from roundtrip.console.render import said, stranger
+from roundtrip.devnet.world import Built
+from roundtrip.domain import keys
+from roundtrip.services.context import Context
+from roundtrip.services.sessions import LIFETIME_S, MOST_SESSIONS
+from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context, text_for
+from support.serving import service
+from support.watching import SETTINGS
+
+BROWSER = {"accept": "text/html", "accept-encoding": "gzip"}
+
+
+@dataclass
+class House:
+    """A service, its clock, and a browser without a jar: cookies are shown by hand."""
+
+    ctx: Context
+    clock: Clock
+    url: str
+    browser: aiohttp.ClientSession
+
+    async def get(self, path: str, cookie: str | None = None, **headers: str) -> tuple[int, str, Any]:
+        return await self._sent("GET", path, None, cookie, headers)
+
+    async def post(
+        self, path: str, form: dict[str, str], cookie: str | None = None, **headers: str
+    ) -> tuple[int, str, Any]:
+        return await self._sent("POST", path, form, cookie, headers)
+
+    async def _sent(
+        self, method: str, path: str, form: dict[str, str] | None, cookie: str | None, headers: dict[str, str]
+    ) -> tuple[int, str, Any]:
+        shown = {} if cookie is None else {"cookie": f"{COOKIE}={cookie}"}
+        shown |= {name.replace("_", "-"): value for name, value in headers.items()}
+        async with self.browser.request(
+            method, self.url + path, data=form, headers=BROWSER | shown, allow_redirects=False
+        ) as response:
+            return response.status, await response.text(), response.headers
+
+    async def signed_in(self, person: Person) -> str:
+        """The session's key, as the cookie carries it."""
+        text = await self.text(person)
+        status, _, headers = await self.post(
+            "/sign-in", {"address": person.address, "signature": person.sign(text)}
+        )
+        assert (status, headers["location"]) == (303, "/account")
+        return str(SimpleCookie(headers["set-cookie"])[COOKIE].value)
+
+    async def text(self, person: Person) -> str:
+        async with self.browser.post(
+            f"{self.url}/sign-in/text", data={"address": person.address}, headers=BROWSER
+        ) as response:
+            assert response.status == 200
+            return str((await response.json())["message"])
+
+    async def csrf(self, cookie: str) -> str:
+        _, page, _ = await self.get("/account/watch", cookie)
+        found = re.search('name="csrf" value="([0-9a-f]{64})"', page)
+        assert found is not None
+        return found.group(1)
+
+
+@pytest.fixture
+async def house(indexed: Context) -> AsyncIterator[House]:
+    clock = Clock()
+    ctx = random_context(indexed, clock)
+    jar = aiohttp.DummyCookieJar()
+    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
+        yield House(ctx, clock, url, browser)
+
+
+def pages_of(built: Built) -> dict[str, str]:
+    """Where each page of the table is found on the local chain, those that need nobody."""
+    token = built.tokens["plain"]
+    paths = {
+        "{address}": token,
+        "{board}": "graduating_soon",
+        "{hash}": "0x" + "1" * 64,
+    }
+    found = {}
+    for page in PAGES:
+        if page.method == "GET" and not page.signed_in:
+            path = page.path
+            for name, value in paths.items():
+                path = path.replace(name, value)
+            found[page.path] = path
+    return found
+
+
+# --- what a page is --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", sorted({page.path for page in PAGES if page.method == "GET"}))
+async def test_every_page_guards_itself(house: House, built: Built, row: str) -> None:
+    """What does not need an account answers; what does leads to where one is made. None has a word of script
+    or style in it, none asks anybody else."""
+    signed_in = next(page.signed_in for page in PAGES if page.path == row)
+    path = row.replace("{room}", "watch") if signed_in else pages_of(built)[row]
+    status, page, headers = await house.get(path + ("?q=plain" if row == "/search" else ""))
+    if signed_in:
+        assert (status, headers["location"]) == (303, "/sign-in")
+    elif row == "/search":
+        assert status in (200, 303)
+    elif row == "/transaction/{hash}":
+        assert status in (404, 422)
+    else:
+        assert status == 200
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    assert re.findall(r"<script(?![^>]* src=\"/static/)", page) == []
+    assert re.findall(r"<style|\sstyle=|\son[a-z]+=|javascript:", page) == []
+    assert re.findall("https?://(?!127[.]0[.]0[.]1)", page) == []
+    assert len(page) < 60_000
+
+
+async def test_what_pages_load_is_ours_and_kept_for_ever(house: House) -> None:
+    _, page, _ = await house.get("/status")
+    loaded = set(re.findall(r'(?:src|href)="(/static/[^"]+)"', page))
+    assert len(loaded) >= 4
+    weight = len(page)
+    for path in loaded:
+        async with (
+            aiohttp.ClientSession(auto_decompress=False) as raw,
+            raw.get(house.url + path, headers=BROWSER) as response,
+        ):
+            assert response.status == 200
+            assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+            weight += len(await response.read())
+    assert weight < 150_000
+
+
+async def test_what_strangers_wrote_is_escaped_and_marked(house: House, built: Built) -> None:
+    _, page, _ = await house.get(f"/token/{built.tokens['strange_name']}")
+    marked = re.findall(r'<bdi class="stranger" title="written by a stranger">(.*?)</bdi>', page)
+    assert marked
+    assert str(stranger("<script>alert(1)</script>")).count("<") == 2
+    told = str(said('Sold "<img src=x>" (0x' + "a" * 40 + ") for <b>."))
+    assert "<img" not in told
+    assert "<b>" not in told
+    assert f'href="/search?q=0x{"a" * 40}"' in told
+    assert 'class="stranger"' in told
+
+
+async def test_bad_input_is_told_on_a_page(house: House) -> None:
+    status, page, _ = await house.get("/token/0x12")
+    assert status == 400
+    assert "bad_address" in page
+    status, page, _ = await house.get("/token/0x12", hx_request="true")
+    assert status == 200
+    assert "<html" not in page
+    assert (await house.get("/boards/none"))[0] == 404
+    assert (await house.get("/nowhere"))[0] == 404
+
+
+async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> None:
+    ctx = random_context(indexed, Clock())
+    settings = SETTINGS.model_copy(update={"anon_per_minute": 2})
+    async with service(ctx, settings) as url, aiohttp.ClientSession() as browser:
+        came = []
+        for _ in range(3):
+            async with browser.get(f"{url}/boards/winners", headers=BROWSER) as response:
+                came.append((response.status, "rate_limited" in await response.text()))
+    assert came == [(200, False), (200, False), (429, True)]
+
+
+async def test_without_what_browsers_load_there_are_no_pages(
+    indexed: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving.pages, "__defaults__", (tmp_path,))
+    async with service(indexed, SETTINGS) as url, aiohttp.ClientSession() as browser:
+        async with browser.get(url, headers=BROWSER) as response:
+            assert (response.status, response.content_type) == (200, "application/json")
+        async with browser.get(f"{url}/status", headers=BROWSER) as response:
+            assert response.status == 404
+        async with browser.get(f"{url}/v1/health") as response:
+            assert response.status == 200
+
+
+# --- sessions --------------------------------------------------------------------------------------
+
+
+async def test_a_signature_is_a_session_that_only_a_cookie_carries(house: House) -> None:
+    person = Person()
+    text = await house.text(person)
+    assert "Sign in to the pages of this service." in text
+    status, page, headers = await house.post(
+        "/sign-in", {"address": person.address, "signature": person.sign(text)}
+    )
+    cookie = SimpleCookie(headers["set-cookie"])[COOKIE]
+    assert status == 303
+    assert cookie["httponly"]
+    assert cookie["samesite"].lower() == "strict"
+    assert cookie["max-age"] == str(LIFETIME_S)
+    assert cookie["path"] == "/"
+    assert cookie.value not in page
+    status, page, _ = await house.get("/account", cookie.value)
+    assert status == 200
+    assert cookie.value not in page
+    assert person.address[-4:] in page
+
+
+async def test_a_session_is_no_key_of_the_account(house: House) -> None:
+    person = Person()
+    session = await house.signed_in(person)
+    _, page, _ = await house.get("/account", session)
+    assert "No key is live." in page
+    for _ in range(keys.MOST_LIVE):
+        await key_for(house.ctx, person)
+    await house.signed_in(person)
+    _, page, _ = await house.get("/account", session)
+    assert page.count("no label") == keys.MOST_LIVE
+
+
+async def test_a_text_for_a_key_opens_no_session_and_the_other_way_round(house: House) -> None:
+    person = Person()
+    for_key = person.sign(await text_for(house.ctx, person.address))
+    status, page, headers = await house.post("/sign-in", {"address": person.address, "signature": for_key})
+    assert (status, "set-cookie" in headers) == (401, False)
+    assert "bad_signature" in page
+    for_session = person.sign(await house.text(person))
+    async with house.browser.post(
+        f"{house.url}/v1/keys", json={"address": person.address, "signature": for_session}
+    ) as response:
+        assert response.status == 401
+
+
+async def test_a_signature_opens_one_session(house: House) -> None:
+    person = Person()
+    signature = person.sign(await house.text(person))
+    form = {"address": person.address, "signature": signature}
+    assert (await house.post("/sign-in", form))[0] == 303
+    assert (await house.post("/sign-in", form))[0] == 401
+
+
+async def test_a_session_ends_by_signing_out_by_time_and_by_many_others(house: House) -> None:
+    person = Person()
+    session = await house.signed_in(person)
+    status, _, headers = await house.post("/sign-out", {"csrf": await house.csrf(session)}, session)
+    assert (status, headers["location"]) == (303, "/")
+    assert SimpleCookie(headers["set-cookie"])[COOKIE].value == ""
+    status, _, headers = await house.get("/account", session)
+    assert (status, headers["location"]) == (303, "/sign-in")
+    assert SimpleCookie(headers["set-cookie"])[COOKIE].value == ""
+    first = await house.signed_in(person)
+    last = [await house.signed_in(person) for _ in range(MOST_SESSIONS)][-1]
+    assert (await house.get("/account", first))[0] == 303
+    assert (await house.get("/account", last))[0] == 200
+    assert (await kept_of(house.ctx, person.address)).live == MOST_SESSIONS
+    house.clock.now_s = NOW_S + LIFETIME_S - 1
+    assert (await house.get("/account", last))[0] == 200
+    house.clock.now_s = NOW_S + LIFETIME_S + 1
+    assert (await house.get("/account", last))[0] == 303
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "rt_" + "0" * 49, "a;b", '"'])
+async def test_a_cookie_that_is_no_session_is_nobody(house: House, cookie: str) -> None:
+    status, _, headers = await house.get("/account", cookie)
+    assert (status, headers["location"]) == (303, "/sign-in")
+
+
+async def test_another_key_in_the_request_is_not_a_pages(house: House) -> None:
+    """A page that is signed in is that of its cookie alone."""
+    person, other = Person(), Person()
+    session, key = await house.signed_in(person), (await key_for(house.ctx, other))["key"]
+    _, page, _ = await house.get("/account", session, x_api_key=key)
+    assert person.address[-4:] in page
+    assert (await house.get("/account", None, x_api_key=key))[0] == 303
+
+
+# --- forms -----------------------------------------------------------------------------------------
+
+
+async def test_a_form_does_what_its_tool_does(house: House) -> None:
+    session = await house.signed_in(Person())
+    csrf = await house.csrf(session)
+    status, page, _ = await house.post(
+        "/account/do/create_rule", {"csrf": csrf, "rule": "any buying over 1 eth"}, session
+    )
+    assert status == 200
+    found = re.search(r'name="id" value="(\d+)"', page)
+    assert found is not None
+    assert "<code>any buying over 1 eth</code>" in page
+    status, page, _ = await house.post(
+        "/account/do/delete_rule", {"csrf": csrf, "id": found.group(1)}, session
+    )
+    assert status == 200
+    assert "<code>any buying over 1 eth</code>" not in page
+
+
+async def test_what_does_not_fit_is_told_beside_the_form(house: House) -> None:
+    session = await house.signed_in(Person())
+    csrf = await house.csrf(session)
+    status, page, _ = await house.post(
+        "/account/do/create_rule", {"csrf": csrf, "rule": '"><script>'}, session
+    )
+    assert status == 400
+    assert "bad_input" in page
+    assert 'value="&#34;&gt;&lt;script&gt;"' in page
+    for tool, form in (("nothing", {}), ("delete_rule", {"id": "x"}), ("delete_rule", {})):
+        status, page, _ = await house.post(f"/account/do/{tool}", {"csrf": csrf, **form}, session)
+        assert status in (400, 404)
+
+
+@pytest.mark.parametrize(
+    ("form", "headers"),
+    [
+        ({}, {}),
+        ({"csrf": "0" * 64}, {}),
+        ({"csrf": "its own"}, {"sec_fetch_site": "cross-site"}),
+        ({"csrf": "its own"}, {"sec_fetch_site": "same-site"}),
+        ({"csrf": "its own"}, {"origin": "https://example.com"}),
+        ({"csrf": "its own"}, {"origin": "null"}),
+        ({"csrf": "another's"}, {}),
+    ],
+)
+async def test_nobody_else_sends_a_form(house: House, form: dict[str, str], headers: dict[str, str]) -> None:
+    session, other = await house.signed_in(Person()), await house.signed_in(Person())
+    tokens = {"its own": await house.csrf(session), "another's": await house.csrf(other)}
+    form = {name: tokens.get(value, value) for name, value in form.items()}
+    status, page, _ = await house.post(
+        "/account/do/create_rule", {**form, "rule": "any launching"}, session, **headers
+    )
+    assert status == 400
+    assert "bad_input" in page
+    _, page, _ = await house.get("/account/watch", session)
+    assert "<code>any launching</code>" not in page
+
+
+async def test_a_form_that_is_none_is_refused(house: House) -> None:
+    session = await house.signed_in(Person())
+    async with house.browser.post(
+        f"{house.url}/account/do/create_rule",
+        json={"rule": "any launching"},
+        headers=BROWSER | {"cookie": f"{COOKIE}={session}"},
+    ) as response:
+        assert response.status == 400
