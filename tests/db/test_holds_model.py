@@ -100,6 +100,10 @@ class Spendings(Payings):
             self.database_answers_again(place, is_closed=False)
             self.call_meets_a_fault(place, "c", fault)
             self.database_answers_again(place, is_closed=False)
+        # Two more are under way when their processes die.
+        self.calls_begin([0, 1], "c")
+        for when in ("before", "after"):
+            self.process_is_killed_while_it_answers(0, when)
 
     # --- calls ---------------------------------------------------------------------------------
 
