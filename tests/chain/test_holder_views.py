@@ -4,6 +4,7 @@ from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, views_of
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.actors import FUNDER, SNIPERS
+from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -67,7 +68,8 @@ async def test_it_is_as_it_was_at_the_pinned_block(ctx: Context, rpc: SyncRpc, b
     rpc.call("anvil_impersonateAccount", rich)
     rpc.call("anvil_setBalance", rich, hex(10**18))
     data = "0xa9059cbb" + holders[0][2:].rjust(64, "0") + f"{7:064x}"
-    rpc.call("eth_sendTransaction", {"from": rich, "to": token, "data": data, "gas": hex(10**6)})
+    moved = rpc.call("eth_sendTransaction", {"from": rich, "to": token, "data": data, "gas": hex(10**6)})
+    assert await_receipt(rpc, moved)["status"] == "0x1"
     assert await views_of(ctx.node, token, holders, [], pinned, GAS, CHAIN_ID, Meter()) == before
 
 

@@ -19,6 +19,14 @@ def by_hand(rpc: SyncRpc) -> Iterator[None]:
         rpc.call("evm_setAutomine", True)
 
 
+def settle(rpc: SyncRpc) -> None:
+    """What was sent is in its block afterwards; what comes into none is dropped."""
+    for _ in range(2000):
+        if int(rpc.call("txpool_status")["pending"], 16) == 0:
+            break
+    rpc.call("anvil_dropAllTransactions")
+
+
 def _await_empty_pool(rpc: SyncRpc) -> None:
     """A receipt can be read a moment before its transaction leaves the pool (one of 400, measured).
 
