@@ -13,7 +13,6 @@ _FOR_EVER = (
     (b"x-content-type-options", b"nosniff"),
 )
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
-_OWN = ("console.css", "console.js", "icon.svg")
 _LIBRARIES = {"htmx.js": "htmx.org/dist/htmx.min.js", "uplot.js": "uplot/dist/uPlot.iife.min.js",
               "uplot.css": "uplot/dist/uPlot.min.css"}  # fmt: skip
 
@@ -27,7 +26,7 @@ class StaticFiles:
 
     def __init__(self, libraries: Path) -> None:
         own = resources.files("roundtrip.console") / "static"
-        found = {name: (own / name).read_bytes() for name in _OWN}
+        found = {file.name: file.read_bytes() for file in own.iterdir()}
         for name, where in _LIBRARIES.items():
             try:
                 found[name] = (libraries / where).read_bytes()

@@ -2,64 +2,22 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from starlette.responses import Response
 
+from roundtrip.console.account_room import Act, Room
 from roundtrip.console.page import Visit
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
+from .own import bag, channels, inbox, overview, practice, watch
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """One room: what it is called, and the tools whose answers it shows, by the names its template has for
-    them."""
-
-    name: str
-    title: str
-    shows: Mapping[str, str]
-
-    @property
-    def template(self) -> str:
-        """Where it is written."""
-        return f"account/{self.name}.html"
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """A form: the tool that it calls, its fields, those of them that are numbers, and the room that it stands
-    in."""
-
-    tool: str
-    room: str
-    fields: tuple[str, ...] = ()
-    numbers: frozenset[str] = frozenset()
-
-
-ROOMS = (
-    Room("overview", "Account", {"mite": "my_mite", "credits": "credits"}),
-    Room("inbox", "Inbox", {"inbox": "inbox"}),
-    Room("watch", "Watch", {"watched": "list_rules"}),
-    Room("channels", "Channels", {"channels": "list_channels"}),
-    Room("bag", "Bag", {"bag": "my_bag"}),
-    Room("practice", "Practice", {"practice": "practice_account", "trades": "practice_trades"}),
-)
-ACTS = (
-    Act("follow_wallet", "watch", ("address", "name")),
-    Act("unfollow_wallet", "watch", ("address",)),
-    Act("create_rule", "watch", ("rule",)),
-    Act("test_rule", "watch", ("rule",)),
-    Act("delete_rule", "watch", ("id",), frozenset({"id"})),
-    Act("set_webhook", "channels", ("url",)),
-    Act("remove_channel", "channels", ("id",), frozenset({"id"})),
-    Act("practice_buy", "practice", ("token", "eth")),
-    Act("practice_sell", "practice", ("token", "percent"), frozenset({"percent"})),
-    Act("mark_as_agent", "overview", ("name",)),
-)
+_HOUSE = (overview, inbox, watch, channels, bag, practice)
+ROOMS: tuple[Room, ...] = tuple(one.ROOM for one in _HOUSE)
+ACTS: tuple[Act, ...] = tuple(act for one in _HOUSE for act in one.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
-_ACTS: Mapping[str, Act] = MappingProxyType({act.tool: act for act in ACTS})
+_ACTS: Mapping[str, Act] = MappingProxyType({act.name: act for act in ACTS})
 
 
 async def account(visit: Visit) -> Response:
@@ -81,11 +39,11 @@ async def act(visit: Visit) -> Response:
     if found is None:
         raise CallerFault("not_found", "There is no such form.")
     try:
-        done = await visit.ask(found.tool, **_params(found, visit.form))
+        done = await visit.ask(found.operation, **_params(found, visit.form))
     except CallerFault as fault:
         # What the visitor wrote is put right beside the form, not on a page of its own.
         return await _shown(visit, _ROOMS[found.room], fault=fault, status=fault.status)
-    return await _shown(visit, _ROOMS[found.room], act=found.tool, done=done)
+    return await _shown(visit, _ROOMS[found.room], act=found.name, done=done)
 
 
 def _params(found: Act, form: Mapping[str, str]) -> dict[str, Any]:

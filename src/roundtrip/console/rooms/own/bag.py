@@ -1,0 +1,6 @@
+"""What its wallet holds."""
+
+from roundtrip.console.account_room import Act, Room
+
+ROOM = Room("bag", "Bag", {"bag": "my_bag"})
+ACTS: tuple[Act, ...] = ()
