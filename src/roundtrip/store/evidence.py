@@ -58,6 +58,21 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
     return None if row is None else KeptEvidence(**dict(row))
 
 
+async def made_at(
+    connection: asyncpg.Connection, token: Address, checked_at: datetime
+) -> KeptEvidence | None:
+    """The document of the check that was made then: of a token that is checked again and again, among the
+    newest hundred."""
+    row = await connection.fetchrow(
+        "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
+        " document, asked, deep FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 100) AS newest"
+        " WHERE checked_at = $2 LIMIT 1",
+        as_bytes(token),
+        checked_at,
+    )
+    return None if row is None else KeptEvidence(**dict(row))
+
+
 async def checked_since(
     connection: asyncpg.Connection, tokens: Collection[Address], since: datetime
 ) -> frozenset[Address]:

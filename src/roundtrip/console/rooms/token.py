@@ -1,21 +1,36 @@
-"""A token: can it be sold, what does it cost, who holds it."""
+"""A token: can it be sold, what does it cost, what could change that, who holds it."""
 
 import json
+import math
+from dataclasses import replace
+from typing import Any
 
 from starlette.responses import Response
 
+from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.flags import FLAGS
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.check_grid import CheckGrid, check_grid
+from roundtrip.services.check_card import CardParams, KeptCard, check_card
+from roundtrip.services.holders_page import HoldersPage, holders_page
 
-_GRID = Operation(
-    name="check_grid", title="What was tried", description="", params=CheckParams, answer=CheckGrid,
-    handler=check_grid, on_mcp=False, counts="never", bad_params="bad_address",
+_ROWS = {row.name: row for row in OPERATIONS}
+# By the query string alone a tool's door would have it.
+_CHECK = replace(_ROWS["check_token"], query=())
+_CARD = Operation(
+    name="check_card", title="What a check found, for its page", description="", params=CardParams,
+    answer=KeptCard, handler=check_card, on_mcp=False, counts="never", bad_params="bad_address",
+)  # fmt: skip
+_HOLDERS = replace(
+    _ROWS["token_holders"], name="holders_page", answer=HoldersPage, handler=holders_page,
+    path=None, path_answer=None, on_mcp=False,
 )  # fmt: skip
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
+_STANDINGS = {"can": "It can", "may": "It may", "not_known": "Not known", "not_tried": "Not tried",
+              "not_found": "Nothing found"}  # fmt: skip
 _LEADS_TO = {"token": "token", "wallet": "wallet", "contract": "wallet"}
+_MOST_DRAWN = 8
+"""Wallets of a group: more would stand in each other's way. The rest is in the list below it."""
 
 
 async def search(visit: Visit) -> Response:
@@ -33,16 +48,47 @@ async def search(visit: Visit) -> Response:
 
 async def token(visit: Visit) -> Response:
     """The verdict card, made while the visitor waits: it holds for its moment."""
-    check = await visit.ask("check_token", address=visit.path["address"])
+    address, deep = visit.path["address"], visit.query.get("deep", "0")
+    check = await visit.ask(_CHECK, address=address, deep=deep)
     # Of the check that was just shown: it counts with that.
-    grid = await visit.ask(_GRID, address=visit.path["address"])
-    raw = json.dumps(check, indent=2, ensure_ascii=False)
-    url = visit.console.dispatch.ctx.public_url
-    return visit.show("token.html", check=check, grid=grid, raw=raw, flags=_FLAG_TEXTS, public_url=url)
+    kept = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
+    url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
+    call = {"name": "check_token", "arguments": {"address": check["address"]}}
+    return visit.show(
+        "token.html",
+        check=check,
+        card=kept["card"],
+        flags=_FLAG_TEXTS,
+        standings=_STANDINGS,
+        raw=json.dumps(check, indent=2, ensure_ascii=False),
+        curl=f"curl -s '{url}{'?deep=1' if deep in ('1', 'true') else ''}'",
+        mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
+        public_url=visit.console.dispatch.ctx.public_url,
+    )
 
 
 async def holders(visit: Visit) -> Response:
-    """Who holds it: a piece of the token's page."""
-    return visit.show(
-        "holders_piece.html", held=await visit.ask("token_holders", address=visit.path["address"])
-    )
+    """Who holds it: a piece of the token's page, and a page of its own for who follows the link."""
+    found = await visit.ask(_HOLDERS, address=visit.path["address"])
+    piece = any(name == b"hx-request" for name, _ in visit.scope["headers"])
+    graphs = [_graph(group) for group in found["launched"]["groups"] if group["isBundle"]]
+    return visit.show("holders_piece.html" if piece else "holders.html", graphs=graphs, **found)
+
+
+def _graph(group: dict[str, Any]) -> dict[str, Any]:
+    """A group of launch buyers with its first wallets laid around what ties them: x and y in a drawing of
+    360 by 260, and a radius that grows with what each bought."""
+    drawn = group["wallets"][:_MOST_DRAWN]
+    most = max([one["boughtBps"] for one in drawn], default=0) or 1
+    nodes = []
+    for number, one in enumerate(drawn):
+        angle = 2 * math.pi * number / len(drawn) - math.pi / 2
+        nodes.append(
+            one
+            | {
+                "x": round(180 + 132 * math.cos(angle), 1),
+                "y": round(118 + 92 * math.sin(angle), 1),
+                "radius": round(5 + 9 * math.sqrt(one["boughtBps"] / most), 1),
+            }
+        )
+    return group | {"nodes": nodes, "notDrawn": group["count"] - len(nodes)}

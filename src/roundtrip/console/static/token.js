@@ -1,0 +1,49 @@
+"use strict";
+// A token's page: how old the check is, and what is copied whole.
+
+const NOTE_MS = 2500;
+
+function lasting(seconds) {
+  const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
+  const [size, name] = units.find(([one]) => seconds >= one) || [1, "second"];
+  const count = Math.floor(seconds / size);
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}
+
+function tellAges() {
+  for (const one of document.querySelectorAll("[data-age-of]")) {
+    const seconds = Math.floor((Date.now() - Date.parse(one.dataset.ageOf)) / 1000);
+    // A clock that goes wrong is no reason to say something that is not so.
+    one.textContent = seconds >= 0 ? `, ${lasting(seconds)} ago` : "";
+  }
+}
+
+async function toClipboard(source) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(source.textContent);
+  // Without TLS browsers have only this.
+  getSelection().selectAllChildren(source);
+  if (!document.execCommand("copy")) throw new Error("no clipboard");
+}
+
+async function copy(button) {
+  const note = document.getElementById("copy-note");
+  let said = "Copied";
+  try {
+    await toClipboard(document.querySelector(button.dataset.copyOf));
+  } catch {
+    getSelection().selectAllChildren(document.querySelector(button.dataset.copyOf));
+    said = "Selected";
+  }
+  button.textContent = note.textContent = said;
+  setTimeout(() => {
+    button.textContent = "Copy";
+    note.textContent = "";
+  }, NOTE_MS);
+}
+
+for (const button of document.querySelectorAll("[data-copy-of]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => copy(button));
+}
+tellAges();
+setInterval(tellAges, 1000);
