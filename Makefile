@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice truth sweep evidence rejudge clean
+.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -71,6 +71,10 @@ bench-alerts: $(VENV)/.installed node_modules/.installed
 # The practice league among a hundred thousand accounts, and an account with fifty positions: a minute.
 bench-practice: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m bench.practice $(FLAGS)
+
+# What each page weighs with all that it loads, and how soon a token's page is there: half a minute.
+bench-pages: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m bench.pages $(FLAGS)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed

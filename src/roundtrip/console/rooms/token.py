@@ -71,24 +71,22 @@ async def holders(visit: Visit) -> Response:
     """Who holds it: a piece of the token's page, and a page of its own for who follows the link."""
     found = await visit.ask(_HOLDERS, address=visit.path["address"])
     piece = any(name == b"hx-request" for name, _ in visit.scope["headers"])
-    graphs = [_graph(group) for group in found["launched"]["groups"] if group["isBundle"]]
+    graphs = [graph_of(group) for group in found["launched"]["groups"] if group["isBundle"]]
     return visit.show("holders_piece.html" if piece else "holders.html", graphs=graphs, **found)
 
 
-def _graph(group: dict[str, Any]) -> dict[str, Any]:
-    """A group of launch buyers with its first wallets laid around what ties them: x and y in a drawing of
-    360 by 260, and a radius that grows with what each bought."""
+def graph_of(group: dict[str, Any]) -> dict[str, Any]:
+    """A group of launch buyers with its first wallets laid around what ties them: x and y in a drawing 360
+    wide, and a radius that grows with what each bought."""
     drawn = group["wallets"][:_MOST_DRAWN]
     most = max([one["boughtBps"] for one in drawn], default=0) or 1
     nodes = []
     for number, one in enumerate(drawn):
         angle = 2 * math.pi * number / len(drawn) - math.pi / 2
-        nodes.append(
-            one
-            | {
-                "x": round(180 + 132 * math.cos(angle), 1),
-                "y": round(118 + 92 * math.sin(angle), 1),
-                "radius": round(5 + 9 * math.sqrt(one["boughtBps"] / most), 1),
-            }
-        )
-    return group | {"nodes": nodes, "notDrawn": group["count"] - len(nodes)}
+        x, y = round(180 + 132 * math.cos(angle), 1), round(130 + 84 * math.sin(angle), 1)
+        radius = round(5 + 9 * math.sqrt(one["boughtBps"] / most), 1)
+        # Its label stands away from the middle, where the lines are.
+        label = round(y + radius + 12 if y >= 130 else y - radius - 17, 1)
+        nodes.append(one | {"x": x, "y": y, "radius": radius, "label": label})
+    height = max([node["label"] + 18 for node in nodes] + [166])
+    return group | {"nodes": nodes, "notDrawn": group["count"] - len(nodes), "height": round(height)}
