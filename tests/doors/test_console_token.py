@@ -20,9 +20,11 @@ from roundtrip.devnet.stories import Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.flags import FLAGS
+from roundtrip.services import token_read
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from support.faulty_node import FaultyNode
+from support.holding_asked import Holding
 from support.serving import service
 
 SETTINGS = Settings(anon_per_minute=10_000)
@@ -155,10 +157,10 @@ async def test_what_could_change_it_says_no_more_than_was_seen(reader: Reader, b
     assert "Not tried Who can take out what lies in the pool was not looked at" in told
     assert "held before a sell was tried is 1 day. Later was not tried." in told
     told = section(await reader.token(owned), "outlook")
-    assert "It may It has an owner, " in told
+    assert "May change It has an owner, " in told
     assert "Not tried What that allows was not tried in this check" in told
     told = section(await reader.token(built.tokens["hook_fee_jump"]), "outlook")
-    assert "It may The pool's fee is set swap by swap" in told
+    assert "May change The pool's fee is set swap by swap" in told
 
 
 async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, built: Built) -> None:
@@ -170,6 +172,9 @@ async def test_a_longer_check_tries_what_the_owner_may_call(reader: Reader, buil
     assert "What that allows was not tried" not in told
     assert "function" in told
     assert "?deep=1'" in code(page, "curl")
+    # The other check's page still tells of that one, though this is the newest.
+    page = await reader.token(built.tokens["cooldown"])
+    assert "What that allows was not tried" in section(page, "outlook")
     assert "bad_input" in await reader.page(f"/token/{built.tokens['cooldown']}?deep=x", 400)
 
 
@@ -237,6 +242,10 @@ async def test_a_name_that_is_a_script_is_only_a_name(
 
 # --- holders ---------------------------------------------------------------------------------------
 
+BUSIEST = """
+SELECT encode(address.address, 'hex') FROM facts.launch JOIN facts.position USING (token_id)
+JOIN facts.address ON address.id = token_id GROUP BY address.address ORDER BY count(*) DESC, 1 LIMIT 1
+"""
 LAUNCHED = """
 SELECT encode(address.address, 'hex') FROM facts.launch JOIN facts.address ON address.id = token_id
 ORDER BY token_id
@@ -254,6 +263,23 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexe
     assert "<html" in whole
     assert f'href="/token/{token}"' in whole
     assert "Launch in block" in words(whole)
+
+
+async def test_of_a_busy_token_no_more_is_told_than_is_read(
+    holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_read, "AT_ONCE", token_read.Bounds(1, 60.0))
+    monkeypatch.setattr(token_read, "PIECE", token_read.Bounds(1, 60.0))
+    await holding.ctx.heads.refresh()
+    token = "0x" + await holding.ctx.pool.fetchval(BUSIEST)
+    async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:
+        page = await Reader(url, browser).page(f"/token/{token}/holders", hx_request="true")
+    assert 'hx-trigger="load delay:5s"' in page
+    told = words(page)
+    assert "It is a busy token: it is still being read" in told
+    assert "The first 31 blocks" in told
+    assert "The deployer’s path" not in told
+    assert "wallets hold it" not in told
 
 
 async def test_a_token_and_who_holds_it_are_two_calls(indexed: Context, built: Built) -> None:

@@ -81,7 +81,9 @@ def _called(calls: OwnerCalls | Missing, policy: Policy) -> Prospect:
     open_ = any(one.outcome is not None and isinstance(lost_bps(one.outcome), Missing) for one in calls.tried)
     if open_ or calls.left_out:
         return Prospect("owner", "not_known", said)
-    return Prospect("owner", "not_found", f"{said.rstrip('.')}, {_NO_PROMISE}: other values may do it.")
+    return Prospect(
+        "owner", "not_found", f"{said.rstrip('.')}, {_NO_PROMISE}: what was not tried may do harm."
+    )
 
 
 def _code(evidence: Evidence) -> Prospect:

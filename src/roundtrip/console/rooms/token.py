@@ -26,7 +26,7 @@ _HOLDERS = replace(
     path=None, path_answer=None, on_mcp=False,
 )  # fmt: skip
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
-_STANDINGS = {"can": "It can", "may": "It may", "not_known": "Not known", "not_tried": "Not tried",
+_STANDINGS = {"can": "Can change", "may": "May change", "not_known": "Not known", "not_tried": "Not tried",
               "not_found": "Nothing found"}  # fmt: skip
 _LEADS_TO = {"token": "token", "wallet": "wallet", "contract": "wallet"}
 _MOST_DRAWN = 8
