@@ -1,5 +1,6 @@
 """What a page shows of a check beside its answer, read from the evidence that it was judged by."""
 
+import asyncio
 import contextlib
 from datetime import datetime
 from typing import Annotated
@@ -11,6 +12,7 @@ from roundtrip.domain.cost import Cost, cost_of
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.evidence import Evidence
 from roundtrip.domain.outlook import Prospect, Standing, prospects
+from roundtrip.domain.policy import Policy
 from roundtrip.domain.types import Address, parse_address
 from roundtrip.domain.verdict import judge, shown
 from roundtrip.store import evidence as evidence_store
@@ -71,12 +73,8 @@ class KeptCard(msgspec.Struct, frozen=True):
 async def check_card(ctx: Context, params: CardParams) -> Answered[KeptCard]:
     """Of that very check. Raises CallerFault (bad_address), ServiceFull."""
     kept = await _kept(ctx, parse_address(params.address), params.checked_at)
-    # Of an earlier release it had another shape.
-    with contextlib.suppress(ValueError):
-        if kept is not None:
-            evidence = canonical.load(Evidence, kept.document)
-            return Answered(KeptCard(_card(ctx, evidence, kept)))
-    return Answered(KeptCard(None))
+    # Of a token with many pools it is long, and others wait for this loop.
+    return Answered(KeptCard(None if kept is None else await asyncio.to_thread(_card, kept, ctx.policy)))
 
 
 async def _kept(ctx: Context, token: Address, checked_at: datetime) -> evidence_store.KeptEvidence | None:
@@ -87,17 +85,24 @@ async def _kept(ctx: Context, token: Address, checked_at: datetime) -> evidence_
         raise ServiceFull("busy", "Checks that were made cannot be read just now.", 5) from error
 
 
-def _card(ctx: Context, evidence: Evidence, kept: evidence_store.KeptEvidence) -> CheckCard:
-    judgement = judge(evidence, ctx.policy)
+def _card(kept: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:
+    """None: evidence of an earlier release had another shape."""
+    with contextlib.suppress(ValueError):
+        return _read(canonical.load(Evidence, kept.document), kept.deep, policy)
+    return None
+
+
+def _read(evidence: Evidence, deep: bool, policy: Policy) -> CheckCard:
+    judgement = judge(evidence, policy)
     index = shown(judgement)
     cost = None if index is None else cost_of(evidence, index, judgement.readings[index])
     return CheckCard(
         block=evidence.block.number,
         block_at=at(evidence.block.timestamp_s),
-        deep=kept.deep,
+        deep=deep,
         cost=None if cost is None else _cost(cost),
         grid=grid_of(evidence, judgement),
-        outlook=[_prospect(one) for one in prospects(evidence, judgement, ctx.policy)],
+        outlook=[_prospect(one) for one in prospects(evidence, judgement, policy)],
     )
 
 
