@@ -3,7 +3,6 @@ account used and paid for."""
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from typing import Any
@@ -12,21 +11,23 @@ import aiohttp
 import pytest
 
 from doors.test_console import House
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
 from roundtrip.domain import keys
-from roundtrip.domain.credits import Payments
-from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
+from roundtrip.settings import Settings
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context
+from support.paying import Payer, some_address
 from support.serving import service
 from support.watching import SETTINGS
 
 KEY = re.compile(r"rt_[0-9A-Za-z]{49}")
-NO_ID = 2**62
+NO_ID = 10**17
 
 
-async def served(ctx: Context, clock: Clock) -> AsyncIterator[House]:
+async def served(ctx: Context, clock: Clock, settings: Settings = SETTINGS) -> AsyncIterator[House]:
     jar = aiohttp.DummyCookieJar()
-    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
+    async with service(ctx, settings) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
         yield House(ctx, clock, url, browser)
 
 
@@ -128,7 +129,7 @@ async def test_a_session_alone_makes_no_key(house: House) -> None:
     person, other = Person(), Person()
     session = await house.signed_in(person)
     for_session = person.sign(await house.text(person))
-    others = other.sign((await signed_text(house, person, session)))
+    others = other.sign(await signed_text(house, person, session))
     for signed in (for_session, others, "0x", "", "0x" + "0" * 130, "nonsense"):
         status, page, _ = await act(house, session, "make_own_key", signature=signed)
         assert status in (400, 401)
@@ -251,10 +252,10 @@ async def test_sessions_are_listed_apart_and_end_one_by_one(house: House) -> Non
     this = await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", this)
     began, ends = datetime.fromtimestamp(NOW_S, UTC), datetime.fromtimestamp(NOW_S, UTC) + timedelta(days=14)
-    assert page.count("<strong>this one</strong>") == 1
+    assert page.count("<strong>This one</strong>") == 1
     assert f"{began:%Y-%m-%d %H:%M:%S} UTC" in page
     assert f"{ends:%Y-%m-%d %H:%M:%S} UTC" in page
-    assert page.index("this one") < page.index("another")
+    assert page.index("This one") < page.index("Another ")
     one, own = await ids(house, person)
     status, page, _ = await act(house, this, "end_own", id=str(one))
     assert (status, "The session is ended." in page) == (200, True)
@@ -284,7 +285,7 @@ async def test_a_session_that_is_over_is_not_listed(house: House) -> None:
     this = await house.signed_in(person)
     house.clock.now_s = NOW_S + 15 * 86_400
     _, page, _ = await house.get("/account/keys", this)
-    assert (page.count("this one"), page.count(">another<")) == (1, 0)
+    assert (page.count("This one"), page.count("Another ")) == (1, 0)
 
 
 async def test_a_session_that_ends_midway_does_nothing_more(house: House) -> None:
@@ -336,15 +337,23 @@ async def test_while_payments_are_closed_the_page_says_so(house: House) -> None:
     assert (status, "not_open" in page) == (404, True)
 
 
-async def test_a_payment_is_claimed_by_its_hash(indexed: Context) -> None:
-    clock, pay_to = Clock(), Address("0x" + "77" * 20)
-    ctx = replace(random_context(indexed, clock), payments=Payments(pay_to, 1000))
-    async for house in served(ctx, clock):
-        session = await house.signed_in(Person())
+async def test_a_payment_is_claimed_by_its_hash(indexed: Context, rpc: SyncRpc, built: Built) -> None:
+    clock, pay_to, person = Clock(), some_address(), Person()
+    ctx, payer = random_context(indexed, clock), Payer(rpc, built)
+    async for house in served(ctx, clock, SETTINGS.model_copy(update={"pay_to": pay_to})):
+        session = await house.signed_in(person)
         _, page, _ = await house.get("/account", session)
-        assert pay_to in page
+        assert f'<code class="whole" data-copy="{pay_to}">{pay_to}</code>' in page
         assert "one usdg buys 1,000" in page
-        for tx, wanted in (("0x" + "1" * 64, 422), ("0x12", 400), ("", 400), ("<script>", 400)):
-            status, page, _ = await act(house, session, "redeem_payment", tx=tx)
-            assert (status, "<script>" in page) == (wanted, False), tx
+        for wrong, wanted in (("0x" + "1" * 64, 422), ("0x12", 400), ("", 400), ("<script>", 400)):
+            status, page, _ = await act(house, session, "redeem_payment", tx=wrong)
+            assert (status, "<script>" in page) == (wanted, False), wrong
         assert 'value="&lt;script&gt;"' in page
+        tx = payer.pay(payer.wallet(person.address), pay_to, 2_500_000)
+        payer.finalize()
+        status, page, _ = await act(house, session, "redeem_payment", tx=tx)
+        assert (status, "2.5 usdg counted: 2,500 calls more. You have 2,500." in page) == (200, True)
+        # By a reload.
+        status, page, _ = await act(house, session, "redeem_payment", tx=tx)
+        assert (status, "already_used" in page, "counted:" in page) == (409, True, False)
+        assert "You have <strong>2,500</strong>" in page
