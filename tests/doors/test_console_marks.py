@@ -170,11 +170,11 @@ async def test_a_name_that_is_none_is_told_beside_the_form(
     house: House, form: dict[str, str], told: str
 ) -> None:
     session = await house.signed_in(Person())
-    status, page = await say(house, session, **form)
+    status, page = await say(house, session, WALLET, True, **form)
     assert (status, told in page, "<details open>" in page) == (200, True, True)
     assert "<script>" not in page
     assert "You call it" not in texts(page)
-    status, page = await say(house, session, piece=False, **form)
+    status, page = await say(house, session, WALLET, False, **form)
     assert (status, told in page) == (400, True)
     assert "<script>" not in page
 
