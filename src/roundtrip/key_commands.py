@@ -28,7 +28,8 @@ _NO, _UNKNOWN = 1, 2
 def list_keys(
     wallet: Annotated[str | None, typer.Option(help="Only those of this address.")] = None,
 ) -> None:
-    """Every key that was made, by its first eight characters; revoked ones, too."""
+    """Every key that was made, by its first eight characters; revoked ones, too. A session is what the pages
+    of somebody who signed in have in place of a key: it ends by itself."""
     try:
         address = None if wallet is None else parse_address(wallet)
     except ValueError as error:
@@ -40,12 +41,12 @@ def list_keys(
 async def _list(settings: Settings, wallet: Address | None) -> None:
     async with _connected(settings) as connection:
         found = await accounts.every_key(connection, wallet)
-    table = Table("id", "mite", "wallet", "start", "label", "made", "revoked")
+    table = Table("id", "kind", "mite", "wallet", "start", "label", "made", "revoked")
     for key in found:
         # A label is a stranger's text: no markup of it counts.
         table.add_row(
-            str(key.id), key.designation, key.wallet, key.start, Text(key.label), _when(key.made_at),
-            "" if key.revoked_at is None else _when(key.revoked_at),
+            str(key.id), _kind(key), key.designation, key.wallet, key.start, Text(key.label),
+            _when(key.made_at), "" if key.revoked_at is None else _when(key.revoked_at),
         )  # fmt: skip
     console.print(table)
 
@@ -98,6 +99,10 @@ async def _connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
             yield connection
         finally:
             await connection.close()
+
+
+def _kind(key: Key) -> str:
+    return key.kind if key.expires_at is None else f"{key.kind} to {_when(key.expires_at)}"
 
 
 def _when(at: datetime) -> str:

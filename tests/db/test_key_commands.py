@@ -72,6 +72,22 @@ async def test_the_list_has_what_is_kept_and_no_more(
     assert (await said(monkeypatch, url, "list", "--wallet", "0x12")).exit_code == 2
 
 
+async def test_the_list_tells_sessions_from_keys(
+    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mite, session = await mite_for(shop, ONE), keys.written(secrets.token_bytes(32))
+    await accounts.add_key(
+        shop, mite.id, keys.hash_of(session), session[:8], "", NOW, datetime(2025, 10, 23, tzinfo=UTC)
+    )
+    key = await key_for(shop, ONE)
+    listed = (await said(monkeypatch, url, "list")).output.splitlines()
+    (of_session,) = [line for line in listed if session[:8] in line]
+    (of_key,) = [line for line in listed if key[:8] in line]
+    assert "session to 2025-10-23 00:00:00" in of_session
+    assert "session" not in of_key
+    assert " key " in of_key
+
+
 @pytest.mark.parametrize("way", ["start", "id", "key"])
 async def test_a_revoked_key_is_nobodys(
     shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch, way: str

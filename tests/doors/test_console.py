@@ -221,12 +221,12 @@ async def test_a_signature_is_a_session_that_only_a_cookie_carries(house: House)
 async def test_a_session_is_no_key_of_the_account(house: House) -> None:
     person = Person()
     session = await house.signed_in(person)
-    _, page, _ = await house.get("/account", session)
+    _, page, _ = await house.get("/account/keys", session)
     assert "No key is live." in page
     for _ in range(keys.MOST_LIVE):
         await key_for(house.ctx, person)
     await house.signed_in(person)
-    _, page, _ = await house.get("/account", session)
+    _, page, _ = await house.get("/account/keys", session)
     assert page.count("no label") == keys.MOST_LIVE
 
 

@@ -91,7 +91,7 @@ def _fault(visit: Visit, error: RoundtripError) -> Response:
         response = visit.go("/sign-in")
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return response
-    piece = any(name == b"hx-request" for name, _ in visit.scope["headers"])
+    piece = visit.is_piece()
     shown = visit.show(
         "fault_piece.html" if piece else "fault.html", 200 if piece else error.status, error=error
     )

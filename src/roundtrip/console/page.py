@@ -71,8 +71,14 @@ class Visit:
         return Response(body, status, media_type="text/html")
 
     def go(self, to: str) -> Response:
-        """Elsewhere, by GET."""
+        """Elsewhere, by GET: the whole page, also where a piece of it was asked for."""
+        if self.is_piece():
+            return Response(status_code=200, headers={"hx-redirect": to})
         return RedirectResponse(to, 303)
+
+    def is_piece(self) -> bool:
+        """Whether a piece of a page is asked for, by the page's script."""
+        return any(name == b"hx-request" for name, _ in self.scope["headers"])
 
     def csrf(self) -> str:
         """What a form of this session carries: nobody else's page can know it."""

@@ -1,7 +1,8 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
 from .page import Page
-from .rooms import account, boards, front, session, token, wallet
+from .rooms import account, boards, front, session, token, token_flags, wallet
+from .rooms.own import keys
 
 PAGES: tuple[Page, ...] = (
     Page("/", front.front),
@@ -9,18 +10,22 @@ PAGES: tuple[Page, ...] = (
     Page("/search", token.search),
     Page("/token/{address}", token.token),
     Page("/token/{address}/holders", token.holders),
+    Page("/token/{address}/flags", token_flags.flags),
+    Page("/token/{address}/flags", token_flags.flag, "POST", signed_in=True),
     Page("/boards", boards.boards),
     Page("/boards/{board}", boards.board),
     Page("/boards/{board}/rows", boards.rows),
     Page("/league", boards.league),
     Page("/wallet/{address}", wallet.wallet),
     Page("/wallet/{address}/linked", wallet.linked),
+    Page("/wallet/{address}/said", wallet.say, "POST", signed_in=True),
     Page("/transaction/{hash}", wallet.transaction),
     Page("/sign-in", session.sign_in),
     Page("/sign-in/text", session.text, "POST"),
     Page("/sign-in", session.begin, "POST"),
     Page("/account", account.account, signed_in=True),
     Page("/account/{room}", account.room, signed_in=True),
+    Page("/account/keys/text", keys.text, "POST", signed_in=True),
     Page("/account/do/{tool}", account.act, "POST", signed_in=True),
     Page("/sign-out", session.end, "POST", signed_in=True),
 )

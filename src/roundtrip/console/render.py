@@ -4,6 +4,7 @@ marked as theirs."""
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -67,7 +68,8 @@ def number(value: int | float | None) -> str:
         return "–"
     if isinstance(value, int) or abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{float(f'{value:.4g}'):f}".rstrip("0").rstrip(".") or "0"
+    shown = f"{Decimal(f'{value:.4g}'):f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def decimal(text: str | None) -> Markup:

@@ -18,10 +18,15 @@ from .wallet_params import WalletParams
 class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
     """Which wallet, and what it is called or marked."""
 
-    name: Annotated[
-        str | None,
-        msgspec.Meta(max_length=MOST_NAME, description="What you call it: Latin letters, digits and spaces."),
-    ] = None
+    name: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                max_length=MOST_NAME, description="What you call it: Latin letters, digits and spaces."
+            ),
+        ]
+        | None
+    ) = None
     mark: Annotated[Mark | None, msgspec.Meta(description="What you mark it as.")] = None
     off: Annotated[bool, msgspec.Meta(description="true takes name and mark back.")] = False
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from typing import Literal
 
 import asyncpg
 
@@ -23,13 +24,15 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as far as it is kept. ``revoked_at`` None: it is live."""
+    """A key as far as it is kept. ``revoked_at`` None: it is live, a session's until ``expires_at``."""
 
     id: int
+    kind: Literal["key", "session"]
     start: str
     label: str
     made_at: datetime
     revoked_at: datetime | None
+    expires_at: datetime | None
     designation: str
     wallet: Address
 
@@ -177,7 +180,8 @@ async def live_count(connection: asyncpg.Connection, mite_id: int) -> int:
 
 
 _KEYS = """
-SELECT key.id, key.start, key.label, key.made_at, key.revoked_at, mite.designation, mite.wallet
+SELECT key.id, key.kind, key.start, key.label, key.made_at, key.revoked_at, key.expires_at,
+    mite.designation, mite.wallet
 FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id
 """
 
@@ -189,6 +193,48 @@ async def live_keys(connection: asyncpg.Connection, mite_id: int) -> list[Key]:
         mite_id,
     )
     return [_key(row) for row in rows]
+
+
+async def revoked_keys(connection: asyncpg.Connection, mite_id: int, most: int) -> list[Key]:
+    """Of one mite, the last revoked first; no sessions."""
+    rows = await connection.fetch(
+        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
+        " ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2",
+        mite_id,
+        most,
+    )
+    return [_key(row) for row in rows]
+
+
+async def live_sessions(connection: asyncpg.Connection, mite_id: int, now: datetime) -> list[Key]:
+    """Of one mite, the newest first."""
+    rows = await connection.fetch(
+        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'session'"
+        " AND key.expires_at > $2 ORDER BY key.id DESC",
+        mite_id,
+        now,
+    )
+    return [_key(row) for row in rows]
+
+
+async def session_id(
+    connection: asyncpg.Connection, mite_id: int, hashed: bytes, now: datetime
+) -> int | None:
+    """The number of a mite's live session of this hash; None: it has none such."""
+    found: int | None = await connection.fetchval(
+        "SELECT id FROM accounts.key WHERE mite_id = $1 AND hash = $2 AND kind = 'session'"
+        " AND revoked_at IS NULL AND expires_at > $3",
+        mite_id,
+        hashed,
+        now,
+    )
+    return found
+
+
+async def key_of(connection: asyncpg.Connection, mite_id: int, key_id: int) -> Key | None:
+    """A mite's key or session of this number; None: it is another's, or nobody's."""
+    row = await connection.fetchrow(f"{_KEYS} WHERE mite.id = $1 AND key.id = $2", mite_id, key_id)
+    return None if row is None else _key(row)
 
 
 async def every_key(connection: asyncpg.Connection, wallet: Address | None) -> list[Key]:
@@ -244,3 +290,18 @@ async def calls_on(connection: asyncpg.Connection, mite_id: int, day: date) -> i
         "SELECT calls FROM accounts.day WHERE mite_id = $1 AND day = $2", mite_id, day
     )
     return found or 0
+
+
+async def calls_by_day(
+    connection: asyncpg.Connection, mite_id: int, last: date, days: int
+) -> list[tuple[date, int]]:
+    """The same of so many days up to ``last``, the oldest first; days without a call, too."""
+    rows = await connection.fetch(
+        "SELECT day, calls FROM accounts.day WHERE mite_id = $1 AND day > $2 AND day <= $3",
+        mite_id,
+        last - timedelta(days=days),
+        last,
+    )
+    found: dict[date, int] = {row["day"]: row["calls"] for row in rows}
+    every = [last - timedelta(days=ago) for ago in reversed(range(days))]
+    return [(day, found.get(day, 0)) for day in every]

@@ -10,7 +10,7 @@ import asyncpg
 from roundtrip.domain.marks import MOST_MARKS, Mark, name_key
 from roundtrip.domain.types import Address
 
-from .words import as_bytes
+from .words import as_address, as_bytes
 
 
 class TooMany(Exception):
@@ -70,3 +70,30 @@ async def count(connection: asyncpg.Connection, mite_id: int) -> int:
     """How many wallets a mite has marked."""
     found: int = await connection.fetchval("SELECT count(*) FROM accounts.mark WHERE mite_id = $1", mite_id)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a mite said of a wallet, and when it said so last."""
+
+    wallet: Address
+    own: Own
+    made_at: datetime
+
+
+async def of_mite(
+    connection: asyncpg.Connection, mite_id: int, wallet: Address | None, most: int
+) -> list[Kept]:
+    """Of one wallet, or (None) of all, what was said last first."""
+    rows = await connection.fetch(
+        "SELECT wallet, name, mark, made_at FROM accounts.mark"
+        " WHERE mite_id = $1 AND ($2::bytea IS NULL OR wallet = $2)"
+        " ORDER BY made_at DESC, wallet LIMIT $3",
+        mite_id,
+        None if wallet is None else as_bytes(wallet),
+        most,
+    )
+    return [
+        Kept(as_address(row["wallet"]), Own(row["name"], cast(Mark | None, row["mark"])), row["made_at"])
+        for row in rows
+    ]

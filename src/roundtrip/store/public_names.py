@@ -12,7 +12,7 @@ from roundtrip.domain.marks import PEOPLE, Public, Said
 from roundtrip.domain.types import Address
 
 from .fair import is_kin, pays_many
-from .words import as_address
+from .words import as_address, as_bytes
 
 COUNTING_S = 120.0
 """How long the database may take to count."""
@@ -140,3 +140,14 @@ async def bearers(connection: asyncpg.Connection, key: str, most: int) -> list[B
         most,
     )
     return [Bearer(as_address(row["wallet"]), row["people"]) for row in rows]
+
+
+async def of_wallet(connection: asyncpg.Connection, wallet: Address) -> Public:
+    """What is public of one wallet, what most said first; it may be nothing."""
+    rows = await connection.fetch(
+        "SELECT wallet, what, said, people FROM accounts.public_name WHERE wallet = $1"
+        ' ORDER BY people DESC, what, key COLLATE "C" LIMIT $2',
+        as_bytes(wallet),
+        MOST_SAID,
+    )
+    return Public(wallet, _said(rows, as_bytes(wallet), "name"), _said(rows, as_bytes(wallet), "mark"))

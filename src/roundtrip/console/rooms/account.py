@@ -7,13 +7,14 @@ from typing import Any
 
 from starlette.responses import Response
 
+from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Room
 from roundtrip.console.page import Visit
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
-from .own import bag, channels, inbox, overview, practice, watch
+from .own import bag, channels, inbox, keys, marks, overview, practice, watch
 
-_HOUSE = (overview, inbox, watch, channels, bag, practice)
+_HOUSE = (overview, inbox, watch, channels, bag, practice, marks, keys)
 ROOMS: tuple[Room, ...] = tuple(one.ROOM for one in _HOUSE)
 ACTS: tuple[Act, ...] = tuple(act for one in _HOUSE for act in one.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
@@ -39,7 +40,9 @@ async def act(visit: Visit) -> Response:
     if found is None:
         raise CallerFault("not_found", "There is no such form.")
     try:
-        done = await visit.ask(found.operation, **_params(found, visit.form))
+        done = await visit.ask(
+            found.operation, **_params(found, visit.form), **_session(found.operation, visit)
+        )
     except CallerFault as fault:
         # What the visitor wrote is put right beside the form, not on a page of its own.
         return await _shown(visit, _ROOMS[found.room], fault=fault, status=fault.status)
@@ -53,6 +56,12 @@ def _params(found: Act, form: Mapping[str, str]) -> dict[str, Any]:
         if text:
             params[name] = _number(text) if name in found.numbers else text
     return params
+
+
+def _session(operation: str | Operation, visit: Visit) -> dict[str, Any]:
+    """For what asks which session it is: never by a form."""
+    asks = isinstance(operation, Operation) and "session" in operation.params.__struct_fields__
+    return {"session": visit.session} if asks else {}
 
 
 def _number(text: str) -> int | float | str:
@@ -73,7 +82,7 @@ async def _shown(
     fault: RoundtripError | None = None,
     status: int = 200,
 ) -> Response:
-    answers = {name: await visit.ask(tool) for name, tool in one.shows.items()}
+    answers = {name: await visit.ask(tool, **_session(tool, visit)) for name, tool in one.shows.items()}
     return visit.show(
         one.template,
         status,

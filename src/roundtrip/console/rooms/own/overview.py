@@ -1,6 +1,17 @@
 """The account: its level, its calls, how agents are told apart."""
 
+from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Room
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.own_keys import Usage, own_usage
 
-ROOM = Room("overview", "Account", {"mite": "my_mite", "credits": "credits"})
-ACTS = (Act("mark_as_agent", "overview", ("name",)),)
+_USAGE = Operation(
+    name="own_usage", title="Calls of the last days", description="", params=Nothing, answer=Usage,
+    handler=own_usage, key=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+
+ROOM = Room("overview", "Account", {"mite": "my_mite", "credits": "credits", "usage": _USAGE})
+ACTS = (
+    Act("mark_as_agent", "overview", ("name",)),
+    Act("redeem_payment", "overview", ("tx",)),
+)

@@ -1,0 +1,56 @@
+"""What acts for it: keys for programs, and where it is signed in."""
+
+from starlette.responses import JSONResponse, Response
+
+from roundtrip.api.operation import Operation
+from roundtrip.console.account_room import Act, Room
+from roundtrip.console.page import Visit
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.keys_answer import TextToSign
+from roundtrip.services.own_keys import (
+    Ended,
+    EndParams,
+    NewKey,
+    NewKeyParams,
+    OwnKeys,
+    end_own,
+    make_own_key,
+    own_key_text,
+    own_keys,
+    sign_out_everywhere,
+)
+from roundtrip.services.sessions import SessionParams
+
+_KEYS = Operation(
+    name="own_keys", title="Keys and sessions", description="", params=SessionParams, answer=OwnKeys,
+    handler=own_keys, key=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+_TEXT = Operation(
+    name="own_key_text", title="The text to sign for a key", description="", params=Nothing,
+    answer=TextToSign, handler=own_key_text, method="POST", key=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+_MAKE = Operation(
+    name="make_own_key", title="Make a key", description="", params=NewKeyParams, answer=NewKey,
+    handler=make_own_key, method="POST", key=True, writes=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+_END = Operation(
+    name="end_own", title="Revoke a key, or end a session", description="", params=EndParams, answer=Ended,
+    handler=end_own, method="POST", key=True, writes=True, destroys=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+_EVERYWHERE = Operation(
+    name="sign_out_everywhere", title="Sign out everywhere", description="", params=SessionParams,
+    answer=Ended, handler=sign_out_everywhere, method="POST", key=True, writes=True, destroys=True,
+    on_mcp=False, counts="minute",
+)  # fmt: skip
+
+ROOM = Room("keys", "Keys", {"own": _KEYS})
+ACTS = (
+    Act(_MAKE, "keys", ("signature", "label")),
+    Act(_END, "keys", ("id",), frozenset({"id"})),
+    Act(_EVERYWHERE, "keys"),
+)
+
+
+async def text(visit: Visit) -> Response:
+    """For the page's script: what the wallet is asked to sign."""
+    return JSONResponse(await visit.ask(_TEXT))

@@ -1,0 +1,41 @@
+"""What it says: names and marks for wallets, flags on tokens, and how those went."""
+
+from roundtrip.api.operation import Operation
+from roundtrip.console.account_room import Act, Room
+from roundtrip.services.flag_token import Flagged, FlagParams, flag_token
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
+from roundtrip.services.own_flags import OwnFlags, own_flags
+from roundtrip.services.own_marks import OwnMarks, own_marks, unmark_wallet
+from roundtrip.services.proven_calls import ProvenParams
+from roundtrip.services.wallet_params import WalletParams
+
+OWN_MARKS = Operation(
+    name="own_marks", title="What you say of wallets", description="", params=Nothing, answer=OwnMarks,
+    handler=own_marks, key=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+OWN_FLAGS = Operation(
+    name="own_flags", title="Your flags", description="", params=ProvenParams, answer=OwnFlags,
+    handler=own_flags, key=True, on_mcp=False, counts="minute", bad_params="bad_address",
+)  # fmt: skip
+MARK = Operation(
+    name="mark_wallet", title="Name or mark a wallet", description="", params=MarkParams, answer=Marked,
+    handler=mark_wallet, method="POST", key=True, writes=True, repeatable=True, on_mcp=False,
+    counts="minute",
+)  # fmt: skip
+UNMARK = Operation(
+    name="unmark_wallet", title="Take name and mark back", description="", params=WalletParams,
+    answer=Marked, handler=unmark_wallet, method="POST", key=True, writes=True, destroys=True,
+    repeatable=True, on_mcp=False, counts="minute",
+)  # fmt: skip
+# It is simulated what the token pays: that is what calls of a day are.
+FLAG = Operation(
+    name="flag_token", title="Flag a token", description="", params=FlagParams, answer=Flagged,
+    handler=flag_token, method="POST", key=True, writes=True, on_mcp=False,
+)  # fmt: skip
+
+ROOM = Room("marks", "Marks", {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS})
+ACTS = (
+    Act(MARK, "marks", ("address", "name", "mark")),
+    Act(UNMARK, "marks", ("address",)),
+)
