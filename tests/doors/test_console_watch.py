@@ -130,8 +130,8 @@ async def test_the_real_replay_tells_when_each_hit_was(me: Account) -> None:
         ({"who": "any", "whose": STRANGER, "verb": "launching", "unit": "eth"}, "any launching"),
         ({"who": "wallet", "whose": f" {STRANGER} ", "verb": "moving"}, f"{STRANGER} moving"),
         (
-            {"who": "deployer", "whose": STRANGER, "verb": "selling", "over": "5", "unit": "%", "token": "0x1"},
-            f"deployer:{STRANGER} selling over 5 % on 0x1",
+            {"who": "deployer", "whose": STRANGER, "verb": "selling", "over": "5", "unit": "%", "token": "x"},
+            f"deployer:{STRANGER} selling over 5 % on x",
         ),
         ({"who": "creator", "verb": "selling"}, "creator: selling"),
         ({"who": "wallet", "verb": "selling"}, "selling"),
