@@ -21,7 +21,8 @@ RESENDS, RESENDS_WINDOW = 20, timedelta(hours=1)
 
 
 class DeliveryRow(msgspec.Struct, frozen=True, rename="camel"):
-    """One message to one channel. ``tries``: all that were made of it. ``next_at``: of one that waits."""
+    """One message to one channel. ``tries``: all that were made of it. ``next_at``: when one that waits may
+    be tried; None: as soon as its turn comes."""
 
     id: int
     webhook_id: str
@@ -67,7 +68,8 @@ async def delivery_log(ctx: Context, params: Nothing, mite: Mite) -> Answered[De
     """The newest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         found = await deliveries.log_of_mite(connection, mite.id, MOST_SHOWN)
-    rows = [_row(one) for one in found]
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    rows = [_row(one, now) for one in found]
     return Answered(DeliveryLog(_text(rows), rows))
 
 
@@ -101,8 +103,10 @@ def _check(found: asyncpg.Record | None, params: ResendParams) -> None:
         raise CallerFault("bad_input", "It was sent again since, and that has ended: see what came of it.")
 
 
-def _row(one: asyncpg.Record) -> DeliveryRow:
+def _row(one: asyncpg.Record, now: datetime) -> DeliveryRow:
     is_waiting = one["state"] == "waiting"
+    # What waits for a channel that fails waits as long as that rests.
+    next_at = max(one["next_at"], one["rests_until"] or one["next_at"])
     return DeliveryRow(
         id=one["id"],
         webhook_id=one["webhook_id"],
@@ -118,7 +122,7 @@ def _row(one: asyncpg.Record) -> DeliveryRow:
         tried_at=one["tried_at"],
         status=one["status"],
         error=one["error"],
-        next_at=one["next_at"] if is_waiting else None,
+        next_at=next_at if is_waiting and next_at > now else None,
         ended_at=one["ended_at"],
         may_resend=not is_waiting and one["channel_state"] in TOLD and one["is_kept"],
     )

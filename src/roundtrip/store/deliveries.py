@@ -232,10 +232,11 @@ async def log(connection: asyncpg.Connection, channel_id: int, most: int) -> lis
 
 async def log_of_mite(connection: asyncpg.Connection, mite_id: int, most: int) -> list[asyncpg.Record]:
     """The newest of all channels of a mite, removed ones too, the newest first: each with kind, shown target
-    and state of its channel, how often it was tried in all, and when, status and error of its last try."""
+    and state of its channel and until when that rests, how often it was tried in all, and when, status and
+    error of its last try."""
     found: list[asyncpg.Record] = await connection.fetch(
         "SELECT delivery.*, channel.kind AS channel_kind, channel.shown, channel.state AS channel_state,"
-        " tried.number, tried.tried_at, tried.status, tried.error,"
+        " channel.rests_until, tried.number, tried.tried_at, tried.status, tried.error,"
         " delivery.id > channel.dropped_to AS is_kept"
         " FROM accounts.channel AS channel CROSS JOIN LATERAL"
         " (SELECT * FROM accounts.delivery WHERE channel_id = channel.id ORDER BY id DESC LIMIT $2)"
