@@ -118,7 +118,7 @@ async def test_the_log_tells_what_became_of_each_message(shop: Shop) -> None:
     await shop.work()
     (row,) = await shop.log()
     assert "answered 500 1 try" in row
-    assert "waits until" in row
+    assert "waits till" in row
     assert await shop.forms() == []
     shop.servers.otherwise = OK
     shop.clock.now_s += 3600

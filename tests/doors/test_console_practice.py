@@ -144,7 +144,7 @@ async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) ->
 
 
 def holding(**more: Any) -> Mapping[str, Any]:
-    changes = {"deployer": None, "liquidityLeftBps": 10_000, "then": None, "now": None}
+    changes = {"deployer": None, "liquidityLeftBps": 0, "then": None, "now": None}
     given = {"sells": "yes", "changes": changes | more.pop("changes", {})}
     return given | more
 
@@ -162,15 +162,15 @@ def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
         (holding(sells="unknown"), ["unknown"]),
         (holding(changes={"now": check("unknown")}), ["unknown"]),
         (holding(changes={"now": check("danger")}), ["danger"]),
-        (holding(changes={"now": check("ok", 200), "then": check("ok", 100)}), ["warn"]),
-        (holding(changes={"now": check("ok", 199), "then": check("ok", 100)}), []),
+        (holding(changes={"now": check("ok", 201), "then": check("ok", 100)}), ["warn"]),
+        (holding(changes={"now": check("ok", 200), "then": check("ok", 100)}), []),
         (holding(changes={"now": check("ok", None), "then": check("ok", 100)}), []),
         (holding(changes={"deployer": {"soldBps": 0}}), []),
         (holding(changes={"deployer": {"soldBps": 1}}), ["warn"]),
         (holding(changes={"deployer": {"soldBps": 2000}}), ["danger"]),
         (holding(changes={"liquidityLeftBps": None}), []),
-        (holding(changes={"liquidityLeftBps": 9999}), ["warn"]),
-        (holding(changes={"liquidityLeftBps": 0, "now": check("warn")}, sells="unknown"),
+        (holding(changes={"liquidityLeftBps": 1}), ["warn"]),
+        (holding(changes={"liquidityLeftBps": 5000, "now": check("warn")}, sells="unknown"),
          ["danger", "unknown", "warn"]),
     ],
 )  # fmt: skip

@@ -3,10 +3,13 @@
 import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 
+import aiohttp
 import asyncpg
 import pytest
 
+from roundtrip.console.rooms.account import ROOMS
 from roundtrip.console.rooms.own.inbox import PAGE
 from roundtrip.console.rooms.own.watch import composed
 from roundtrip.domain.alerts import Draft, Kind
@@ -36,6 +39,39 @@ async def me(indexed: Context) -> AsyncIterator[Account]:
 def hit(at_s: int) -> Happening:
     token, wallet = Address("0x" + "7e" * 20), Address(STRANGER)
     return Happening("buying", Spot(9, 0, at_s, TX), wallet, token, 10**18, None, None, None)
+
+
+# --- what each room is ----------------------------------------------------------------------------
+
+
+async def weight(me: Account, page: str) -> int:
+    """Of a page with all that it loads, as it goes over the wire, but for the page itself."""
+    found = len(page)
+    for path in set(re.findall(r'(?:src|href)="(/static/[^"]+)"', page)):
+        async with (
+            aiohttp.ClientSession(auto_decompress=False) as raw,
+            raw.get(me.url + path, headers={"accept-encoding": "gzip"}) as response,
+        ):
+            assert response.status == 200
+            found += len(await response.read())
+    return found
+
+
+@pytest.mark.parametrize("room", [one.name for one in ROOMS])
+async def test_a_room_has_no_word_of_script_or_style(me: Account, room: str) -> None:
+    page = await me.get(f"/account/{room}")
+    assert re.findall(r"<script(?![^>]* src=\"/static/)", page) == []
+    assert re.findall(r"<style|\sstyle=|\son[a-z]+=|javascript:", page) == []
+    levels = [int(one) for one in re.findall("<h([1-6])", page)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    named = set(re.findall('<label[^>]* for="([^"]+)"', page))
+    fields = re.findall(r"<(?:input|select)(?![^>]*type=\"hidden\")[^>]* id=\"([^\"]+)\"", page)
+    assert set(fields) <= named
+    assert (
+        len(fields) == len(set(fields)) == len(re.findall(r"<(?:input|select)(?![^>]*type=\"hidden\")", page))
+    )
+    assert await weight(me, page) < 150_000
 
 
 # --- hits by time ----------------------------------------------------------------------------------
@@ -91,6 +127,7 @@ async def test_a_tried_rule_is_drawn_by_time_of_one_replay(
     assert 'value="any buying over 1 eth"' in page
     assert "<code>any buying over 1 eth</code> <span" not in page
     assert "No rule stands." in page
+    assert await weight(me, page) < 150_000
 
 
 async def test_steps_that_were_not_counted_to_the_end_are_not_drawn(

@@ -5,8 +5,7 @@ from typing import Any
 
 from roundtrip.console.account_room import Act, Answers, Room
 
-_MUCH_SOLD_BPS, _LITTLE_LEFT_BPS = 2_000, 5_000
-_ALL_BPS, _MUCH_MORE_FEES_BPS = 10_000, 100
+_MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
 
 
 def warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -20,15 +19,15 @@ def warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     if now is not None and now["level"] != "ok":
         found.append((now["level"], f"The newest check says {now['code'].replace('_', ' ')}."))
     before_bps, fees_bps = (None if one is None else one["feesBps"] for one in (then, now))
-    if before_bps is not None and fees_bps is not None and fees_bps >= before_bps + _MUCH_MORE_FEES_BPS:
+    if before_bps is not None and fees_bps is not None and fees_bps > before_bps + _MORE_FEES_BPS:
         found.append(("warn", f"Fees rose from {_percent(before_bps)} to {_percent(fees_bps)}."))
-    deployer, left = changes["deployer"], changes["liquidityLeftBps"]
+    deployer, gone_bps = changes["deployer"], changes["liquidityLeftBps"]
     if deployer is not None and deployer["soldBps"] > 0:
         level = "danger" if deployer["soldBps"] >= _MUCH_SOLD_BPS else "warn"
         found.append((level, f"Its deployer sold {_percent(deployer['soldBps'])} of his since you bought."))
-    if left is not None and left < _ALL_BPS:
-        level = "danger" if left < _LITTLE_LEFT_BPS else "warn"
-        found.append((level, f"{_percent(left)} of the liquidity is left that its pool had when you bought."))
+    if gone_bps:
+        level = "danger" if gone_bps >= _MUCH_GONE_BPS else "warn"
+        found.append((level, f"{_percent(gone_bps)} of its liquidity was taken out since you bought."))
     return sorted(found, key=lambda one: _ORDER.index(one[0]))
 
 
