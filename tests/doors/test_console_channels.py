@@ -221,7 +221,9 @@ async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
     assert (await shop.me.do("resend", id=number, ended=ended))[0] == 200
 
 
-@pytest.mark.parametrize(("state", "said"), [("off", "Its channel is switched off"), ("removed", "Its channel was removed.")])
+@pytest.mark.parametrize(
+    ("state", "said"), [("off", "Its channel is switched off"), ("removed", "Its channel was removed.")]
+)
 async def test_nothing_goes_to_a_channel_that_is_not_told(shop: Shop, state: str, said: str) -> None:
     channel = await shop.set()
     await shop.told()
