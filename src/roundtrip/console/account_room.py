@@ -1,21 +1,26 @@
 """What a room of an account is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from roundtrip.api.operation import Operation
+
+Answers = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
     """One room: what it is called, and the use cases whose answers it shows, as its template names them.
 
-    A use case that no tool has is an Operation of the pages' own.
+    A use case that no tool has is an Operation of the pages' own. ``also``: what its template needs besides,
+    made of those answers and of what the address asks for (its query).
     """
 
     name: str
     title: str
     shows: Mapping[str, str | Operation]
+    also: Callable[[Answers, Mapping[str, str]], Answers] | None = None
 
     @property
     def template(self) -> str:
@@ -26,12 +31,14 @@ class Room:
 @dataclass(frozen=True, slots=True)
 class Act:
     """A form: the use case that it calls, the room that it stands in, its fields, and those of them that are
-    numbers."""
+    numbers. ``reads``: the form as it is meant, where it has parts that are one field. A form of what is done
+    once carries a name of its own (``once``), by which a reload of it does nothing more."""
 
     operation: str | Operation
     room: str
     fields: tuple[str, ...] = ()
     numbers: frozenset[str] = frozenset()
+    reads: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
 
     @property
     def name(self) -> str:

@@ -50,9 +50,11 @@ class Visit:
     form: Mapping[str, str] = field(default_factory=dict)
 
     async def ask(self, operation: str | Operation, **params: Any) -> Any:
-        """The answer of a use case, as its JSON says it. Raises RoundtripError."""
+        """The answer of a use case, as its JSON says it; of one that is done once by the name that the form
+        carries. Raises RoundtripError."""
         row = _BY_NAME[operation] if isinstance(operation, str) else operation
-        reply = await self.console.dispatch.run(row, params, self._asking())
+        once = (self.form.get("once", ""),) if row.once else ()
+        reply = await self.console.dispatch.run(row, params, self._asking(), once=once)
         if reply.error is not None:
             raise reply.error
         return msgspec.json.decode(reply.body)
@@ -84,6 +86,10 @@ class Visit:
         """What a form of this session carries: nobody else's page can know it."""
         key = (self.session or "").encode()
         return hmac.digest(key, b"a form of this session", hashlib.sha256).hex()
+
+    def once(self) -> str:
+        """The name of one form that is done once: a reload sends the same, the next form another."""
+        return self.console.dispatch.ctx.entropy().hex()[:32]
 
     def has_token(self) -> bool:
         """Whether the form that was sent is a page's of this session."""

@@ -69,12 +69,12 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
     new = _new(ctx, aim, secret)
     async with accounts(ctx) as connection:
-        tried_at = await _count_attempt(ctx, connection, mite, new)
+        tried_at = await count_attempt(ctx, connection, mite, new)
         await _room(connection, mite, new)
-    await _test(ctx, mite, new)
+    await send_test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.arrived(connection, mite.id, _host(new.shown), tried_at)
+        await channels.arrived(connection, mite.id, host_of(new.shown), tried_at)
         if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
             raise Unsealable("other channels were sealed with another key than the one that is set")
         await channels.lock_mite(connection, mite.id)
@@ -126,20 +126,22 @@ def _shown(aim: Target) -> str:
     return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
 
 
-def _host(shown: str) -> str:
+def host_of(shown: str) -> str:
     """Whose limit it counts against. Of Discord's own host each webhook's: everybody's are there."""
     return urlsplit(shown).netloc or shown
 
 
-async def _count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, new: New) -> datetime:
+async def count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, new: New) -> datetime:
     """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    host = _host(new.shown)
+    host = host_of(new.shown)
     await channels.lock_mite(connection, mite.id)
     await channels.forget_attempts(connection, now - ATTEMPTS_WINDOW)
     known = await channels.of_mite(connection, mite.id)
     # Whose channel is well there is not kept out by strangers who fail.
-    is_known = any(one.state == "live" and one.kind == new.kind and _host(one.shown) == host for one in known)
+    is_known = any(
+        one.state == "live" and one.kind == new.kind and host_of(one.shown) == host for one in known
+    )
     most = (ATTEMPTS_OF_MITE, None if is_known else ATTEMPTS_OF_HOST)
     until = await channels.attempt(connection, mite.id, host, most, ATTEMPTS_WINDOW, now)
     if until is not None:
@@ -166,7 +168,7 @@ async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | N
     return same
 
 
-async def _test(ctx: Context, mite: Mite, new: New) -> None:
+async def send_test(ctx: Context, mite: Mite, new: New) -> None:
     """Raises CallerFault (bad_input), ServiceFull (busy)."""
     now_s = int(ctx.now_s())
     row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])

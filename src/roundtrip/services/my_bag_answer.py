@@ -50,8 +50,8 @@ class Changes(msgspec.Struct, frozen=True, rename="camel"):
     liquidity_left_bps: Annotated[
         int | None,
         msgspec.Meta(
-            description="Of the liquidity that its largest pool had then, in hundredths of a percent; null: "
-            "it had none, or not every change is known."
+            description="What was taken out since of the liquidity that its largest pool had then, in "
+            "hundredths of a percent; null: it had none, or not every change is known."
         ),
     ]
     then: Annotated[

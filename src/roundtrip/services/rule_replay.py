@@ -34,12 +34,18 @@ LONGEST_S = 8.0
 
 async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[RuleTested]:
     """How often it would have hit, and the last hits. Raises CallerFault (bad_input), ServiceFull."""
+    tested, _ = await tested_and_times(ctx, params, mite)
+    return Answered(tested)
+
+
+async def tested_and_times(ctx: Context, params: RuleParams, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
+    """The same, and when each hit that was counted was, seconds since 1970, the newest first."""
     rule = parse(params.rule)
     with ctx.replays.one(mite.id):
-        return Answered(await _tested(ctx, rule, mite))
+        return await _tested(ctx, rule, mite)
 
 
-async def _tested(ctx: Context, rule: Rule, mite: Mite) -> RuleTested:
+async def _tested(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
     async with reading(ctx) as (connection, stands):
         wallet = await wallet_of(connection, rule)
         notes = [await unseen_text(connection, rule)]
@@ -54,7 +60,7 @@ async def _tested(ctx: Context, rule: Rule, mite: Mite) -> RuleTested:
             watch = Watch(rule, _wallets(rule, wallet, follows))
             found = await happenings.replayed(connection, ctx.contracts, watch, after_s, to)
             last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], mite)
-    return RuleTested(
+    tested = RuleTested(
         text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
         rule=rule.text(),
         wallet=wallet,
@@ -65,6 +71,7 @@ async def _tested(ctx: Context, rule: Rule, mite: Mite) -> RuleTested:
         to_time=when(to.at_s),
         block=to.number,
     )
+    return tested, found.at_s
 
 
 async def _after_s(connection: asyncpg.Connection, stands: Cursor) -> int:

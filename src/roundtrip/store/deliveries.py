@@ -4,7 +4,7 @@ transaction."""
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import asyncpg
 
@@ -228,3 +228,51 @@ async def log(connection: asyncpg.Connection, channel_id: int, most: int) -> lis
         most,
     )
     return found
+
+
+async def log_of_mite(connection: asyncpg.Connection, mite_id: int, most: int) -> list[asyncpg.Record]:
+    """The newest of all channels of a mite, removed ones too, the newest first: each with kind, shown target
+    and state of its channel and until when that rests, how often it was tried in all, and when, status and
+    error of its last try."""
+    found: list[asyncpg.Record] = await connection.fetch(
+        "SELECT delivery.*, channel.kind AS channel_kind, channel.shown, channel.state AS channel_state,"
+        " channel.rests_until, tried.number, tried.tried_at, tried.status, tried.error,"
+        " delivery.id > channel.dropped_to AS is_kept"
+        " FROM accounts.channel AS channel CROSS JOIN LATERAL"
+        " (SELECT * FROM accounts.delivery WHERE channel_id = channel.id ORDER BY id DESC LIMIT $2)"
+        " AS delivery LEFT JOIN LATERAL"
+        " (SELECT * FROM accounts.delivery_try WHERE delivery_id = delivery.id"
+        "  ORDER BY number DESC LIMIT 1) AS tried ON true"
+        " WHERE channel.mite_id = $1 ORDER BY delivery.id DESC LIMIT $2",
+        mite_id,
+        most,
+    )
+    return found
+
+
+async def of_mite(connection: asyncpg.Connection, mite_id: int, delivery_id: int) -> asyncpg.Record | None:
+    """State and ``ended_at`` of a delivery with its channel's state, locked; None: it is none of the
+    mite's."""
+    return await connection.fetchrow(
+        "SELECT delivery.state, delivery.ended_at, channel.state AS channel_state"
+        " FROM accounts.delivery JOIN accounts.channel ON channel.id = channel_id"
+        " WHERE delivery.id = $1 AND channel.mite_id = $2 FOR UPDATE OF delivery",
+        delivery_id,
+        mite_id,
+    )
+
+
+async def count_resend(
+    connection: asyncpg.Connection, mite_id: int, most: int, window: timedelta, now: datetime
+) -> datetime | None:
+    """Counts one more message that its owner has sent again; the mite is locked. None: there was room among
+    ``most`` in ``window``; else when there is, and it is not counted."""
+    await connection.execute("DELETE FROM accounts.resend WHERE made_at <= $1", now - window)
+    blocking: datetime | None = await connection.fetchval(
+        "SELECT made_at FROM accounts.resend WHERE mite_id = $1 ORDER BY made_at DESC OFFSET $2 LIMIT 1",
+        mite_id, most - 1,
+    )  # fmt: skip
+    if blocking is not None:
+        return blocking + window
+    await connection.execute("INSERT INTO accounts.resend (mite_id, made_at) VALUES ($1, $2)", mite_id, now)
+    return None

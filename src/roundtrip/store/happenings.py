@@ -33,11 +33,12 @@ class Place(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """How often a rule would have hit; ``at_least``: there are more that were not counted. ``last``: the
-    newest first."""
+    newest first. ``at_s``: when each hit that was counted was, seconds since 1970, the newest first."""
 
     hits: int
     at_least: bool
     last: Sequence[Happening]
+    at_s: Sequence[int] = ()
 
 
 async def happened(
@@ -65,7 +66,7 @@ async def replayed(
     time."""
     reader, start_number = await Reader.of(connection, contracts), await _start_number(connection)
     narrow = await narrowed(connection, watch)
-    hits, last = 0, list[Happening]()
+    last, at_s = list[Happening](), list[int]()
     if narrow is None:
         return Replayed(0, False, last)
     for first_s, last_s in days_back(after_s, to.at_s):
@@ -77,15 +78,15 @@ async def replayed(
             for happening in page.found:
                 if not watch.matches(happening):
                     continue
-                if hits == MOST_COUNTED:
-                    return Replayed(hits, True, last)
-                hits += 1
-                if hits <= MOST_TOLD:
+                if len(at_s) == MOST_COUNTED:
+                    return Replayed(len(at_s), True, last, at_s)
+                at_s.append(happening.spot.at_s)
+                if len(at_s) <= MOST_TOLD:
                     last.append(happening)
             if page.rest is None:
                 break
             before = page.rest
-    return Replayed(hits, False, last)
+    return Replayed(len(at_s), False, last, at_s)
 
 
 async def _page(reader: Reader, span: Span, narrow: Narrow, watch: Watch, start_number: int) -> Page:

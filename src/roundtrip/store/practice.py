@@ -260,6 +260,27 @@ async def trades(connection: asyncpg.Connection, mite_id: int, most: int) -> lis
     return [_trade(row) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A sell or a write-off. ``total_wei``: the profit of all up to it."""
+
+    at: datetime
+    profit_wei: int
+    total_wei: int
+
+
+async def closings(connection: asyncpg.Connection, mite_id: int, most: int) -> list[Closing]:
+    """The newest first."""
+    rows = await connection.fetch(
+        "SELECT made_at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
+        " FROM accounts.practice_trade WHERE mite_id = $1 AND profit_wei IS NOT NULL"
+        " ORDER BY id DESC LIMIT $2",
+        mite_id,
+        most,
+    )
+    return [Closing(row["made_at"], int(row["profit_wei"]), int(row["total_wei"])) for row in rows]
+
+
 def _trade(row: asyncpg.Record) -> KeptTrade:
     profit, token, block_hash = row["profit_wei"], row["token"], row["block_hash"]
     return KeptTrade(

@@ -18,6 +18,8 @@ _HOUSE = (overview, inbox, watch, channels, bag, practice, marks, keys)
 ROOMS: tuple[Room, ...] = tuple(one.ROOM for one in _HOUSE)
 ACTS: tuple[Act, ...] = tuple(act for one in _HOUSE for act in one.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
+_NO_ROOM = ("bad_key", "internal")
+"""Faults after which no room is shown: of nobody, or ours."""
 _ACTS: Mapping[str, Act] = MappingProxyType({act.name: act for act in ACTS})
 
 
@@ -39,13 +41,17 @@ async def act(visit: Visit) -> Response:
     found = _ACTS.get(visit.path["tool"])
     if found is None:
         raise CallerFault("not_found", "There is no such form.")
+    if found.reads is not None:
+        visit.form = found.reads(visit.form)
     try:
         done = await visit.ask(
             found.operation, **_params(found, visit.form), **_session(found.operation, visit)
         )
-    except CallerFault as fault:
+    except RoundtripError as fault:
+        if fault.code in _NO_ROOM:
+            raise
         # What the visitor wrote is put right beside the form, not on a page of its own.
-        return await _shown(visit, _ROOMS[found.room], fault=fault, status=fault.status)
+        return await _shown(visit, _ROOMS[found.room], act=found.name, fault=fault, status=fault.status)
     return await _shown(visit, _ROOMS[found.room], act=found.name, done=done)
 
 
@@ -83,6 +89,7 @@ async def _shown(
     status: int = 200,
 ) -> Response:
     answers = {name: await visit.ask(tool, **_session(tool, visit)) for name, tool in one.shows.items()}
+    also = {} if one.also is None else one.also(answers, visit.query)
     return visit.show(
         one.template,
         status,
@@ -93,4 +100,5 @@ async def _shown(
         fault=fault,
         form=visit.form,
         **answers,
+        **also,
     )

@@ -62,4 +62,7 @@ def _named(visit: Visit) -> Board:
 async def league(visit: Visit) -> Response:
     """The week's board of who practises."""
     who = {name: visit.query[name] for name in ("who",) if name in visit.query}
-    return visit.show("league.html", answer=await visit.ask("league", **who))
+    answer = await visit.ask("league", **who)
+    mine = None if visit.session is None else (await visit.ask("my_mite"))["designation"]
+    standing = next((row for row in answer["rows"] if row["designation"] == mine), None)
+    return visit.show("league.html", answer=answer, mine=mine, standing=standing)

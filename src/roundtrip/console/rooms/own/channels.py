@@ -1,9 +1,30 @@
-"""Where it is told."""
+"""Where it is told, and what became of what was sent."""
 
+from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Room
+from roundtrip.services.channel_test import ChannelTested, try_channel
+from roundtrip.services.channels_answer import ChannelParams
+from roundtrip.services.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend
+from roundtrip.services.index_answer import Nothing
 
-ROOM = Room("channels", "Channels", {"channels": "list_channels"})
+_LOG = Operation(
+    name="delivery_log", title="What was sent", description="", params=Nothing, answer=DeliveryLog,
+    handler=delivery_log, key=True, on_mcp=False, counts="never",
+)  # fmt: skip
+_RESEND = Operation(
+    name="resend", title="Send again", description="", params=ResendParams, answer=Resent, handler=resend,
+    method="POST", key=True, writes=True, on_mcp=False, counts="minute", errors=("rate_limited", "busy"),
+)  # fmt: skip
+_TRY = Operation(
+    name="try_channel", title="Send a test", description="", params=ChannelParams, answer=ChannelTested,
+    handler=try_channel, method="POST", key=True, writes=True, on_mcp=False, counts="minute",
+    errors=("rate_limited", "busy"),
+)  # fmt: skip
+
+ROOM = Room("channels", "Channels", {"channels": "list_channels", "log": _LOG})
 ACTS = (
     Act("set_webhook", "channels", ("url",)),
     Act("remove_channel", "channels", ("id",), frozenset({"id"})),
+    Act(_TRY, "channels", ("id",), frozenset({"id"})),
+    Act(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),
 )

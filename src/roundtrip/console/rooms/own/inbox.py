@@ -1,6 +1,42 @@
 """What it was told."""
 
-from roundtrip.console.account_room import Act, Room
+from collections.abc import Mapping
+from itertools import groupby
 
-ROOM = Room("inbox", "Inbox", {"inbox": "inbox"})
+from roundtrip.console.account_room import Act, Answers, Room
+
+PAGE = 50
+KINDS = {
+    "rule": "Rule",
+    "follow": "Followed wallet",
+    "bag_guard": "Your bag",
+    "service": "Service",
+    "test": "Test",
+}
+
+
+def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
+    """One page of the rows, by day. The query: ``kind``, ``rule``, and ``before``, the number of a row: older
+    ones are shown."""
+    kind, rule, before = query.get("kind"), query.get("rule"), query.get("before", "")
+    rows = [
+        row
+        for row in answers["inbox"]["rows"]
+        if (kind not in KINDS or row["kind"] == kind) and (not rule or row["rule"] == rule)
+    ]
+    if before.isascii() and before.isdigit() and len(before) < 20:
+        rows = [row for row in rows if row["id"] < int(before)]
+    shown = rows[:PAGE]
+    kept = {name: query[name] for name in ("kind", "rule") if query.get(name)}
+    return {
+        "days": [(day, list(some)) for day, some in groupby(shown, lambda row: row["ts"][:10])],
+        "kinds": KINDS,
+        "kind": kind if kind in KINDS else None,
+        "rule": rule or None,
+        "older": {**kept, "before": shown[-1]["id"]} if len(rows) > PAGE else None,
+        "is_first": not before,
+    }
+
+
+ROOM = Room("inbox", "Inbox", {"inbox": "inbox"}, _also)
 ACTS: tuple[Act, ...] = ()

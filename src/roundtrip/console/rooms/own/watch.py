@@ -1,12 +1,55 @@
 """Whom and what it watches."""
 
-from roundtrip.console.account_room import Act, Room
+from collections.abc import Mapping
+from dataclasses import replace
 
-ROOM = Room("watch", "Watch", {"watched": "list_rules"})
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operation import Operation
+from roundtrip.console.account_room import Act, Answers, Room
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.rule_bars import RuleDrawn, draw_rule
+from roundtrip.services.watch_around import WatchAround, watch_around
+
+_AROUND = Operation(
+    name="watch_around", title="Around the rules", description="", params=Nothing, answer=WatchAround,
+    handler=watch_around, key=True, on_mcp=False, counts="never",
+)  # fmt: skip
+_TOOL = next(one for one in OPERATIONS if one.name == "test_rule")
+# The same replay, asked for in place of the tool: it counts as one call.
+_DRAW = replace(_TOOL, answer=RuleDrawn, handler=draw_rule, on_mcp=False)
+_OF_TOKEN, _OF_WALLET = ("deployer", "creator"), "wallet"
+
+
+def composed(form: Mapping[str, str]) -> Mapping[str, str]:
+    """The form with the rule that its parts are; as it is where the rule was written out. What does not fit
+    is told where the rule is read."""
+    if "verb" not in form or form.get("rule", "").strip():
+        return form
+    who, address = form.get("who", ""), form.get("whose", "").strip()
+    if who in _OF_TOKEN:
+        who = f"{who}:{address}"
+    elif who == _OF_WALLET:
+        who = address
+    parts = [who, form["verb"]]
+    if over := form.get("over", "").strip():
+        parts += ["over", over, form.get("unit", "")]
+    if token := form.get("token", "").strip():
+        parts += ["on", token]
+    return {**form, "rule": " ".join(filter(None, parts))}
+
+
+def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
+    """``typed``: what an address of ours puts into the fields, so that other pages may lead here."""
+    words = {one["id"]: one["words"] for one in answers["around"]["rules"]}
+    typed = {name: query[name][:200] for name in ("rule", "address") if name in query}
+    return {"words": words, "typed": typed}
+
+
+ROOM = Room("watch", "Watch", {"watched": "list_rules", "around": _AROUND}, _also)
 ACTS = (
     Act("follow_wallet", "watch", ("address", "name")),
     Act("unfollow_wallet", "watch", ("address",)),
-    Act("create_rule", "watch", ("rule",)),
-    Act("test_rule", "watch", ("rule",)),
+    Act("create_rule", "watch", ("rule",), reads=composed),
+    Act(_DRAW, "watch", ("rule",), reads=composed),
     Act("delete_rule", "watch", ("id",), frozenset({"id"})),
 )

@@ -1,0 +1,217 @@
+"""The rooms of practice and the bag, and the league's page."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from roundtrip.console.rooms.own.bag import warnings
+from roundtrip.devnet.world import Built
+from roundtrip.domain.practice import monday_s
+from roundtrip.services.context import Context
+from roundtrip.services.practice_history import MOST
+from roundtrip.store.practice import closings
+from support.console_account import Account, signed_in
+from support.keys import NOW_S, Clock, random_context
+from support.serving import service
+from support.watching import SETTINGS
+
+
+@pytest.fixture
+async def me(indexed: Context) -> AsyncIterator[Account]:
+    ctx = random_context(indexed, Clock())
+    async with service(ctx, SETTINGS) as url:
+        yield await signed_in(ctx, url)
+
+
+async def once(me: Account, nth: int = 0) -> str:
+    """The name that a form of the room carries: that of the buy, then those of the sells."""
+    page = await me.get("/account/practice")
+    return str(re.findall('name="once" value="([0-9a-f]{32})"', page)[nth])
+
+
+async def sides(me: Account) -> list[str]:
+    rows = await me.ctx.pool.fetch(
+        "SELECT side FROM accounts.practice_trade WHERE mite_id = $1 ORDER BY id", me.mite_id
+    )
+    return [row["side"] for row in rows]
+
+
+# --- trades ----------------------------------------------------------------------------------------
+
+
+async def test_a_reload_of_a_form_does_not_trade_twice(me: Account, built: Built) -> None:
+    buy = {"once": await once(me), "token": built.tokens["plain"], "eth": "0.1"}
+    first = await me.do("practice_buy", **buy)
+    again = await me.do("practice_buy", **buy)
+    assert (first[0], again[0]) == (200, 200)
+    told = [re.findall('<div class="told" role="status">(.*?)</div>', page)[0] for _, page in (first, again)]
+    assert told[0] == told[1]
+    assert await sides(me) == ["buy"]
+    sell = {"once": await once(me, 1), "token": built.tokens["plain"], "percent": "50"}
+    for _ in range(2):
+        assert (await me.do("practice_sell", **sell))[0] == 200
+    assert await sides(me) == ["buy", "sell"]
+    assert (await me.do("practice_sell", **{**sell, "once": await once(me, 1)}))[0] == 200
+    assert await sides(me) == ["buy", "sell", "sell"]
+
+
+async def test_each_form_has_a_name_of_its_own(me: Account, built: Built) -> None:
+    await me.do("practice_buy", once=await once(me), token=built.tokens["plain"], eth="0.1")
+    page = await me.get("/account/practice") + await me.get("/account/practice")
+    names = re.findall('name="once" value="([0-9a-f]{32})"', page)
+    assert len(names) == len(set(names)) == 4
+
+
+@pytest.mark.parametrize("name", [None, "", "x" * 201])
+async def test_a_form_without_its_name_trades_nothing(me: Account, built: Built, name: str | None) -> None:
+    given = {} if name is None else {"once": name}
+    status, page = await me.do("practice_buy", token=built.tokens["plain"], eth="0.1", **given)
+    assert (status, "idempotency key" in page) == (400, True)
+    assert await sides(me) == []
+
+
+async def test_what_does_not_fit_is_told_beside_its_form(me: Account, built: Built) -> None:
+    status, page = await me.do("practice_buy", once=await once(me), token="0x12", eth="7")
+    assert status == 400
+    assert 'aria-describedby="buy-fault"' in page
+    assert 'value="0x12"' in page
+    assert 'value="7"' in page
+    await me.do("practice_buy", once=await once(me), token=built.tokens["plain"], eth="0.1")
+    status, page = await me.do(
+        "practice_sell", once=await once(me, 1), token=built.tokens["plain"], percent="101"
+    )
+    assert status == 400
+    assert 'aria-describedby="sell-fault"' in page
+    assert 'value="101"' in page
+    assert page.count('role="alert"') == 1
+
+
+# --- its history -----------------------------------------------------------------------------------
+
+
+async def closed(me: Account, *profits_wei: int) -> None:
+    """Sells a minute apart, as the ledger has them."""
+    async with me.ctx.pool.acquire() as connection, connection.transaction():
+        await connection.execute(
+            "INSERT INTO accounts.practice_account (mite_id, eth_wei, given_wei, week_s)"
+            " VALUES ($1, 0, 0, $2) ON CONFLICT DO NOTHING",
+            me.mite_id, monday_s(int(NOW_S)),
+        )  # fmt: skip
+        await connection.executemany(
+            "INSERT INTO accounts.practice_trade (mite_id, token, side, token_raw, eth_wei, cost_wei,"
+            " profit_wei, made_at) VALUES ($1, $2, 'written_off', 1, 0, 0, $3, $4)",
+            [
+                (me.mite_id, b"\x07" * 20, profit, datetime.fromtimestamp(NOW_S + 60 * number, UTC))
+                for number, profit in enumerate(profits_wei)
+            ],
+        )
+
+
+def points(page: str) -> list[str]:
+    (figure,) = re.findall('<figure class="chart"(.*?)</figure>', page, re.DOTALL)
+    return re.findall('data-value="([^"]+)"', figure)
+
+
+async def test_what_sells_took_adds_up_exactly(me: Account) -> None:
+    page = await me.get("/account/practice")
+    assert "<figure" not in page
+    assert "/static/charts." not in page
+    await closed(me, 10**18 + 1, -(3 * 10**18), 5 * 10**17)
+    page = await me.get("/account/practice")
+    assert points(page) == ["1.000000000000000001", "-1.999999999999999999", "-1.499999999999999999"]
+    assert "together lost 1.499999999999999999 practice eth" in page
+    assert "/static/charts." in page
+    other = await signed_in(me.ctx, me.url)
+    assert "<figure" not in await other.get("/account/practice")
+
+
+async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) -> None:
+    await closed(me, *[10**18] * (MOST + 3))
+    page = await me.get("/account/practice")
+    assert points(page) == [str(one) for one in range(4, MOST + 4)]
+    assert f"The newest {MOST} are drawn." in page
+    async with me.ctx.pool.acquire() as connection:
+        assert [one.total_wei // 10**18 for one in await closings(connection, me.mite_id, 2)] == [
+            MOST + 3, MOST + 2
+        ]  # fmt: skip
+
+
+# --- the bag ---------------------------------------------------------------------------------------
+
+
+def holding(**more: Any) -> Mapping[str, Any]:
+    changes = {"deployer": None, "liquidityLeftBps": 0, "then": None, "now": None}
+    given = {"sells": "yes", "changes": changes | more.pop("changes", {})}
+    return given | more
+
+
+def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
+    return {"level": level, "code": "some_code", "feesBps": fees_bps}
+
+
+@pytest.mark.parametrize(
+    ("row", "levels"),
+    [
+        (holding(), []),
+        (holding(changes={"now": check("ok"), "then": check("ok")}), []),
+        (holding(sells="refused"), ["danger"]),
+        (holding(sells="unknown"), ["unknown"]),
+        (holding(changes={"now": check("unknown")}), ["unknown"]),
+        (holding(changes={"now": check("danger")}), ["danger"]),
+        (holding(changes={"now": check("ok", 201), "then": check("ok", 100)}), ["warn"]),
+        (holding(changes={"now": check("ok", 200), "then": check("ok", 100)}), []),
+        (holding(changes={"now": check("ok", None), "then": check("ok", 100)}), []),
+        (holding(changes={"deployer": {"soldBps": 0}}), []),
+        (holding(changes={"deployer": {"soldBps": 1}}), ["warn"]),
+        (holding(changes={"deployer": {"soldBps": 2000}}), ["danger"]),
+        (holding(changes={"liquidityLeftBps": None}), []),
+        (holding(changes={"liquidityLeftBps": 1}), ["warn"]),
+        (holding(changes={"liquidityLeftBps": 5000, "now": check("warn")}, sells="unknown"),
+         ["danger", "unknown", "warn"]),
+    ],
+)  # fmt: skip
+def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: list[str]) -> None:
+    assert [level for level, _ in warnings(row)] == levels
+
+
+async def test_an_empty_bag_says_what_it_is(me: Account) -> None:
+    assert "your wallet holds nothing" in await me.get("/account/bag")
+
+
+# --- the league ------------------------------------------------------------------------------------
+
+
+def main(page: str) -> str:
+    return page.partition("<main")[2].partition("</main")[0]
+
+
+async def test_the_league_marks_who_looks(me: Account) -> None:
+    page = main(await me.get("/league?who=agents"))
+    assert "not on it" in page
+    assert "(you)" not in page
+    assert "/sign-in" not in page
+    monday = datetime.fromtimestamp(monday_s(int(NOW_S)), UTC)
+    for began in (monday, monday - timedelta(weeks=1)):
+        await me.ctx.pool.execute(
+            "INSERT INTO accounts.league_week SELECT $1, id, is_agent, 9e24, 3, 2, $3, 5e17, $1 + 60"
+            " FROM accounts.mite WHERE id = $2",
+            int(began.timestamp()), me.mite_id, b"\x07" * 20,
+        )  # fmt: skip
+    page = main(await me.get("/league?who=people"))
+    (row,) = re.findall('<tr class="mine"><th scope="row">([0-9]+)</th>.*\\(you\\)', page)[:1]
+    assert f"rank {row}" in page
+    # Last week's board marks it, too.
+    assert page.count("(you)") == 2
+    other = await signed_in(me.ctx, me.url)
+    assert "(you)" not in await other.get("/league?who=people")
+
+
+async def test_who_is_nobody_reads_the_league(me: Account) -> None:
+    status, page = await replace(me, session="").page("/league")
+    assert status == 200
+    assert "<dt>You</dt>" not in page
+    assert (await me.page("/league?who=robots"))[0] == 400

@@ -1,0 +1,299 @@
+"""The rooms of what is watched and told: trying a rule, putting one together, the inbox."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import aiohttp
+import asyncpg
+import pytest
+
+from roundtrip.console.rooms.account import ROOMS
+from roundtrip.console.rooms.own.inbox import PAGE
+from roundtrip.console.rooms.own.watch import composed
+from roundtrip.domain.alerts import Draft, Kind
+from roundtrip.domain.events import Spot
+from roundtrip.domain.rules import Happening, Watch
+from roundtrip.domain.types import Address, TxHash
+from roundtrip.services.context import Context
+from roundtrip.services.rule_bars import MOST_BARS, bars_of, step_of
+from roundtrip.store import alerts, happenings
+from roundtrip.store.happenings import Place, Replayed
+from roundtrip.venues.base import Contracts
+from support.console_account import Account, signed_in
+from support.keys import NOW_S, Clock, random_context
+from support.serving import service
+from support.watching import SETTINGS, STRANGER
+
+TX = TxHash("0x" + "cd" * 32)
+
+
+@pytest.fixture
+async def me(indexed: Context) -> AsyncIterator[Account]:
+    ctx = random_context(indexed, Clock())
+    async with service(ctx, SETTINGS) as url:
+        yield await signed_in(ctx, url)
+
+
+def hit(at_s: int) -> Happening:
+    token, wallet = Address("0x" + "7e" * 20), Address(STRANGER)
+    return Happening("buying", Spot(9, 0, at_s, TX), wallet, token, 10**18, None, None, None)
+
+
+# --- what each room is ----------------------------------------------------------------------------
+
+
+async def weight(me: Account, page: str) -> int:
+    """Of a page with all that it loads, as it goes over the wire, but for the page itself."""
+    found = len(page)
+    for path in set(re.findall(r'(?:src|href)="(/static/[^"]+)"', page)):
+        async with (
+            aiohttp.ClientSession(auto_decompress=False) as raw,
+            raw.get(me.url + path, headers={"accept-encoding": "gzip"}) as response,
+        ):
+            assert response.status == 200
+            found += len(await response.read())
+    return found
+
+
+@pytest.mark.parametrize("room", [one.name for one in ROOMS])
+async def test_a_room_has_no_word_of_script_or_style(me: Account, room: str) -> None:
+    page = await me.get(f"/account/{room}")
+    assert re.findall(r"<script(?![^>]* src=\"/static/)", page) == []
+    assert re.findall(r"<style|\sstyle=|\son[a-z]+=|javascript:", page) == []
+    levels = [int(one) for one in re.findall("<h([1-6])", page)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    named = set(re.findall('<label[^>]* for="([^"]+)"', page))
+    fields = re.findall(r"<(?:input|select)(?![^>]*type=\"hidden\")[^>]* id=\"([^\"]+)\"", page)
+    assert set(fields) <= named
+    assert (
+        len(fields) == len(set(fields)) == len(re.findall(r"<(?:input|select)(?![^>]*type=\"hidden\")", page))
+    )
+    assert await weight(me, page) < 150_000
+
+
+# --- hits by time ----------------------------------------------------------------------------------
+
+
+def test_bars_have_every_step_and_every_hit() -> None:
+    bars = bars_of([7300, 7201, 3599], 0, 10_800, 3600)
+    assert [(int(one.at.timestamp()), one.hits) for one in bars] == [
+        (0, 1), (3600, 0), (7200, 2), (10_800, 0)
+    ]  # fmt: skip
+    # The first and the last step are those that the ends are in.
+    assert [int(one.at.timestamp()) for one in bars_of([], 5000, 7199, 3600)] == [3600]
+
+
+@pytest.mark.parametrize(("span_s", "step_s"), [(0, 300), (14_400, 300), (14_401, 3600), (604_800, 21_600)])
+def test_a_step_is_as_fine_as_fits(span_s: int, step_s: int) -> None:
+    assert step_of(span_s) == step_s
+    assert len(bars_of([], 0, span_s, step_s)) <= MOST_BARS + 1
+
+
+class Replay:
+    """Stands for the replay, and counts how often it is asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, hits_s: Sequence[int], at_least: bool) -> None:
+        self.hits_s, self.at_least, self.asked = hits_s, at_least, 0
+        monkeypatch.setattr(happenings, "replayed", self.replayed)
+
+    async def replayed(
+        self, connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
+    ) -> Replayed:
+        self.asked += 1
+        # Backwards from the head: the newest first.
+        found = [to.at_s - one for one in self.hits_s]
+        return Replayed(len(found), self.at_least, [hit(one) for one in found[:10]], found)
+
+
+def drawn(page: str) -> list[int]:
+    (figure,) = re.findall('<figure class="chart" data-kind="bars">(.*?)</figure>', page, re.DOTALL)
+    return [int(one) for one in re.findall(r"</time></th><td>([\d,]+)</td>", figure)]
+
+
+async def test_a_tried_rule_is_drawn_by_time_of_one_replay(
+    me: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replay = Replay(monkeypatch, [0, 1, 90_000], at_least=False)
+    status, page = await me.do("test_rule", rule="any buying over 1 eth")
+    assert (status, replay.asked) == (200, 1)
+    assert "It would have hit 3 times" in page
+    assert sum(drawn(page)) == 3
+    assert len(drawn(page)) > 3
+    assert "/static/charts." in page
+    assert "/static/uplot." in page
+    assert 'value="any buying over 1 eth"' in page
+    assert "<code>any buying over 1 eth</code> <span" not in page
+    assert "No rule stands." in page
+    assert await weight(me, page) < 150_000
+
+
+async def test_steps_that_were_not_counted_to_the_end_are_not_drawn(
+    me: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Replay(monkeypatch, [0, 86_400], at_least=True)
+    _, page = await me.do("test_rule", rule="any buying")
+    assert "at least 2 times" in page
+    assert "older ones were not counted" in page
+    assert sum(drawn(page)) == 1
+    assert len(drawn(page)) <= 5
+
+
+async def test_pages_without_a_chart_load_none(me: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    Replay(monkeypatch, [], at_least=False)
+    _, page = await me.do("test_rule", rule="any buying")
+    assert "It would not have hit" in page
+    assert "<figure" not in page
+    assert "/static/charts." not in page
+
+
+async def test_the_real_replay_tells_when_each_hit_was(me: Account) -> None:
+    """What the local chain has: as many in the bars as in the count."""
+    _, page = await me.do("test_rule", rule="any buying")
+    found = re.search(r"It would have hit ([\d,]+) time", page)
+    assert found is not None
+    assert sum(drawn(page)) == int(found.group(1).replace(",", "")) > 0
+
+
+# --- rules -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("form", "rule"),
+    [
+        ({"who": "any", "verb": "buying", "over": "1", "unit": "eth"}, "any buying over 1 eth"),
+        ({"who": "any", "whose": STRANGER, "verb": "launching", "unit": "eth"}, "any launching"),
+        ({"who": "wallet", "whose": f" {STRANGER} ", "verb": "moving"}, f"{STRANGER} moving"),
+        (
+            {"who": "deployer", "whose": STRANGER, "verb": "selling", "over": "5", "unit": "%", "token": "x"},
+            f"deployer:{STRANGER} selling over 5 % on x",
+        ),
+        ({"who": "creator", "verb": "selling"}, "creator: selling"),
+        ({"who": "wallet", "verb": "selling"}, "selling"),
+        ({"who": "any", "verb": "buying", "rule": "any selling"}, "any selling"),
+    ],
+)  # fmt: skip
+def test_a_rule_is_put_together_of_its_parts(form: dict[str, str], rule: str) -> None:
+    assert composed(form)["rule"] == rule
+
+
+async def test_parts_become_a_rule_that_stands_and_is_said_in_words(me: Account) -> None:
+    form = {"who": "wallet", "whose": STRANGER, "verb": "selling", "over": "2.5", "unit": "usd"}
+    status, page = await me.do("create_rule", **form)
+    assert status == 200
+    assert f"<code>{STRANGER} selling over 2.5 usd</code>" in page
+    assert "no hit yet" in page
+    assert re.search("When <a href=.*</a> sells a token for more than 2.5 usd", page)
+
+
+async def test_what_was_chosen_is_kept_beside_the_fault(me: Account) -> None:
+    form = {"who": "wallet", "whose": "0x12", "verb": "moving", "over": "many", "unit": "%", "token": '"><b>'}
+    status, page = await me.do("create_rule", **form)
+    assert status == 400
+    assert 'aria-describedby="rule-fault"' in page
+    assert page.count('role="alert"') == 1
+    assert '<option value="wallet" selected>' in page
+    assert '<option value="moving" selected>' in page
+    assert 'value="0x12 moving over many % on &#34;&gt;&lt;b&gt;"' in page
+    assert '<option value="%" selected>' in page
+
+
+async def test_a_follow_that_does_not_fit_is_told_there(me: Account) -> None:
+    status, page = await me.do("follow_wallet", address="0x12", name="Whale")
+    assert status == 400
+    assert 'aria-describedby="follow-fault"' in page
+    assert 'aria-describedby="rule-fault"' not in page
+    assert 'value="0x12"' in page
+    assert 'value="Whale"' in page
+
+
+async def test_a_busy_replay_is_told_in_the_room(me: Account) -> None:
+    with me.ctx.replays.one(me.mite_id):
+        status, page = await me.do("test_rule", rule="any buying over 3 eth")
+    assert status == 503
+    assert 'value="any buying over 3 eth"' in page
+    assert "Another rule of yours is being tried" in page
+
+
+async def test_examples_are_rules_of_a_token_that_exists(me: Account) -> None:
+    page = await me.get("/account/watch")
+    examples = re.findall(r'href="(/account/watch\?rule=[^"]+)"', page)
+    assert len(examples) == 5
+    token = await me.ctx.pool.fetchval(
+        "SELECT '0x' || encode(address, 'hex') FROM facts.address JOIN facts.launch ON token_id = id"
+        " ORDER BY block_number DESC LIMIT 1"
+    )
+    assert sum(token in one for one in examples) == 2
+    for path in examples:
+        page = await me.get(path)
+        typed = re.search('<input id="rule"[^>]* value="([^"]+)"', page)
+        assert typed is not None
+        assert (await me.do("create_rule", rule=typed.group(1)))[0] == 200
+    page = await me.get("/account/watch?rule=%22%3E%3Cscript%3E&address=" + "x" * 5000)
+    assert "<script>" not in page
+    assert "x" * 201 not in page
+
+
+# --- the inbox -------------------------------------------------------------------------------------
+
+
+async def told(me: Account, count: int, kind: Kind = "rule") -> None:
+    """Rows an hour apart, the last an hour ago."""
+    rule = "any buying" if kind == "rule" else None
+    drafts = [
+        Draft(
+            me.mite_id, kind, 1, int(NOW_S) - 3600 * (count - one), f"Said {one}.", "buying", "any",
+            Address(STRANGER), tx_hash=TX, rule=rule,
+        )
+        for one in range(count)
+    ]  # fmt: skip
+    async with me.ctx.pool.acquire() as connection, connection.transaction():
+        await alerts.put(connection, drafts, datetime.fromtimestamp(NOW_S, UTC))
+
+
+def said(page: str) -> list[int]:
+    return [int(one) for one in re.findall(r"Said (\d+)\.", page)]
+
+
+async def test_the_inbox_is_read_page_by_page_and_by_day(me: Account) -> None:
+    count = 2 * PAGE + 5
+    await told(me, count)
+    path, seen, pages = "/account/inbox", list[int](), 0
+    while True:
+        page = await me.get(path)
+        shown = said(page)
+        assert len(shown) <= PAGE
+        seen, pages = seen + shown, pages + 1
+        older = re.search('<a href="([^"]+)">Older</a>', page)
+        if older is None:
+            break
+        path = older.group(1).replace("&amp;", "&")
+    assert seen == list(range(count - 1, -1, -1))
+    assert pages == 3
+    page = await me.get("/account/inbox")
+    days = re.findall(r"<h2>(\d{4}-\d\d-\d\d)</h2>", page)
+    assert days == sorted(set(days), reverse=True)
+    assert len(days) >= 2
+    assert f'href="/transaction/{TX}"' in page
+    assert f'href="/wallet/{STRANGER}"' in page
+
+
+async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
+    await told(me, 2)
+    await told(me, 1, kind="follow")
+    assert len(said(await me.get("/account/inbox"))) == 3
+    assert len(said(await me.get("/account/inbox?kind=follow"))) == 1
+    assert len(said(await me.get("/account/inbox?rule=any+buying"))) == 2
+    assert "Nothing of that." in await me.get("/account/inbox?rule=any+selling")
+    for bad in ("kind=x", "before=-1", "before=%E0%A5%AA", "before=1e9", "before=" + "9" * 30):
+        assert len(said(await me.get(f"/account/inbox?{bad}"))) == 3
+
+
+async def test_nobody_reads_anothers_inbox(me: Account) -> None:
+    await told(me, 1)
+    other = await signed_in(me.ctx, me.url)
+    page = await other.get("/account/inbox")
+    assert said(page) == []
+    assert "Nothing was told to you" in page

@@ -1,0 +1,65 @@
+"""Somebody who is signed in to the pages, without a browser: what a page says, and what a form does."""
+
+import re
+from dataclasses import dataclass
+from http.cookies import SimpleCookie
+
+import aiohttp
+
+from roundtrip.console.page import COOKIE
+from roundtrip.services.context import Context
+from support.keys import Person
+
+_BROWSER = {"accept": "text/html"}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """``session``: as the cookie carries it. ``csrf``: of its forms."""
+
+    ctx: Context
+    url: str
+    person: Person
+    session: str
+    csrf: str
+    mite_id: int
+
+    async def page(self, path: str) -> tuple[int, str]:
+        return await _sent("GET", self.url + path, None, self.session)
+
+    async def get(self, path: str) -> str:
+        """A page that answers."""
+        status, page = await self.page(path)
+        assert status == 200, page
+        return page
+
+    async def do(self, tool: str, **form: str) -> tuple[int, str]:
+        """Sends a form."""
+        filled = {"csrf": self.csrf, **form}
+        return await _sent("POST", f"{self.url}/account/do/{tool}", filled, self.session)
+
+
+async def signed_in(ctx: Context, url: str) -> Account:
+    """A new account, by a signature."""
+    person = Person()
+    async with aiohttp.ClientSession(headers=_BROWSER) as browser:
+        async with browser.post(f"{url}/sign-in/text", data={"address": person.address}) as response:
+            text = (await response.json())["message"]
+        given = {"address": person.address, "signature": person.sign(text)}
+        async with browser.post(f"{url}/sign-in", data=given, allow_redirects=False) as response:
+            session = str(SimpleCookie(response.headers["set-cookie"])[COOKIE].value)
+    _, page = await _sent("GET", f"{url}/account/watch", None, session)
+    csrf = re.search('name="csrf" value="([0-9a-f]{64})"', page)
+    assert csrf is not None
+    wallet = bytes.fromhex(person.address[2:])
+    mite_id: int = await ctx.pool.fetchval("SELECT id FROM accounts.mite WHERE wallet = $1", wallet)
+    return Account(ctx, url, person, session, csrf.group(1), mite_id)
+
+
+async def _sent(method: str, url: str, form: dict[str, str] | None, session: str) -> tuple[int, str]:
+    headers = {**_BROWSER, "cookie": f"{COOKIE}={session}"}
+    async with (
+        aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.DummyCookieJar()) as browser,
+        browser.request(method, url, data=form, allow_redirects=False) as response,
+    ):
+        return response.status, await response.text()
