@@ -17,7 +17,7 @@ test-server: $(VENV)/.installed node_modules/.installed tests/conformance/node_m
 	@TEST_DATABASE_URL='$(DATABASE_URL)' PYTHONPATH=tests $(BIN)/python -m support.servers --strange \
 	  $(BIN)/python -m pytest -q -n 2 --dist worksteal $(TEST)
 
-# The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 800 of them.
+# The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 750 of them.
 schemathesis: $(VENV)/.installed node_modules/.installed
 	@SCHEMATHESIS_EXAMPLES=140 $(BIN)/python -m pytest -q -n 0 -s tests/doors/test_schemathesis.py
 

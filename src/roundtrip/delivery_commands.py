@@ -17,7 +17,9 @@ from roundtrip.settings import Settings
 from roundtrip.store import connections, deliveries
 from roundtrip.terminal import console, run
 
-app = typer.Typer(no_args_is_help=True, help="Messages to channels: list a channel's, send one again.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Messages to channels: list a channel's, send one again."
+)
 
 _NO = 1
 _MOST_LISTED = 100

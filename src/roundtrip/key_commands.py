@@ -19,7 +19,7 @@ from roundtrip.store import accounts, connections
 from roundtrip.store.accounts import Key
 from roundtrip.terminal import console, run
 
-app = typer.Typer(no_args_is_help=True, help="Keys of callers: list them, revoke one.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Keys of callers: list them, revoke one.")
 
 _NO, _UNKNOWN = 1, 2
 

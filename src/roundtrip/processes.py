@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from roundtrip.domain.errors import CannotRun
 from roundtrip.store.postgres import end_with_parent
 
 START_S = 60.0
@@ -36,7 +37,7 @@ WORKS = "roundtrip works on chain "
 """How the line begins by which a process of each kind says that it is ready."""
 
 
-class ProcessEnded(Exception):
+class ProcessEnded(CannotRun):
     """A process did not become ready; the text says which."""
 
 

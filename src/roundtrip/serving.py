@@ -4,7 +4,6 @@ import contextlib
 import functools
 import hashlib
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -35,26 +34,21 @@ from roundtrip.api.valkey import Valkey
 from roundtrip.console.app import console_routes
 from roundtrip.console.static_files import LibraryMissing
 from roundtrip.domain.credits import Payments
+from roundtrip.domain.errors import CannotRun
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
+from roundtrip.recursion import bound_recursion
 from roundtrip.services.context import Context
 from roundtrip.services.credits import opening
 from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.settings import Settings
 
-_RECURSION_LIMIT = 1000
 LIBRARIES = Path(__file__).resolve().parents[2] / "node_modules"
 """Where npm installed what pages load."""
 log = structlog.get_logger(__name__)
 
 
-def bound_recursion() -> None:
-    """Puts the interpreter's limit back: a library of signatures raises it to 100,000, and then a body of
-    nested brackets would end the process instead of raising."""
-    sys.setrecursionlimit(_RECURSION_LIMIT)
-
-
-class PortTaken(Exception):
+class PortTaken(CannotRun):
     """Somebody else listens where this service was to listen."""
 
 

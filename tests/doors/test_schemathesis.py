@@ -16,7 +16,7 @@ from support.serving import service
 
 TOKENS = ("plain", "cooldown", "owner_only_sell", "fee_on_sell")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "40")
+EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "20")
 """Of each operation and kind of data; ``make schemathesis`` has more."""
 
 

@@ -16,6 +16,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, ResponseError
 
+from roundtrip.domain.errors import CannotRun
+
 log = structlog.get_logger(__name__)
 
 NAMESPACE = "roundtrip"
@@ -41,7 +43,7 @@ class _NotLoaded(Exception):
     """The store does not know this script yet."""
 
 
-class BadUrl(Exception):
+class BadUrl(CannotRun):
     """The store's url cannot be read; it may hold a password, so it is not shown."""
 
 

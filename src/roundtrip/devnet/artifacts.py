@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from roundtrip.domain.errors import CannotRun
+
 
 @dataclass(frozen=True, slots=True)
 class Package:
@@ -83,7 +85,7 @@ PACKAGES = (
 )
 
 
-class ArtifactError(Exception):
+class ArtifactError(CannotRun):
     """A package could not be fetched, or is not the one that was pinned."""
 
 

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from roundtrip.domain.errors import CannotRun
+
 from .wire import SyncRpc
 
 CHAIN_ID = 4663
 _PR_SET_PDEATHSIG = 1
 
 
-class NodeStartError(Exception):
+class NodeStartError(CannotRun):
     """The local node did not come up; the text says why."""
 
 

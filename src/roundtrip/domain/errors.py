@@ -38,6 +38,10 @@ STATUS_BY_CODE = MappingProxyType(
 """Every error code this service answers with, and the HTTP status that carries it."""
 
 
+class CannotRun(Exception):
+    """What ends a command with one line: its text is for whoever runs it."""
+
+
 class RoundtripError(Exception):
     """An answer that is an error: a code of the table above and a sentence for a stranger."""
 

@@ -11,6 +11,7 @@ from roundtrip.channels.post import NotTried, Reply
 from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
+from roundtrip.domain.errors import CannotRun
 from roundtrip.store import channels
 from roundtrip.store.channels import ChannelKind
 
@@ -143,7 +144,7 @@ def why(reply: Reply) -> str:
     return reply.error or "no answer"
 
 
-class OtherKey(Exception):
+class OtherKey(CannotRun):
     """Channels are kept that were sealed with another key."""
 
 

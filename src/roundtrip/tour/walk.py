@@ -12,6 +12,7 @@ import msgspec
 
 from roundtrip.api.operation import Operation
 from roundtrip.devnet.demo.wallet import Wallet
+from roundtrip.domain.errors import CannotRun
 
 from .steps import Answer, Arguments, Ground, Step, steps
 
@@ -21,7 +22,7 @@ _AGAIN_S = 1.0
 _TIMEOUT = aiohttp.ClientTimeout(total=60)
 
 
-class NothingToShow(Exception):
+class NothingToShow(CannotRun):
     """A step failed, or had nothing to show in time."""
 
 

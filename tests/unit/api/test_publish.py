@@ -9,7 +9,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from roundtrip import cli
+from roundtrip import publish_commands
 from roundtrip.api.catalog import OPERATIONS, tools
 from roundtrip.api.operation import Operation
 from roundtrip.api.publish import (
@@ -145,7 +145,7 @@ def test_every_schema_in_the_manual_is_json() -> None:
 def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) -> None:
     page = (DOCS / "verdicts.md").read_text()
     (tmp_path / "verdicts.md").write_text(verdicts_markdown(page, replace(POLICY, version="older")))
-    cli.publish(tmp_path)
+    publish_commands.publish(tmp_path)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert written.keys() == {"api.md", "llms.txt", "openapi.json", "tools.json", "verdicts.md"}
     assert msgspec.json.decode(written["tools.json"]) == tools_json()

@@ -1,0 +1,64 @@
+"""The commands that trust nobody: a check made again from its proof, a trade proven from its bytes."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from roundtrip import assembly, verify
+from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
+from roundtrip.settings import Settings
+from roundtrip.terminal import console
+
+
+def verify_proof(
+    file: Annotated[Path, typer.Argument(help="The answer of GET /v1/check/{address}/proof.")],
+    rpc: Annotated[str | None, typer.Option(help="A node of your own, to send the requests to.")] = None,
+    network: Annotated[
+        Path | None,
+        typer.Option(help="Whose contracts to trust, as devnet.json; left out: the set network's."),
+    ] = None,
+) -> None:
+    """Makes a check again from its proof: exit 0 all of it holds, 1 something does not, 2 not found out."""
+    try:
+        trusted = assembly.network_from(network) if network else assembly.network_of(Settings())
+        with file.open("rb") as opened:
+            claim = read_claim(opened.read(MOST_FILE_BYTES + 1))
+    except (ValueError, OSError) as error:
+        console.print(f"roundtrip: {error}", markup=False)
+        raise SystemExit(2) from None
+    found = asyncio.run(assembly.verified_proof(claim, trusted, rpc))
+    table = Table("", "holds", "seen")
+    for row in found:
+        table.add_row(row.what, {True: "yes", False: "NO", None: "unknown"}[row.holds], Text(row.seen))
+    console.print(table)
+    holds = [row.holds for row in found]
+    raise SystemExit(1 if False in holds else 2 if None in holds else 0)
+
+
+def verify_trade(
+    file: Annotated[Path, typer.Argument(help="The answer of POST /v1/prepare/buy or /v1/prepare/sell.")],
+    network: Annotated[
+        Path | None, typer.Option(help="Whose contracts to trust; var/devnet.json when left out.")
+    ] = None,
+    wallet: Annotated[str | None, typer.Option("--from", help="The wallet that you asked for.")] = None,
+    token: Annotated[str | None, typer.Option(help="The token that you asked for.")] = None,
+    side: Annotated[str | None, typer.Option(help="buy or sell.")] = None,
+    amount: Annotated[str | None, typer.Option(help="The amount that you asked for.")] = None,
+    asset: Annotated[str | None, typer.Option(help="What that amount is of: eth or usdg.")] = None,
+    slippage_bps: Annotated[int | None, typer.Option(help="The slippage that you asked for.")] = None,
+) -> None:
+    """Proves a prepared trade from its own bytes, without the service: exit 0 proven, 1 not, 2 not read."""
+    asked = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
+    try:
+        trusted = verify.Network.read(verify.parse((network or Settings().var / "devnet.json").read_text()))
+        report = verify.verify(verify.parse(file.read_text()), trusted, asked, int(time.time()))
+    except (verify.Unreadable, UnicodeDecodeError, OSError) as error:
+        console.print(f"roundtrip: {error}", markup=False)
+        raise SystemExit(2) from None
+    print("\n".join(verify.lines(report)))
+    raise SystemExit(0 if report.ok else 1)

@@ -1,0 +1,26 @@
+"""The command that writes the documents which are made from the code."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from roundtrip.api import publish as publishing
+from roundtrip.api.llms import llms_txt
+from roundtrip.api.openapi import openapi_json
+from roundtrip.domain.policy import POLICY
+
+
+def publish(
+    folder: Annotated[Path, typer.Argument(help="Where the documents go.")] = Path("docs"),
+) -> None:
+    """Writes the interface's documentation from the table of operations."""
+    (folder / "api.md").write_text(publishing.api_markdown())
+    (folder / "llms.txt").write_text(llms_txt())
+    for name, told in (("tools.json", publishing.tools_json()), ("openapi.json", openapi_json())):
+        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n")
+    verdicts = folder / "verdicts.md"
+    page = verdicts.read_text() if verdicts.exists() else publishing.EMPTY_VERDICTS
+    verdicts.write_text(publishing.verdicts_markdown(page, POLICY))
+    print(f"written: api.md, tools.json, openapi.json, llms.txt and verdicts.md in {folder}")

@@ -1,0 +1,56 @@
+"""The commands of who runs it beside what serves: what is done later, the schema, how the nodes are."""
+
+import asyncio
+
+from rich.markup import escape
+from rich.table import Table
+
+from roundtrip import assembly, processes
+from roundtrip.chain.doctor import NEEDED
+from roundtrip.networks import Network
+from roundtrip.settings import Settings
+from roundtrip.terminal import console, log_to_stderr, run
+
+
+def work() -> None:
+    """Only the work that is to be done later, and alerts, on the network that is set."""
+    settings = Settings()
+    log_to_stderr()
+    assembly.spare_the_collector()
+    run(_work(settings, assembly.network_of(settings)))
+
+
+async def _work(settings: Settings, network: Network) -> None:
+    given = (settings, assembly.node_urls(settings, network), network.contracts)
+    async with (
+        assembly.database(settings) as database_url,
+        assembly.context(*given, database_url, network.look_back_blocks) as ctx,
+    ):
+        print(f"{processes.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
+        await assembly.worked(ctx)
+
+
+def migrate() -> None:
+    """Brings the database's schema up to date."""
+    settings = Settings()
+    run(_migrate(settings))
+
+
+async def _migrate(settings: Settings) -> None:
+    async with assembly.database(settings) as database_url:
+        applied = await assembly.migrated(database_url)
+    print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
+
+
+def doctor() -> None:
+    """What works of each node and the network, what is missing and what that costs; exit 1: no check can be
+    made."""
+    settings = Settings()
+    found = asyncio.run(assembly.examined(settings, assembly.network_of(settings)))
+    for host, rows in found:
+        table = Table("", "state", "seen", "what that costs", title=escape(host), title_justify="left")
+        for row in rows:
+            table.add_row(row.what, row.state, escape(row.seen), row.costs)
+        console.print(table)
+    fit = (not any(row.state == "missing" and row.what in NEEDED for row in rows) for _, rows in found)
+    raise SystemExit(0 if any(fit) else 1)
