@@ -37,6 +37,7 @@ from roundtrip.chain.doctor import NEEDED
 from roundtrip.devnet.artifacts import ArtifactError
 from roundtrip.devnet.node import NodeStartError
 from roundtrip.domain.policy import POLICY
+from roundtrip.installation import NotInstalled
 from roundtrip.networks import Network
 from roundtrip.processes import ProcessEnded
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
@@ -59,6 +60,7 @@ _EXPECTED = (
     BadUrl,
     PortTaken,
     ArtifactError,
+    NotInstalled,
     NodeStartError,
     ValkeyStartError,
     ProcessEnded,

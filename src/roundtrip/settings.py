@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from roundtrip.installation import default_var
+
 
 class NodeSetting(BaseModel):
     """One node of ``ROUNDTRIP_RPC_URLS``; 0 is no limit."""
@@ -43,7 +45,7 @@ class Settings(BaseSettings):
     ws_url: str | None = Field(None, pattern="^wss?://")
     database_url: str | None = None
     redis_url: str | None = Field(None, pattern="^(rediss?|unix)://")
-    var: Path = Path("var")
+    var: Path = Field(default_factory=default_var)
     public_url: str | None = Field(None, pattern="^https?://[^/?#\\s]+$")
     anon_per_minute: int = Field(10, ge=1)
     key_per_minute: int = Field(60, ge=1)
