@@ -5,7 +5,6 @@ file and what pages load; the node comes by npm at the first start of a local ch
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -16,20 +15,11 @@ _CARRIED = Path(__file__).resolve().parent / "carried"
 IS_WHEEL = _CARRIED.is_dir()
 LIBRARIES = (_CARRIED if IS_WHEEL else _CHECKOUT) / "node_modules"
 """Where what pages load lies."""
-_NPM = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+NPM = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
 
 
 class NotInstalled(Exception):
     """What a local chain needs could not be had."""
-
-
-def default_var() -> Path:
-    """Where generated files go unless told otherwise: ``var`` where one stands; for a wheel, a folder of the
-    user's data."""
-    if not IS_WHEEL:
-        return Path("var")
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "roundtrip"
 
 
 def project(var: Path, say: Callable[[str], None]) -> Path:
@@ -47,7 +37,7 @@ def laid_out(carried: Path, folder: Path, say: Callable[[str], None]) -> Path:
     shutil.copytree(carried, folder, ignore=shutil.ignore_patterns("node_modules"))
     say("installing the local chain's node")
     try:
-        done = subprocess.run(_NPM, cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(NPM, cwd=folder, capture_output=True, text=True)
     except OSError as error:
         raise NotInstalled(
             "The local chain's node comes by npm, and there is none: install Node 20."
