@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge clean
+.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -91,6 +91,10 @@ evidence: $(VENV)/.installed node_modules/.installed
 
 rejudge: $(VENV)/.installed
 	@PYTHONPATH=tests $(BIN)/python -m evidence.corpus
+
+# What pipx installs: into dist/.
+wheel: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python -m hatchling build -t wheel
 
 # The lock is made anew from requirements.in with: make lock (needs uv).
 lock:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.status import Status
 
-from roundtrip import assembly, demo_cast, processes, serving
+from roundtrip import assembly, demo_cast, installation, processes, serving
 from roundtrip.chain.background import beside
 from roundtrip.devnet import live, world
 from roundtrip.devnet.node import NodeOptions, RunningNode
@@ -30,13 +31,22 @@ _Welcome = Callable[..., None]
 
 
 def _places(settings: Settings) -> world.Places:
-    return world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
+    var = settings.var.absolute()
+    with console.status("looking for the local chain's node") as status:
+        project = installation.project(
+            var, lambda step: status.update(step) if console.is_terminal else print(step)
+        )
+    return world.Places(project, var)
 
 
 def _built(places: world.Places) -> world.Built:
     """The local chain's cached state, built with progress on first use."""
     with console.status("preparing the local chain") as status:
-        return world.build(places, lambda step: status.update(step) if console.is_terminal else print(step))
+        return world.build(places, _telling(status))
+
+
+def _telling(status: Status) -> Callable[[str], None]:
+    return lambda step: status.update(step) if console.is_terminal else print(step)
 
 
 Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on trading.")]

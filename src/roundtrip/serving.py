@@ -37,14 +37,13 @@ from roundtrip.domain.credits import Payments
 from roundtrip.domain.errors import CannotRun
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
+from roundtrip.installation import LIBRARIES
 from roundtrip.recursion import bound_recursion
 from roundtrip.services.context import Context
 from roundtrip.services.credits import opening
 from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.settings import Settings
 
-LIBRARIES = Path(__file__).resolve().parents[2] / "node_modules"
-"""Where npm installed what pages load."""
 log = structlog.get_logger(__name__)
 
 

@@ -1,6 +1,7 @@
 """The environment, read once. Only the command line reads it; everyone else is handed what they need."""
 
 import base64
+import os
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,6 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from roundtrip.installation import IS_WHEEL
 
 
 class NodeSetting(BaseModel):
@@ -28,6 +31,14 @@ LoopbackTarget = Annotated[str, Field(pattern="^(127\\.[0-9.]+|localhost|\\[::1\
 _KEY_BYTES = 32
 
 
+def _default_var() -> Path:
+    """``var`` where one stands; for a wheel, which is started from anywhere, a folder of the user's data."""
+    if not IS_WHEEL:
+        return Path("var")
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "roundtrip"
+
+
 class Settings(BaseSettings):
     """Every setting is an environment variable: ``ROUNDTRIP_`` and the name in capitals."""
 
@@ -43,7 +54,7 @@ class Settings(BaseSettings):
     ws_url: str | None = Field(None, pattern="^wss?://")
     database_url: str | None = None
     redis_url: str | None = Field(None, pattern="^(rediss?|unix)://")
-    var: Path = Path("var")
+    var: Path = Field(default_factory=_default_var)
     public_url: str | None = Field(None, pattern="^https?://[^/?#\\s]+$")
     anon_per_minute: int = Field(10, ge=1)
     key_per_minute: int = Field(60, ge=1)

@@ -15,7 +15,7 @@ from typing import Annotated
 import aiohttp.web
 import typer
 
-from roundtrip import serving
+from roundtrip import installation, serving
 from roundtrip.devnet import world
 from roundtrip.devnet.demo.wallet import Wallet
 from roundtrip.devnet.node import free_port
@@ -72,7 +72,8 @@ def tour(
 ) -> None:
     """Writes docs/tour.md: every tool once, called on a demo."""
     settings = Settings()
-    places = world.Places(project=Path(__file__).resolve().parents[2], var=settings.var.absolute())
+    var = settings.var.absolute()
+    places = world.Places(installation.project(var, print), var)
     with console.status("preparing the local chain"):
         built = world.build(places, lambda step: None)
     written: list[str] = []

@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "devnet": {"domain", "venues"},
     "networks": {"domain", "venues"},
     "sending": {"channels", "services", "settings"},
-    "settings": set(),
+    "installation": {"domain"},
+    "settings": {"installation"},
     "verify": set(),
     "assembly": {
         "domain",
@@ -45,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "sending",
         "settings",
     },
-    "serving": {"domain", "services", "api", "console", "recursion", "settings"},
+    "serving": {"domain", "services", "api", "console", "installation", "recursion", "settings"},
     "cli": {
         "domain",
         "recursion",
@@ -65,12 +66,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "terminal": set(),
     "demo_cast": {"devnet", "domain", "services", "store"},
     "tour": {"api", "devnet", "domain"},
-    "tour_commands": {"devnet", "serving", "settings", "terminal", "tour"},
+    "tour_commands": {"devnet", "installation", "serving", "settings", "terminal", "tour"},
     "demo_commands": {
         "assembly",
         "chain",
         "demo_cast",
         "devnet",
+        "installation",
         "networks",
         "processes",
         "serving",
