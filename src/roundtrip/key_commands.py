@@ -77,7 +77,7 @@ async def _revoke(settings: Settings, which: str) -> None:
 
 async def _meant(connection: asyncpg.Connection, which: str) -> list[Key]:
     """Of several with the same start the live ones, where there are any."""
-    if keys.is_key(which):
+    if keys.is_key_or_session(which):
         return await accounts.keys_like(connection, None, keys.hash_of(which), None)
     if which.isascii() and which.isdigit():
         return await accounts.keys_like(connection, None, None, min(int(which[:19]), 2**63 - 1))

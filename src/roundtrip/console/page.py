@@ -117,7 +117,7 @@ def session_in(scope: Scope) -> str | None:
                 found = SimpleCookie(value.decode("latin-1")).get(COOKIE)
             except CookieError:
                 return None
-            if found is not None and keys.is_key(found.value):
+            if found is not None and keys.is_session(found.value):
                 return found.value
     return None
 

@@ -1,10 +1,14 @@
-"""How a key is written: ``rt_``, 32 random bytes in 43 characters, and a checksum in 6. Pure."""
+"""How a key is written: ``rt_``, 32 random bytes in 43 characters, and a checksum in 6. Pure.
+
+A session in a cookie is written so, too, and begins with ``rs_``: neither can be used as the other.
+"""
 
 import hashlib
 import re
 import zlib
 
 PREFIX = "rt_"
+SESSION_PREFIX = "rs_"
 START_LENGTH = 8
 """So much of a key is kept readable, to tell keys apart."""
 MOST_LIVE = 5
@@ -13,26 +17,37 @@ MOST_LIVE = 5
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BODY, _CHECKSUM = 43, 6
 _BYTES = 32
-_LIKE_ONE = re.compile(rf"({PREFIX}[0-9A-Za-z]{{{START_LENGTH - len(PREFIX)}}})[0-9A-Za-z]+")
-_FORM = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
+_BEGINS = f"(?:{PREFIX}|{SESSION_PREFIX})"
+_LIKE_ONE = re.compile(rf"({_BEGINS}[0-9A-Za-z]{{{START_LENGTH - len(PREFIX)}}})[0-9A-Za-z]+")
+_FORM = re.compile(rf"{_BEGINS}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
 
 
-def written(chance: bytes) -> str:
-    """The key of 32 random bytes."""
+def written(chance: bytes, prefix: str = PREFIX) -> str:
+    """The key of 32 random bytes; a session's, by its own prefix."""
     if len(chance) != _BYTES:
         raise ValueError(f"a key is made of {_BYTES} bytes")
-    body = PREFIX + _base62(int.from_bytes(chance, "big"), _BODY)
+    body = prefix + _base62(int.from_bytes(chance, "big"), _BODY)
     return body + _checksum(body)
 
 
 def is_key(text: str) -> bool:
     """Whether a key could read so: most typos are told by it, before anybody looks it up."""
+    return text.startswith(PREFIX) and is_key_or_session(text)
+
+
+def is_session(text: str) -> bool:
+    """Whether what a cookie carries for a session could read so."""
+    return text.startswith(SESSION_PREFIX) and is_key_or_session(text)
+
+
+def is_key_or_session(text: str) -> bool:
+    """Whether it could be one of them."""
     return _FORM.fullmatch(text) is not None and _checksum(text[:-_CHECKSUM]) == text[-_CHECKSUM:]
 
 
 def hash_of(key: str) -> bytes:
-    """All that is kept of a key but its start: its SHA-256. Raises ValueError where it is no key."""
-    if not is_key(key):
+    """All that is kept of a key or session but its start: its SHA-256. Raises ValueError where it is neither."""
+    if not is_key_or_session(key):
         raise ValueError("this is not how a key is written")
     return hashlib.sha256(key.encode()).digest()
 

@@ -183,7 +183,7 @@ async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> Answered[Usage
 async def _this(connection: asyncpg.Connection, mite: Mite, session: str, now: datetime) -> int:
     """The number of the session that asks. Keys and sessions are a person's to end: a key that was leaked
     ends none. Raises CallerFault (bad_key)."""
-    hashed = keys.hash_of(session) if keys.is_key(session) else b""
+    hashed = keys.hash_of(session) if keys.is_session(session) else b""
     found = await accounts_store.session_id(connection, mite.id, hashed, now)
     if found is None:
         raise CallerFault("bad_key", "You are not signed in any more.")

@@ -51,7 +51,7 @@ async def begin_session(ctx: Context, params: KeyParams) -> Answered[SessionBegu
     contract had to be asked, ServiceFull."""
     meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
     wallet = await signed_in(ctx, params.wallet(), params.signed(), meter, sign_in.FOR_A_SESSION)
-    session, ends = keys.written(ctx.entropy()), now + timedelta(seconds=LIFETIME_S)
+    session, ends = keys.written(ctx.entropy(), keys.SESSION_PREFIX), now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
         found = await locked(ctx, connection, wallet, now)
         await accounts_store.end_sessions(connection, found.mite.id, now, left=MOST_SESSIONS - 1)
@@ -62,7 +62,7 @@ async def begin_session(ctx: Context, params: KeyParams) -> Answered[SessionBegu
 
 async def end_session(ctx: Context, params: SessionParams, mite: Mite) -> Answered[SessionEnded]:
     """Signs out. Raises ServiceFull."""
-    hashed = keys.hash_of(params.session) if keys.is_key(params.session) else b""
+    hashed = keys.hash_of(params.session) if keys.is_session(params.session) else b""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         ended = await accounts_store.end_sessions(connection, mite.id, now, hashed=hashed)

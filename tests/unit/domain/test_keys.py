@@ -31,6 +31,18 @@ def test_a_key_has_all_of_its_chance_in_it(chance: bytes) -> None:
     assert len(keys.hash_of(key)) == 32
 
 
+@given(CHANCE)
+def test_a_session_is_no_key_and_a_key_no_session(chance: bytes) -> None:
+    key, session = keys.written(chance), keys.written(chance, keys.SESSION_PREFIX)
+    assert (keys.is_key(key), keys.is_session(key)) == (True, False)
+    assert (keys.is_key(session), keys.is_session(session)) == (False, True)
+    assert keys.hash_of(key) != keys.hash_of(session)
+    # Nor one with the other's beginning.
+    for other in ("rs_" + key[3:], "rt_" + session[3:]):
+        assert not keys.is_key_or_session(other)
+    assert keys.without_keys(session) == session[:8] + "..."
+
+
 def test_known_keys() -> None:
     """The format does not change behind the backs of those who have one."""
     assert keys.written(bytes(32)) == "rt_" + "0" * 43 + "1yFFu2"
