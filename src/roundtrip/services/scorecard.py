@@ -21,8 +21,8 @@ _TTL_MS = 15_000
 class ScorecardParams(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Which mistakes: those before one that was shown."""
 
-    before_s: Annotated[int | None, msgspec.Meta(ge=0, le=2**31 - 1)] = None
-    before_id: Annotated[int | None, msgspec.Meta(ge=0, le=2**62)] = None
+    before_s: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
+    before_id: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
 
     def before(self) -> tuple[int, int] | None:
         """Second and number of the last one that was shown; None: from the newest."""

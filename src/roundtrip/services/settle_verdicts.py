@@ -1,8 +1,9 @@
 """Scores verdicts whose time has passed: by the index, and by the receipts of the few trades that decide."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import asyncpg
 
@@ -23,7 +24,7 @@ from roundtrip.domain.scorecard import (
     said,
     weigh,
 )
-from roundtrip.domain.types import TxHash
+from roundtrip.domain.types import Address, TxHash
 from roundtrip.store import scorecard as store
 from roundtrip.store.chain import Cursor
 from roundtrip.store.scorecard import Scored, Verdict
@@ -61,7 +62,15 @@ class Case:
     token: Token | None = None
 
 
-async def settle(ctx: Context, patient: bool = True) -> Settled:
+class Receipts(Protocol):
+    """As ``by_receipt``."""
+
+    def __call__(
+        self, ctx: Context, token: Address, found: Found, meter: Meter
+    ) -> Awaitable[Real | None]: ...
+
+
+async def settle(ctx: Context, patient: bool = True, receipts: Receipts = by_receipt) -> Settled:
     """Looks at the next verdicts, in the order in which they were made, as far as their time has passed.
     Nothing is written. ``patient``: where the node does not answer nothing is settled; else what it does not
     tell stays untold. Raises NodeFault, ServiceFull."""
@@ -70,7 +79,7 @@ async def settle(ctx: Context, patient: bool = True) -> Settled:
         verdicts = await store.waiting(connection, from_id, MOST_VERDICTS)
         cases, to_id = await _cases(ctx, connection, stands, verdicts, from_id)
     meter = Meter()
-    scored = [await _scored(ctx, case, patient, meter) for case in cases]
+    scored = [await _scored(ctx, case, patient, receipts, meter) for case in cases]
     more = len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id
     return Settled(tuple(scored), from_id, to_id, more)
 
@@ -131,14 +140,14 @@ async def case_of(
     return replace(case, found=tuple(found), turned=turned, token=token)
 
 
-async def _scored(ctx: Context, case: Case, patient: bool, meter: Meter) -> Scored:
+async def _scored(ctx: Context, case: Case, patient: bool, receipts: Receipts, meter: Meter) -> Scored:
     if case.known is not None or case.said is None:
         return as_scored(case, Score("undecided", case.known or "unreadable"))
     reals: list[Real] = []
     untold = False
     for one in case.found:
         try:
-            real = await by_receipt(ctx, case.verdict.token, one, meter)
+            real = await receipts(ctx, case.verdict.token, one, meter)
         except NodeFault:
             if patient:
                 raise
