@@ -15,6 +15,7 @@ from roundtrip.services.failed_sells import NO_SELL, OWN_REASON
 from support.ground import Ground, view
 from support.holding_asked import copied
 from support.scoring import ETH, PROBE, Scoring, begun
+from support.trader import Market, Trader
 from support.wallet import calldata
 
 
@@ -54,6 +55,33 @@ async def test_an_ok_is_right_when_a_plain_wallet_really_sells(scoring: Scoring)
     assert dict(await scoring.ctx.pool.fetchrow("SELECT * FROM facts.score")) == before
     card = await scoring.card()
     assert (card.right, card.wrong, card.undecided, card.mistakes) == (1, 0, 0, [])
+
+
+@pytest.mark.parametrize("where", ["v4", "v4 taxed", "curve"])
+async def test_wherever_it_trades_a_real_sell_tells_what_it_cost(
+    scoring: Scoring, built: Built, where: str
+) -> None:
+    wallet = scoring.wallet("a trader")
+    if where == "curve":
+        made = scoring.ground.launch(91)
+        # Past the tax of its first seconds.
+        scoring.ground.pass_s(20)
+        token = made.token
+        trader = Trader(wallet, built.contracts, Market(token, "0x" + "0" * 40, curve=made.curve))
+        assert await scoring.checked(token) == "ok"
+        assert trader.buy(PROBE)
+        assert trader.sell(wallet.tokens(token)).ok
+        least, most = 90, 130
+    else:
+        token = built.tokens["v4_eth" if where == "v4" else "v4_fee_on_sell"]
+        assert await scoring.checked(token) == "ok"
+        assert wallet.buy(token, "eth", 3000, PROBE, 4)
+        assert wallet.sell(token, "eth", 3000, wallet.tokens(token), 4).ok
+        # The pool's fee and what it moves; and of the other one a tenth of what is sold.
+        least, most = (30, 130) if where == "v4" else (1000, 1130)
+    await scoring.over()
+    assert await scoring.scores() == [("ok", "right", "sold")]
+    assert least <= await scoring.ctx.pool.fetchval("SELECT cost_bps FROM facts.score") <= most
 
 
 @pytest.mark.parametrize("who", ["owner", "given", "small", "large", "code", "late"])

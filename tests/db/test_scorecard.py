@@ -48,7 +48,8 @@ class Receipts:
         self.asked.append(trade.wallet)
         spot = trade.block_number, trade.at_s, trade.tx_hash, trade.wallet
         held = found.held_before, found.new_place
-        return Real(trade.buys, *spot, trade.token_raw, trade.worth_wei, 60, *held)
+        # Where the verdict was made, whatever it was sold on.
+        return Real(trade.buys, made.POOL, *spot, trade.token_raw, trade.worth_wei, 60, *held)
 
 
 class Card(Ground):
@@ -297,12 +298,13 @@ async def test_mistakes_are_shown_a_page_at_a_time(card: Card) -> None:
     wrong = [scored(n, "wrong", "sold", 4000 * n) for n in range(1, 2 * PAGE + 2)]
     await store.put(card.index, [*wrong, scored(900, "right", "sold", 1)], 0, 900, NOW)
     pages, params = [], ScorecardParams()
+    answer = (await scorecard(card.ctx, params)).answer
     for _ in range(3):
         answer = (await scorecard(card.ctx, params)).answer
         pages.append([one.verdict_time.timestamp() for one in answer.mistakes])
         params = ScorecardParams(answer.next_s, answer.next_id)
     assert [len(page) for page in pages] == [PAGE, PAGE, 1]
-    assert sum(pages, []) == [4000.0 * n for n in range(2 * PAGE + 1, 0, -1)]
+    assert [one for page in pages for one in page] == [4000.0 * n for n in range(2 * PAGE + 1, 0, -1)]
     assert (answer.next_s, answer.right, answer.wrong) == (None, 1, 2 * PAGE + 1)
     assert "41 were wrong" in answer.text
 

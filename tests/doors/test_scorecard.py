@@ -102,7 +102,7 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
     assert f'href="/token/{built.tokens["strange_name"]}"' in page
     assert "both count" in page
     assert "reported by a person, proved by the chain" in page
-    assert "Of 1 that what happened later decided, 1 was wrong." in page
+    assert "Of 1 verdict that what happened later decided, 1 was wrong." in page
     assert "<img" not in page.replace('<img src="/static/', "")
     assert 'class="stranger"' in page
 
@@ -204,6 +204,7 @@ async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
     session = await house.signed_in(Person())
     csrf = await house.csrf(session)
     _, tx_hash = await traded(house)
+    page = ""
     for number in range(6):
         form = {"csrf": csrf, "token": f"0x{number:040x}", "hash": tx_hash}
         status, page, _ = await house.post("/scorecard/report", form, session)

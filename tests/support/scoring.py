@@ -127,7 +127,7 @@ class Scoring:
             as_bytes(wallet.address),
             name,
         )
-        return Mite(mite_id, name, wallet.address)  # type: ignore[arg-type]
+        return Mite(mite_id, name, wallet.address)
 
     async def report(self, mite: Mite, token: str, tx_hash: str, note: str = "") -> Reported:
         await self.follows()

@@ -62,13 +62,16 @@ _CLAIMS: dict[str, Claim] = {
 }
 CODES = (*_CLAIMS, "unproven")
 """What is scored: every code but ``quote_asset``, of which there is nothing to prove."""
+PROVABLE = ("ok",)
+"""Codes that a real trade can show to be right; of all others it can only show that they were wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a verdict said, as far as trades can speak to it. ``sizes_raw``: amounts of the token that were
     tried; of ``no_buy`` and ``no_market`` ``sizes_wei``, what was offered for it. ``until_s``: the last
-    second of the chain that it spoke of. ``line_bps``: a sell that loses as much was no part of it; None:
+    second of the chain that it spoke of. ``places``: where it was tried, or where it sells best. ``paid``: so
+    much wei bought so much of the token. ``line_bps``: a sell that loses as much was no part of it; None:
     there is no such line."""
 
     code: str
@@ -79,6 +82,16 @@ class Said:
     until_s: int
     line_bps: int | None = None
     sometimes: bool = False
+    places: tuple[str, ...] = ()
+    paid: tuple[int, int] = (1, 0)
+
+    def is_way_out(self, real: "Real") -> bool:
+        """Whether a sell shows a way out to whoever is stuck: where it was tried any sell does; elsewhere, as
+        in a pool that takes it back for next to nothing, one that brings half of what buying it had cost."""
+        if real.at in self.places:
+            return True
+        wei, raw = self.paid
+        return real.worth_wei is not None and 2 * real.worth_wei * raw >= wei * real.token_raw > 0
 
     def fits(self, size: int) -> bool:
         """Whether a trade was of a size that was tried."""
@@ -104,14 +117,30 @@ def said(evidence: Evidence, code: str, level: str, policy: Policy) -> Said | No
         fickle = any(one.fickle is True for one in judged.readings)
         takes = any(takes_sells(one, policy) for one in judged.readings)
         bought = {_bought_raw(evidence, number) for number in range(len(evidence.venues))} - {0}
+        whole = [one.brought_raw for one in judged.readings if one.brought_raw]
         return Said(
-            code, "held" if takes else "stuck", tuple(sorted(bought)), (), at_s, at_s + policy.day_s,
+            code,
+            "held" if takes else "stuck",
+            tuple(sorted(bought)),
+            (),
+            at_s,
+            at_s + policy.day_s,
             sometimes=fickle,
-        )  # fmt: skip
+            places=_places(evidence),
+            # Where it is cheapest: what brings half of that is a way out.
+            paid=(policy.probe_wei, max(whole, default=0)),
+        )
     line_bps = policy.warn_loss_bps if code == "ok" else policy.danger_loss_bps
     until_s = at_s + _longest_s(judged.readings[best], policy)
     line = None if level == "danger" else line_bps
-    return Said(code, claim, _sold_sizes(evidence, best), (), at_s, until_s, line)
+    sizes, place = _sold_sizes(evidence, best), evidence.venues[best].venue.at()
+    return Said(code, claim, sizes, (), at_s, until_s, line, places=() if place is None else (place,))
+
+
+def _places(evidence: Evidence) -> tuple[str, ...]:
+    """Every place that was tried."""
+    found = (one.venue.at() for one in evidence.venues)
+    return tuple(at for at in found if at is not None)
 
 
 def _bought_raw(evidence: Evidence, number: int) -> int:
@@ -142,12 +171,14 @@ def _longest_s(reading: VenueReading, policy: Policy) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """One plain wallet's real trade. ``token_raw``: of the token out of the wallet, or into it (a buy).
-    ``worth_wei``: what was paid or got for it; None: not known. ``cost_bps``: what the sell lost against the
-    price before it, tax and fees in it; None: that cannot be told. ``held_before``: it bought before the
-    verdict's block. ``new_place``: where it traded was opened, or filled, after the verdict."""
+    """One plain wallet's real trade. ``at``: in which pool or curve. ``token_raw``: of the token out of the
+    wallet, or into it (a buy). ``worth_wei``: what was paid or got for it; None: not known. ``cost_bps``:
+    what the sell lost against the price before it, tax and fees in it; None: that cannot be told.
+    ``held_before``: it bought before the verdict's block. ``new_place``: where it traded was opened, or
+    filled, after the verdict."""
 
     buys: bool
+    at: str
     block_number: int
     at_s: int
     tx_hash: TxHash
@@ -220,7 +251,7 @@ def weigh(
     if said.claim in ("sells", "costs"):
         return _of_sells(said, [one for one in spoken if not one.buys], turned, failures)
     if said.claim in ("stuck", "held"):
-        return _of_stuck(said, [one for one in spoken if not one.buys], turned, failures)
+        return _of_stuck(said, [one for one in spoken if not one.buys], turned)
     if said.claim == "no_buy":
         spoken = [one for one in spoken if one.buys]
     # What was opened or filled later is no word against it.
@@ -241,12 +272,14 @@ def _of_sells(said: Said, sells: Sequence[Real], turned: Sequence[Turned], faile
     if failed:
         one = failed[0]
         return Score("wrong", "failed", one.block_number, one.at_s, one.tx_hash, one.wallet)
-    # Who sells more than was tried has himself to thank for what it costs.
+    # What it costs elsewhere anybody can arrange, in a pool of his own. Who sells more than was tried has
+    # himself to thank for it.
+    own = [one for one in sells if one.at in said.places]
     most_raw = max(said.sizes_raw, default=0)
-    dear = [one for one in sells if _is_dear(said, one) and one.token_raw <= most_raw]
+    dear = [one for one in own if _is_dear(said, one) and one.token_raw <= most_raw]
     if dear:
         return _by("wrong", "cost", dear[0])
-    good = [one for one in sells if one.cost_bps is not None and not _is_dear(said, one)]
+    good = [one for one in own if one.cost_bps is not None and not _is_dear(said, one)]
     stuck = next((one for one in turned if one.stuck and one.at_s <= said.until_s), None)
     if stuck is not None and not any(one.block_number >= stuck.block_number for one in good):
         return Score("wrong", "turned", stuck.block_number, stuck.at_s)
@@ -261,9 +294,9 @@ def _is_dear(said: Said, sell: Real) -> bool:
     return said.line_bps is not None and sell.cost_bps is not None and sell.cost_bps >= said.line_bps
 
 
-def _of_stuck(said: Said, sells: Sequence[Real], turned: Sequence[Turned], failed: Sequence[Failed]) -> Score:
+def _of_stuck(said: Said, sells: Sequence[Real], turned: Sequence[Turned]) -> Score:
     """Of a verdict that it cannot be sold. What was said of those who hold it is spoken of by them alone."""
-    against = [one for one in sells if said.claim == "stuck" or one.held_before]
+    against = [one for one in sells if said.is_way_out(one) and (said.claim == "stuck" or one.held_before)]
     if said.sometimes and against:
         return Score("undecided", "sometimes")
     if against:
@@ -272,9 +305,7 @@ def _of_stuck(said: Said, sells: Sequence[Real], turned: Sequence[Turned], faile
             not one.stuck and one.block_number <= first.block_number for one in turned
         )
         return _by("wrong", "changed" if changed else "sold", first)
-    if failed:
-        one = failed[0]
-        return Score("right", "failed", one.block_number, one.at_s, one.tx_hash, one.wallet)
+    # That nobody sold proves nothing, and who failed to sell what cannot be sold is told of by nobody.
     return Score("undecided", "no_sell")
 
 
@@ -288,7 +319,6 @@ def _by(outcome: Outcome, cause: Cause, real: Real) -> Score:
 
 WHY: dict[tuple[Outcome, Cause], str] = {
     ("right", "sold"): "A plain wallet really sold so much of it, and lost no more than the verdict allows.",
-    ("right", "failed"): "A plain wallet's real sell of so much failed.",
     ("wrong", "sold"): "A plain wallet really sold what was said to be stuck. Either it was wrong "
     "at its block, or something changed within the day; both count.",
     ("wrong", "changed"): "It held for its block and changed within the day: a plain wallet really sold it.",
@@ -299,7 +329,7 @@ WHY: dict[tuple[Outcome, Cause], str] = {
     ("wrong", "turned"): "Within the time that it spoke of, a later check of ours found that it could not be "
     "sold, and no plain wallet's sell was seen after that.",
     ("undecided", "no_sell"): "No plain wallet was seen trading such an amount in that time.",
-    ("undecided", "not_told"): "There were such sells, and what they lost cannot be told.",
+    ("undecided", "not_told"): "There were such sells, elsewhere or at a cost that cannot be told.",
     ("undecided", "one_leg"): "There were such sells; one sell alone does not show what a round trip costs.",
     ("undecided", "sometimes"): "It was said to sell only sometimes: one sell does not speak against that.",
     ("undecided", "silent"): "It said that nothing was proven: nothing can speak for or against it.",

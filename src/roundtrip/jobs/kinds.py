@@ -80,7 +80,7 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             most_tries=_NEVER_GIVEN_UP,
             at_start="public",
         ),
-        # Forty verdicts a run, and the receipts of a few trades of each.
+        # Twenty verdicts a run, and the receipts of a few trades of each.
         "scorecard": Kind(
             scorecard,
             lease_s=30,

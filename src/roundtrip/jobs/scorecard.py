@@ -14,7 +14,7 @@ from roundtrip.store.jobs import Job
 
 from .worker import Effect
 
-EVERY_S = 60
+EVERY_S, SOON_S = 60, 5
 PATIENT_TRIES = 6
 """After so many runs in vain, hours by then, a receipt that the node does not give stays untold: nothing
 waits for it for ever."""
@@ -31,7 +31,7 @@ async def scorecard(ctx: Context, job: Job) -> Effect:
         if settled is not None and settled.to_id != settled.from_id:
             written = await store.put(connection, settled.scored, settled.from_id, settled.to_id, now)
             log.info("verdicts scored", scored=written)
-        wait_s = 0 if settled is not None and settled.more else EVERY_S
+        wait_s = SOON_S if settled is not None and settled.more else EVERY_S
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=wait_s))
 
     return put

@@ -37,8 +37,8 @@ NOT_PLAIN = (
 TOO_LITTLE = "Its sender held less of the token than any amount that the check tried."
 NOT_TOLD = "It could not be tried again on the state before its block: the node does not tell that any more."
 OWN_REASON = (
-    "On the state before its block the same wallet could have sold. It failed for a reason of its own, as its "
-    "limits, its gas or an approval that was missing."
+    "On the state before its block the same wallet could have sold. It failed for a reason of its own, as "
+    "its limits, its gas or an approval that was missing."
 )
 _READ_GAS = 300_000
 _TRADES = ("trade",)

@@ -203,6 +203,7 @@ def _real(found: Found, token_raw: int, lost_bps: int | None) -> Real:
     trade = found.trade
     return Real(
         buys=trade.buys,
+        at=trade.at,
         block_number=trade.block_number,
         at_s=trade.at_s,
         tx_hash=trade.tx_hash,

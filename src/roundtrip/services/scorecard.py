@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.scorecard import CODES, SETTLED_S, Outcome, sentence
+from roundtrip.domain.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
 from roundtrip.store import scorecard as store
 from roundtrip.store import tokens, verdict_reports
 from roundtrip.store.scorecard import Scored
@@ -35,7 +35,7 @@ class CodeCount(msgspec.Struct, frozen=True, rename="camel"):
     """What became of verdicts of one code."""
 
     code: str
-    right: int
+    right: Annotated[int | None, msgspec.Meta(description="null: nothing that is seen could show that.")]
     wrong: int
     undecided: int
 
@@ -77,7 +77,12 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> Answered[Scorecard
         labels = await tokens.labels_of(connection, [one.token for one in wrong])
         still_open = await verdict_reports.open_reports(connection)
     rows = [
-        CodeCount(code, *(counts.get((code, outcome), 0) for outcome in ("right", "wrong", "undecided")))
+        CodeCount(
+            code,
+            counts.get((code, "right"), 0) if code in PROVABLE else None,
+            counts.get((code, "wrong"), 0),
+            counts.get((code, "undecided"), 0),
+        )
         for code in CODES
     ]
     shown, last = wrong[:PAGE], wrong[PAGE - 1] if len(wrong) > PAGE else None
@@ -114,9 +119,11 @@ def _text(total: dict[Outcome, int]) -> str:
     if not decided:
         many = "verdict was" if scored == 1 else "verdicts were"
         return f"{scored:,} {many} scored, and nothing that happened later decided any of them."
+    many = "verdict" if decided == 1 else "verdicts"
     return (
-        f"Of {decided:,} that what happened later decided, {wrong:,} {'was' if wrong == 1 else 'were'} wrong. "
-        f"Of {undecided:,} more nothing decided: they are neither."
+        f"Of {decided:,} {many} that what happened later decided, {wrong:,} "
+        f"{'was' if wrong == 1 else 'were'} wrong. Of {undecided:,} more nothing decided: they are neither. "
+        "That is no rate of error: a sell that failed is seen only when somebody reports it."
     )
 
 

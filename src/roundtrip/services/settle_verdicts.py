@@ -33,7 +33,7 @@ from .context import Context
 from .index_answer import reading
 from .real_trades import Found, Token, by_receipt, found_by_index, token_of
 
-MOST_VERDICTS = 40
+MOST_VERDICTS = 20
 """So many are looked at in one run."""
 STUCK = "cannot_sell"
 

@@ -44,7 +44,7 @@ def of(evidence: Evidence) -> Said:
 
 
 def sell(raw: int = BOUGHT, after_s: int = 60, cost: int | None = 60, **more: object) -> Real:
-    real = Real(False, 100 + after_s, START_S + after_s, TX, WALLET, raw, 10**17, cost)
+    real = Real(False, made.POOL, 100 + after_s, START_S + after_s, TX, WALLET, raw, 10**17, cost)
     return replace(real, **more)  # type: ignore[arg-type]
 
 
@@ -179,10 +179,23 @@ def test_a_trap_that_let_go_changed_where_that_is_known() -> None:
     assert came(TRAP, sell(new_place=True)) == "wrong changed"
 
 
-def test_a_trap_is_right_where_a_sell_is_known_to_have_failed() -> None:
-    failed = Failed(200, START_S + 99, TX, WALLET, BOUGHT)
-    assert came(TRAP, failed=(failed,)) == "right failed"
-    assert came(TRAP, sell(), failed=(failed,)) == "wrong sold"
+ELSEWHERE = "0x" + "99" * 20
+
+
+def test_what_it_costs_elsewhere_is_no_word_against_an_ok_nor_for_it() -> None:
+    most = max(OK.sizes_raw)
+    assert came(OK, sell(most, cost=9000, at=ELSEWHERE)) == "undecided not_told"
+    assert came(OK, sell(at=ELSEWHERE)) == "undecided not_told"
+    assert came(OK, sell(at=ELSEWHERE), sell()) == "right sold"
+
+
+def test_a_pool_that_takes_it_back_for_next_to_nothing_is_no_way_out() -> None:
+    cost_wei = POLICY.probe_wei
+    assert TRAP.paid == (cost_wei, BOUGHT)
+    assert came(TRAP, sell(at=ELSEWHERE, worth_wei=cost_wei // 2 - 1)) == "undecided no_sell"
+    assert came(TRAP, sell(at=ELSEWHERE, worth_wei=None)) == "undecided no_sell"
+    assert came(TRAP, sell(at=ELSEWHERE, worth_wei=cost_wei // 2)) == "wrong sold"
+    assert came(TRAP, sell(worth_wei=1)) == "wrong sold"
 
 
 def test_one_sell_does_not_decide_what_a_round_trip_costs() -> None:
@@ -218,7 +231,7 @@ def test_who_said_nothing_is_never_right_nor_wrong() -> None:
 SAIDS = st.sampled_from((OK, TRAP, HIGH, HEAVY, PAUSED, NO_POOL))
 REALS = st.builds(
     lambda buys, after_s, raw, worth, cost, held, new: Real(
-        buys, 100 + after_s, START_S + after_s, TX, WALLET, raw, worth, cost, held, new
+        buys, made.POOL, 100 + after_s, START_S + after_s, TX, WALLET, raw, worth, cost, held, new
     ),
     st.booleans(),
     st.integers(-10, DAY_S + 10),
