@@ -258,7 +258,7 @@ async def test_what_cannot_be_read_or_was_not_followed_is_undecided(card: Card) 
     assert await card.scores() == [
         ("ok", "undecided", "unreadable"),
         ("ok", "undecided", "not_followed"),
-        ("thin_pool", "undecided", "unreadable"),
+        ("thin_pool", "undecided", "no_sell"),
     ]
 
 

@@ -99,8 +99,8 @@ class Said:
 
 
 def said(evidence: Evidence, code: str, level: str, policy: Policy) -> Said | None:
-    """What the verdict said that was stored as ``code`` and ``level``; None: the evidence does not give it
-    any more, as of another policy."""
+    """What the verdict said that was stored as ``code`` and ``level``, which stands also where a newer policy
+    judges the evidence otherwise: what was wrong stays wrong. None: of the evidence nothing can be told."""
     at_s = evidence.block.timestamp_s
     claim = _CLAIMS.get(code, "nothing")
     if claim in ("no_buy", "no_market"):
@@ -111,11 +111,11 @@ def said(evidence: Evidence, code: str, level: str, policy: Policy) -> Said | No
         return Said(code, claim, (), (), at_s, at_s)
     judged = judge(evidence, policy)
     best = judged.best
-    if judged.verdict.code != code or best is None:
+    if best is None:
         return None
     if claim == "stuck":
         fickle = any(one.fickle is True for one in judged.readings)
-        takes = any(takes_sells(one, policy) for one in judged.readings)
+        takes = judged.verdict.code == code and any(takes_sells(one, policy) for one in judged.readings)
         bought = {_bought_raw(evidence, number) for number in range(len(evidence.venues))} - {0}
         whole = [one.brought_raw for one in judged.readings if one.brought_raw]
         return Said(
@@ -154,9 +154,12 @@ def _bought_raw(evidence: Evidence, number: int) -> int:
 
 
 def _sold_sizes(evidence: Evidence, best: int) -> tuple[int, ...]:
-    """The amounts that were sold where it sells best."""
-    cells = evidence.venues[best].cells
-    sizes = {cell.outcome.planned_raw for cell in cells if isinstance(cell.outcome, Sold)}
+    """The amounts that were sold where it sells best. Of the large ones the text speaks, not the code."""
+    sizes = {
+        cell.outcome.planned_raw
+        for cell in evidence.venues[best].cells
+        if isinstance(cell.outcome, Sold) and cell.probe.size != "large"
+    }
     return tuple(sorted(one for one in sizes if one > 0))
 
 
@@ -334,7 +337,7 @@ WHY: dict[tuple[Outcome, Cause], str] = {
     ("undecided", "sometimes"): "It was said to sell only sometimes: one sell does not speak against that.",
     ("undecided", "silent"): "It said that nothing was proven: nothing can speak for or against it.",
     ("undecided", "not_followed"): "The index does not have all blocks of that time.",
-    ("undecided", "unreadable"): "Its evidence is of an older form, or of an older policy.",
+    ("undecided", "unreadable"): "Its evidence is of an older form, or no longer tells what was tried.",
 }  # fmt: skip
 """What is said of each outcome and cause that can be together."""
 

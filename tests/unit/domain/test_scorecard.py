@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Evidence, HolderSell, HolderSells, Refused
+from roundtrip.domain.evidence import Cell, Evidence, HolderSell, HolderSells, Probe, Refused
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.scorecard import (
     CODES,
@@ -114,8 +114,26 @@ def test_every_code_but_money_itself_is_scored_and_every_cause_has_its_sentence(
         assert sentence(Score(outcome, cause)).endswith(".")
 
 
-def test_evidence_that_no_longer_gives_its_code_says_nothing() -> None:
-    assert said(made.evidence(made.venue()), "cannot_sell", "danger", POLICY) is None
+def test_what_was_said_stands_where_a_newer_policy_judges_otherwise() -> None:
+    found = said(made.evidence(made.venue()), "cannot_sell", "danger", POLICY)
+    assert found is not None
+    assert (found.code, found.claim) == ("cannot_sell", "stuck")
+    assert came(found, sell()) == "wrong sold"
+    high = said(made.evidence(made.venue(made.cells(2000))), "ok", "ok", POLICY)
+    assert high is not None
+    assert came(high, sell(max(high.sizes_raw), cost=2000)) == "wrong cost"
+
+
+def test_evidence_that_tells_nothing_of_what_was_tried_says_nothing() -> None:
+    assert said(made.evidence(made.no_trade(made.ABSENT)), "ok", "ok", POLICY) is None
+
+
+def test_the_large_round_trip_is_no_part_of_an_ok() -> None:
+    whole = made.sold()
+    large = replace(whole, planned_raw=10 * whole.planned_raw, held_raw=10 * whole.held_raw)
+    cell = Cell(Probe("large", POLICY.later_s, 10_000, 0), large)
+    found = of(made.evidence(made.venue((*made.cells(), cell))))
+    assert max(found.sizes_raw) == whole.planned_raw
 
 
 # --- ok --------------------------------------------------------------------------------------------
