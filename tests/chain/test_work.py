@@ -19,7 +19,7 @@ from support.commands import hears_interrupts
 from support.tables import own_database
 
 WAIT_S = 30.0
-_NOT_DONE = "SELECT count(*) < 6 OR bool_or(claim IS NOT NULL OR run_at <= now()) FROM jobs.job"
+_NOT_DONE = "SELECT count(*) < 7 OR bool_or(claim IS NOT NULL OR run_at <= now()) FROM jobs.job"
 
 
 @contextlib.contextmanager
@@ -62,7 +62,15 @@ async def test_it_does_what_is_wished_for_and_ends_quietly(
         rest, _ = await asyncio.to_thread(process.communicate, timeout=WAIT_S)
     assert (process.returncode, rest) == (0, "")
     kinds = await connection.fetch("SELECT kind FROM jobs.job WHERE last_error IS NULL ORDER BY kind")
-    assert [row["kind"] for row in kinds] == ["bag", "boards", "calls", "names", "prune", "winners"]
+    assert [row["kind"] for row in kinds] == [
+        "bag",
+        "boards",
+        "calls",
+        "names",
+        "prune",
+        "scorecard",
+        "winners",
+    ]
     await connection.execute("TRUNCATE jobs.job, facts.token")
     await connection.close()
 

@@ -9,13 +9,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli import app
+from roundtrip.domain.scorecard import Score
 from roundtrip.domain.types import Address, BlockRef
-from roundtrip.store import chain, evidence, holder_reads, jobs, partitions
+from roundtrip.store import chain, evidence, holder_reads, jobs, partitions, scorecard
 from roundtrip.store.evidence import KeptEvidence
 from roundtrip.store.forget import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.holder_reads import Kept
 from roundtrip.store.origins import OlderOrigin, keep_older
 from roundtrip.store.partitions import DAY_S
+from roundtrip.store.scorecard import Scored
 from roundtrip.store.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.retire import retire_trades
@@ -64,6 +66,8 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     await holder_reads.keep(index, TOKEN, Kept("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
+    scored = Scored(row_id, TOKEN, "ok", "ok", 1, 1, Score("undecided", "no_sell"))
+    await scorecard.put(index, [scored], 0, row_id, NOW)
     await jobs.enqueue(index, "token", TOKEN)
 
 

@@ -46,6 +46,9 @@ LEFT_OUT = {
     "winners_counted": "by when that was",
     "holder_read": "read off the chain itself, as far as somebody asked",
     "position_base": "where folding begins; what comes of it stands in position",
+    "score": "what became of checks; found by a job, whenever it comes to it",
+    "score_count": "how many of those there are",
+    "score_cursor": "how far that was found",
     "rewound": "reorganisations that were seen; a fresh sync sees none of them",
 }
 """The other tables of the schema, and why."""

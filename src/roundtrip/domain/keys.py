@@ -46,7 +46,7 @@ def is_key_or_session(text: str) -> bool:
 
 
 def hash_of(key: str) -> bytes:
-    """All that is kept of a key or session but its start: its SHA-256. Raises ValueError where it is neither."""
+    """All that is kept of either but its start: its SHA-256. Raises ValueError where it is neither."""
     if not is_key_or_session(key):
         raise ValueError("this is not how a key is written")
     return hashlib.sha256(key.encode()).digest()

@@ -14,6 +14,7 @@ from .names import names
 from .origin import origin
 from .prune import prune
 from .recheck import recheck
+from .scorecard import scorecard
 from .token import token
 from .winners import winners
 from .worker import Kind
@@ -78,6 +79,16 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             waits_s=(30.0, 120.0),
             most_tries=_NEVER_GIVEN_UP,
             at_start="public",
+        ),
+        # Twenty verdicts a run, and the receipts of a few trades of each.
+        "scorecard": Kind(
+            scorecard,
+            lease_s=30,
+            at_once=1,
+            limit_s=300,
+            waits_s=(5.0, 30.0, 120.0, 600.0),
+            most_tries=_NEVER_GIVEN_UP,
+            at_start="verdicts",
         ),
         # One a channel, which mostly waits for somebody else's server. What fails here is ours: what fails
         # there has waits of its own.

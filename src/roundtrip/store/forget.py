@@ -39,7 +39,16 @@ FORGOTTEN = (
 """What the sync makes again from the chain; and books of who holds what, which were read with the places that
 the index knows. The names stand in a statement as they are: a closed set."""
 
-KEPT = ("facts.evidence", "facts.proof", "facts.token", "facts.older_origin", "facts.rewound")
+KEPT = (
+    "facts.evidence",
+    "facts.proof",
+    "facts.token",
+    "facts.older_origin",
+    "facts.rewound",
+    "facts.score",
+    "facts.score_count",
+    "facts.score_cursor",
+)
 """The other tables of facts: checks and jobs wrote them; and reorganisations, which who reads facts may not
 have undone yet."""
 

@@ -35,6 +35,17 @@ async def labels(connection: asyncpg.Connection, token_ids: Collection[int]) -> 
     return {row["id"]: _label(row) for row in rows}
 
 
+async def labels_of(connection: asyncpg.Connection, given: Collection[Address]) -> dict[Address, Label]:
+    """The same by their addresses, whether or not they stand in a fact."""
+    rows = await connection.fetch(
+        "SELECT given.token AS address, token.symbol, token.name, token.decimals,"
+        " token.supply_raw::text AS supply_raw FROM unnest($1::bytea[]) AS given (token)"
+        " LEFT JOIN facts.token AS token ON token.token = given.token",
+        [as_bytes(token) for token in set(given)],
+    )
+    return {as_address(row["address"]): _label(row) for row in rows}
+
+
 def _label(row: asyncpg.Record) -> Label:
     supply = row["supply_raw"]
     return Label(

@@ -1,0 +1,332 @@
+"""Verdicts scored over a database and a chain told by hand: whose trades count, in what order, and once."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+
+from roundtrip.chain.rpc import Meter
+from roundtrip.domain import canonical
+from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.policy import POLICY
+from roundtrip.domain.scorecard import SETTLED_S, Real, Score
+from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.services.context import Context
+from roundtrip.services.real_trades import MOST_WALLETS, Found
+from roundtrip.services.scorecard import PAGE, ScorecardParams, scorecard
+from roundtrip.services.settle_verdicts import MOST_VERDICTS, Settled, settle
+from roundtrip.store import evidence as kept
+from roundtrip.store import scorecard as store
+from roundtrip.store import verdict_reports as reports
+from roundtrip.store.forget import forget
+from roundtrip.store.scorecard import Scored
+from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
+from support.tables import own_database
+from support.told_blocks import Sent
+from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells
+from unit.domain import builders as made
+from unit.venues.network import address
+
+DAY_S = POLICY.day_s
+TX = TxHash("0x" + "a" * 64)
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+
+
+class Receipts:
+    """Every trade that the index has is a plain wallet's, and cost as little. ``asked``: whose."""
+
+    def __init__(self) -> None:
+        self.asked: list[Address] = []
+        self.is_away = False
+
+    async def __call__(self, ctx: Context, token: Address, found: Found, meter: Meter) -> Real | None:
+        if self.is_away:
+            raise NodeFault("it is away")
+        trade = found.trade
+        self.asked.append(trade.wallet)
+        spot = trade.block_number, trade.at_s, trade.tx_hash, trade.wallet
+        held = found.held_before, found.new_place
+        # Where the verdict was made, whatever it was sold on.
+        return Real(trade.buys, made.POOL, *spot, trade.token_raw, trade.worth_wei, 60, *held)
+
+
+class Card(Ground):
+    """The same, with verdicts on it. The first of the buyers still hold a million each."""
+
+    receipts: Receipts
+
+    async def said(
+        self, token: Address = TOKEN, code: str = "ok", level: str = "ok", document: bytes | None = None
+    ) -> int:
+        """A verdict at the newest block; its number."""
+        if document is None:
+            cells = made.refused_cells() if code == "cannot_sell" else None
+            whole = replace(made.evidence(made.venue(cells)), block=self.at, token=token)
+            document = canonical.dump(whole)
+        at = datetime.fromtimestamp(self.at.timestamp_s, UTC)
+        one = kept.KeptEvidence(at, self.at.number, POLICY.version, code, level, document)
+        return await kept.keep(self.index, token, one)
+
+    async def settled(self, patient: bool = True) -> Settled:
+        """One run, written."""
+        found = await settle(self.ctx, patient, self.receipts)
+        if found.to_id != found.from_id:
+            async with self.index.transaction():
+                await store.put(self.index, found.scored, found.from_id, found.to_id, NOW)
+        return found
+
+    async def over(self) -> Settled:
+        """The day of every verdict is over, and a run."""
+        await self.block(after_s=DAY_S + SETTLED_S + 1)
+        return await self.settled()
+
+    async def scores(self) -> list[tuple[str, str, str]]:
+        rows = await self.index.fetch("SELECT code, outcome, cause FROM facts.score ORDER BY evidence_id")
+        return [tuple(row) for row in rows]
+
+    async def counted(self) -> bool:
+        """Whether the counts are those of the rows."""
+        rows = await self.index.fetch("SELECT code, outcome, count(*) AS n FROM facts.score GROUP BY 1, 2")
+        told = await store.counts(self.index)
+        return {(row["code"], row["outcome"]): row["n"] for row in rows} == {
+            key: n for key, n in told.items() if n
+        }
+
+
+@pytest.fixture(scope="module")
+async def url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "scorecard") as found:
+        yield found
+
+
+@pytest.fixture
+async def card(url: str) -> AsyncIterator[Card]:
+    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
+        await emptied_accounts(index)
+        await index.execute(
+            "TRUNCATE facts.evidence, facts.score, facts.score_count, facts.score_cursor CASCADE"
+        )
+        found = Card(pool, index)
+        found.receipts = Receipts()
+        await found.begin()
+        yield found
+
+
+# --- whose trades ----------------------------------------------------------------------------------
+
+
+async def test_of_who_sells_only_plain_wallets_are_asked_about(card: Card) -> None:
+    await card.said()
+    stranger = address(0xE1)
+    # The deployer, whom he paid, and who never bought.
+    await card.block(sells(DEPLOYER, 0.5, TOKEN), sells(HIS_FRIEND, 0.5, TOKEN), sells(stranger, 0.5, TOKEN))
+    await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=60)
+    await card.over()
+    assert card.receipts.asked == [BUYERS[5]]
+    assert await card.scores() == [("ok", "right", "sold")]
+
+
+async def test_who_sells_more_than_it_bought_sells_what_it_was_given(card: Card) -> None:
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.said()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.over()
+    assert card.receipts.asked == []
+    assert await card.scores() == [("ok", "undecided", "no_sell")]
+
+
+async def test_each_wallet_is_asked_about_once(card: Card) -> None:
+    await card.block(buys(BUYERS[5], 0.5, TOKEN))
+    await card.said()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.over()
+    assert card.receipts.asked == [BUYERS[5]]
+
+
+async def test_several_trades_in_one_transaction_are_none_to_go_by(card: Card) -> None:
+    await card.said()
+    await card.block(twice(sells(BUYERS[5], 0.25, TOKEN)))
+    await card.over()
+    assert card.receipts.asked == []
+    assert await card.scores() == [("ok", "undecided", "no_sell")]
+
+
+def twice(one: Sent) -> Sent:
+    """The same transaction with what it did done again."""
+    return one._replace(logs=one.logs * 2)
+
+
+async def test_of_many_wallets_the_first_and_the_last_are_asked_about(card: Card) -> None:
+    await card.said()
+    for one in BUYERS[4:16]:
+        await card.block(sells(one, 0.5, TOKEN), after_s=60)
+    await card.over()
+    half = MOST_WALLETS // 2
+    assert card.receipts.asked == [*BUYERS[4 : 4 + half], *BUYERS[16 - half : 16]]
+
+
+async def test_a_trap_is_contradicted_by_who_bought_after_it(card: Card) -> None:
+    await card.said(code="cannot_sell", level="danger")
+    fresh = address(0xE2)
+    await card.block(buys(fresh, 0.5, TOKEN))
+    await card.block(sells(fresh, 0.5, TOKEN), after_s=30)
+    await card.over()
+    assert card.receipts.asked == [fresh]
+    assert await card.scores() == [("cannot_sell", "wrong", "sold")]
+
+
+# --- when, and once --------------------------------------------------------------------------------
+
+
+async def test_verdicts_wait_for_their_day_and_for_what_may_be_undone(card: Card) -> None:
+    await card.said()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.block(after_s=DAY_S + SETTLED_S - 2)
+    assert await card.settled() == Settled((), 0, 0, False)
+    await card.block()
+    assert len((await card.settled()).scored) == 1
+    assert await card.scores() == [("ok", "right", "sold")]
+
+
+async def test_after_a_reorganisation_it_waits_again(card: Card) -> None:
+    await card.said()
+    sold_in = card.at
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    await card.writer.rewind(card.index, card.at, sold_in)
+    assert await card.settled() == Settled((), 0, 0, False)
+    # The other side of the fork has no such sell.
+    del card.chain.blocks[[one.ref for one in card.chain.blocks].index(sold_in) + 1 :]
+    await card.over()
+    assert await card.scores() == [("ok", "undecided", "no_sell")]
+
+
+async def test_many_verdicts_are_scored_some_a_run_and_each_once(card: Card) -> None:
+    tokens = [address(0x5C0000 + n) for n in range(2 * MOST_VERDICTS + 3)]
+    for one in tokens:
+        await card.said(one, "unproven", "unknown")
+    runs = [await card.over(), await card.settled(), await card.settled(), await card.settled()]
+    assert [len(run.scored) for run in runs] == [MOST_VERDICTS, MOST_VERDICTS, 3, 0]
+    assert [run.more for run in runs] == [True, True, False, False]
+    assert await card.scores() == [("unproven", "undecided", "silent")] * len(tokens)
+    assert await card.counted()
+    await card.index.execute("UPDATE facts.score_cursor SET evidence_id = 0")
+    for _ in range(4):
+        await card.settled()
+    assert len(await card.scores()) == len(tokens)
+    assert await card.counted()
+
+
+async def test_of_two_that_score_at_once_one_writes(card: Card) -> None:
+    await card.said()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    first, second = [await settle(card.ctx, True, card.receipts) for _ in range(2)]
+    assert await store.put(card.index, first.scored, first.from_id, first.to_id, NOW) == 1
+    with pytest.raises(store.Moved):
+        await store.put(card.index, second.scored, second.from_id, second.to_id, NOW)
+    assert await card.counted()
+    with pytest.raises(store.Moved):
+        await store.put(card.index, (), first.to_id + 5, first.to_id + 9, NOW)
+
+
+async def test_one_of_a_token_an_hour_and_a_code(card: Card) -> None:
+    # Two hours begin within these; the first of each is the one.
+    first = [await card.said(), await card.said()]
+    await card.block(after_s=3600)
+    last = [await card.said(), await card.said(code="cannot_sell", level="danger")]
+    await card.over()
+    rows = await card.index.fetch("SELECT evidence_id FROM facts.score ORDER BY 1")
+    assert [row["evidence_id"] for row in rows] == [first[0], *last]
+
+
+async def test_what_cannot_be_read_or_was_not_followed_is_undecided(card: Card) -> None:
+    early = BlockRef(card.chain.blocks[0].ref.number - 2, "0x" + "ee" * 32, card.at.timestamp_s)
+    await card.said(address(0x5C1), document=b"{}")
+    whole = replace(made.evidence(made.venue()), block=early, token=TOKEN)
+    at = datetime.fromtimestamp(card.at.timestamp_s, UTC)
+    document = canonical.dump(whole)
+    await kept.keep(
+        card.index, TOKEN, kept.KeptEvidence(at, early.number, POLICY.version, "ok", "ok", document)
+    )
+    await card.said(OTHER, "thin_pool", "danger")
+    await card.said(address(0x5C2), "quote_asset", "ok")
+    await card.over()
+    assert await card.scores() == [
+        ("ok", "undecided", "unreadable"),
+        ("ok", "undecided", "not_followed"),
+        ("thin_pool", "undecided", "no_sell"),
+    ]
+
+
+async def test_a_node_that_is_away_settles_nothing_or_leaves_it_untold(card: Card) -> None:
+    await card.said()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN))
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    card.receipts.is_away = True
+    with pytest.raises(NodeFault):
+        await card.settled()
+    assert await card.scores() == []
+    await card.settled(patient=False)
+    assert await card.scores() == [("ok", "undecided", "not_told")]
+
+
+# --- what is kept ----------------------------------------------------------------------------------
+
+
+def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) -> Scored:
+    decided = None if outcome == "undecided" else 7
+    score = Score(outcome, cause, decided, decided, TX, BUYERS[0], 60)  # type: ignore[arg-type]
+    return Scored(evidence_id, TOKEN, "ok", "ok", 5, from_s, score)
+
+
+async def test_a_report_turns_what_was_right_and_leaves_what_was_wrong(card: Card) -> None:
+    await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
+    assert await store.settle_by(card.index, scored(2, "wrong", "failed"), NOW)
+    assert await card.scores() == [("ok", "wrong", "failed")]
+    assert not await store.settle_by(card.index, scored(3, "wrong", "cost"), NOW)
+    assert await card.scores() == [("ok", "wrong", "failed")]
+    assert await store.settle_by(card.index, scored(4, "wrong", "cost", 2_000_000), NOW)
+    assert await card.counted()
+    assert (await store.counts(card.index))["ok", "right"] == 0
+
+
+async def test_mistakes_are_shown_a_page_at_a_time(card: Card) -> None:
+    wrong = [scored(n, "wrong", "sold", 4000 * n) for n in range(1, 2 * PAGE + 2)]
+    await store.put(card.index, [*wrong, scored(900, "right", "sold", 1)], 0, 900, NOW)
+    pages, params = [], ScorecardParams()
+    answer = (await scorecard(card.ctx, params)).answer
+    for _ in range(3):
+        answer = (await scorecard(card.ctx, params)).answer
+        pages.append([one.verdict_time.timestamp() for one in answer.mistakes])
+        params = ScorecardParams(answer.next_s, answer.next_id)
+    assert [len(page) for page in pages] == [PAGE, PAGE, 1]
+    assert [one for page in pages for one in page] == [4000.0 * n for n in range(2 * PAGE + 1, 0, -1)]
+    assert (answer.next_s, answer.right, answer.wrong) == (None, 1, 2 * PAGE + 1)
+    assert "41 were wrong" in answer.text
+
+
+async def test_scores_outlive_a_rebuild(card: Card) -> None:
+    await store.put(card.index, [scored(1, "wrong", "sold")], 0, 1, NOW)
+    await forget(card.index)
+    assert await card.scores() == [("ok", "wrong", "sold")]
+    assert await store.scored_to(card.index) == 1
+
+
+async def test_a_mite_reports_five_times_a_day_and_each_thing_once(card: Card) -> None:
+    mite, other = await card.mite(), await card.mite(BUYERS[0], "mite-othr")
+    hashes = [TxHash(f"0x{n:064x}") for n in range(6)]
+    day = NOW.replace(hour=0)
+    for tx_hash in hashes[:5]:
+        one = reports.Report(TOKEN, tx_hash, "", "why", None)
+        assert await reports.add_report(card.index, mite.id, one, NOW, day)
+    sixth = reports.Report(TOKEN, hashes[5], "", "why", None)
+    with pytest.raises(reports.TooMany):
+        await reports.add_report(card.index, mite.id, sixth, NOW, day)
+    assert await reports.add_report(card.index, other.id, sixth, NOW, day)
+    assert not await reports.add_report(card.index, other.id, sixth, NOW, day)
+    assert await reports.reported(card.index, mite.id, TOKEN, hashes[5]) is None
+    assert await reports.open_reports(card.index) == 6

@@ -1,0 +1,227 @@
+"""The scorecard as a browser gets it, and the form that says of a verdict that it was wrong."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import aiohttp
+import pytest
+
+from doors.test_console import House
+from roundtrip.devnet.world import Built
+from roundtrip.domain.scorecard import CODES, Score
+from roundtrip.domain.types import Address, TxHash
+from roundtrip.services.context import Context
+from roundtrip.store import scorecard as store
+from roundtrip.store.scorecard import Scored
+from support.keys import Clock, Person, random_context
+from support.serving import service
+from support.watching import SETTINGS
+
+TX = TxHash("0x" + "c" * 64)
+JUNK = ("", "0x12", "0x" + "g" * 64, "0x" + "1" * 65, "javascript:alert(1)", "0x" + "1" * 63 + "\n")
+
+
+@pytest.fixture
+async def house(indexed: Context) -> AsyncIterator[House]:
+    clock = Clock()
+    ctx = random_context(indexed, clock)
+    jar = aiohttp.DummyCookieJar()
+    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
+        yield House(ctx, clock, url, browser)
+
+
+async def a_trade(house: House, token: str) -> str:
+    """The hash of a real trade of the token."""
+    found: bytes = await house.ctx.pool.fetchval(
+        "SELECT trade.tx_hash FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
+        " JOIN facts.address AS token ON token.id = pool.token_id WHERE token.address = $1 LIMIT 1",
+        bytes.fromhex(token[2:]),
+    )
+    return "0x" + found.hex()
+
+
+async def traded(house: House) -> tuple[str, str]:
+    """A token that was traded, and by which transaction."""
+    found: bytes = await house.ctx.pool.fetchval(
+        "SELECT token.address FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id"
+        " JOIN facts.address AS token ON token.id = pool.token_id LIMIT 1"
+    )
+    token = "0x" + found.hex()
+    return token, await a_trade(house, token)
+
+
+async def open_reports(house: House) -> int:
+    found: int = await house.ctx.pool.fetchval("SELECT count(*) FROM accounts.verdict_report")
+    return found
+
+
+async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> None:
+    """A mistake about a token whose name a stranger wrote."""
+    score = Score("wrong", "sold", 7, from_s + 60, TX, Address("0x" + "d" * 40), 60)
+    token = Address(built.tokens["strange_name"])
+    one = Scored(evidence_id, token, "cannot_sell", "danger", 5, from_s, score, True)
+    now = datetime.fromtimestamp(from_s, UTC)
+    async with house.ctx.pool.acquire() as connection, connection.transaction():
+        await connection.execute(
+            "INSERT INTO facts.token (token, symbol, name, decimals, read_number) VALUES ($1, $2, 'n', 18, 1)"
+            " ON CONFLICT (token) DO UPDATE SET symbol = excluded.symbol",
+            bytes.fromhex(token[2:]),
+            '<img src=x onerror="1">',
+        )
+        assert await store.settle_by(connection, one, now)
+
+
+@pytest.fixture(autouse=True)
+async def _nothing_scored(house: House) -> AsyncIterator[None]:
+    kept = "facts.score, facts.score_count, facts.score_cursor, accounts.verdict_report"
+    await house.ctx.pool.execute(f"TRUNCATE {kept}")
+    yield
+    await house.ctx.pool.execute(f"TRUNCATE {kept}")
+    await house.ctx.pool.execute("DELETE FROM facts.token WHERE name = 'n'")
+
+
+# --- the page --------------------------------------------------------------------------------------
+
+
+async def test_before_anything_is_scored_it_says_so(house: House) -> None:
+    status, page, _ = await house.get("/scorecard")
+    assert status == 200
+    assert "No verdict has been scored yet" in page
+    assert "None is known here. That is not to say that there are none." in page
+    assert all(f"<code>{code}</code>" in page for code in CODES)
+    assert "quote_asset" not in page
+    assert "A sell that fails leaves no log" in page
+
+
+async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Built) -> None:
+    await wrong(house, built, 1, 1_770_000_000)
+    status, page, _ = await house.get("/scorecard")
+    assert status == 200
+    assert f'href="/transaction/{TX}"' in page
+    assert f'href="/token/{built.tokens["strange_name"]}"' in page
+    assert "both count" in page
+    assert "reported by a person, proved by the chain" in page
+    assert "Of 1 verdict that what happened later decided, 1 was wrong." in page
+    assert "<img" not in page.replace('<img src="/static/', "")
+    assert 'class="stranger"' in page
+
+
+async def test_older_mistakes_are_a_link_away(house: House, built: Built) -> None:
+    for number in range(1, 23):
+        await wrong(house, built, number, 1_770_000_000 + 3600 * number)
+    _, page, _ = await house.get("/scorecard")
+    assert page.count("reported by a person") == 20
+    found = re.search(r'href="(/scorecard\?s=\d+&amp;id=\d+)">Older mistakes', page)
+    assert found is not None
+    status, page, _ = await house.get(found.group(1).replace("&amp;", "&"))
+    assert (status, page.count("reported by a person"), "Older mistakes" in page) == (200, 2, False)
+
+
+@pytest.mark.parametrize(
+    "query", ["s=x&id=1", "s=1", "id=1", "s=-1&id=1", "s=%D9%A1&id=1", f"s={10**20}&id=1", f"s={10**18}&id=1"]
+)
+async def test_a_page_that_is_none_is_refused(house: House, query: str) -> None:
+    status, page, _ = await house.get(f"/scorecard?{query}")
+    assert status == 400
+    assert "bad_input" in page
+
+
+# --- the form --------------------------------------------------------------------------------------
+
+
+async def test_the_form_needs_an_account_and_has_the_token_that_one_comes_from(
+    house: House, built: Built
+) -> None:
+    token = built.tokens["plain"]
+    status, _, headers = await house.get(f"/scorecard/report?token={token}")
+    assert (status, headers["location"]) == (303, "/sign-in")
+    session = await house.signed_in(Person())
+    status, page, _ = await house.get(f"/scorecard/report?token={token}", session)
+    assert (status, f'value="{token}"' in page) == (200, True)
+    status, page, _ = await house.get('/scorecard/report?token="><script>', session)
+    assert status == 200
+    assert 'value="&#34;&gt;&lt;script&gt;"' in page
+    _, page, _ = await house.get(f"/token/{token}")
+    assert f'href="/scorecard/report?token={token}"' in page
+
+
+async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(house: House) -> None:
+    session, other = await house.signed_in(Person()), await house.signed_in(Person())
+    csrf = await house.csrf(session)
+    token, tx_hash = await traded(house)
+    form = {"csrf": csrf, "token": token, "hash": tx_hash, "note": "<script>alert(1)</script>\u202e"}
+    status, page, _ = await house.post("/scorecard/report", form, session)
+    assert status == 200
+    assert "It is kept as an open report, which changes no count." in page
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "\u202e" not in page
+    # A reload of the same form.
+    _, page, _ = await house.post("/scorecard/report", {**form, "note": "again"}, session)
+    assert "You had reported it already." in page
+    assert await open_reports(house) == 1
+    # What one mite wrote another is not shown.
+    form = {**form, "csrf": await house.csrf(other), "note": ""}
+    _, page, _ = await house.post("/scorecard/report", form, other)
+    assert "already" not in page
+    assert "alert" not in page
+    _, page, _ = await house.get("/scorecard")
+    assert "2 open reports changed no count" in page
+    assert "alert" not in page
+
+
+@pytest.mark.parametrize("tx_hash", JUNK)
+async def test_what_is_no_hash_is_told_beside_the_form(house: House, built: Built, tx_hash: str) -> None:
+    session = await house.signed_in(Person())
+    form = {"csrf": await house.csrf(session), "token": built.tokens["plain"], "hash": tx_hash}
+    status, page, _ = await house.post("/scorecard/report", form, session)
+    assert (status, "bad_input" in page) == (400, True)
+    assert 'name="hash"' in page
+    assert await open_reports(house) == 0
+
+
+async def test_other_bad_input_is_told_too(house: House, built: Built) -> None:
+    session = await house.signed_in(Person())
+    token, tx_hash = await traded(house)
+    good = {"csrf": await house.csrf(session), "token": token, "hash": tx_hash, "note": ""}
+    for bad, status, code in (
+        ({"token": "0x12"}, 400, "bad_input"),
+        ({"note": "x" * 281}, 400, "bad_input"),
+        ({"hash": "0x" + "9" * 64}, 422, "no_such_tx"),
+    ):
+        came, page, _ = await house.post("/scorecard/report", {**good, **bad}, session)
+        assert (came, code in page) == (status, True)
+    assert await open_reports(house) == 0
+    # A token that nobody checked or knows.
+    _, page, _ = await house.post(
+        "/scorecard/report", {**good, "token": "0x" + "77" * 20, "note": "x" * 280}, session
+    )
+    assert "No verdict on this token is kept" in page
+
+
+async def test_after_five_a_day_no_more_are_taken(house: House) -> None:
+    session = await house.signed_in(Person())
+    csrf = await house.csrf(session)
+    _, tx_hash = await traded(house)
+    page = ""
+    for number in range(6):
+        form = {"csrf": csrf, "token": f"0x{number:040x}", "hash": tx_hash}
+        status, page, _ = await house.post("/scorecard/report", form, session)
+        assert status == (400 if number == 5 else 200)
+    assert "all you can in a day" in page
+    assert await open_reports(house) == 5
+
+
+@pytest.mark.parametrize(
+    ("csrf", "headers"),
+    [("", {}), ("0" * 64, {}), ("own", {"sec_fetch_site": "cross-site"}), ("own", {"origin": "https://a.b"})],
+)
+async def test_nobody_else_sends_it(house: House, csrf: str, headers: dict[str, str]) -> None:
+    session = await house.signed_in(Person())
+    token, tx_hash = await traded(house)
+    shown = await house.csrf(session) if csrf == "own" else csrf
+    form = {"csrf": shown, "token": token, "hash": tx_hash}
+    status, page, _ = await house.post("/scorecard/report", form, session, **headers)
+    assert (status, "bad_input" in page) == (400, True)
+    assert await open_reports(house) == 0
