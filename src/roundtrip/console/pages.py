@@ -1,7 +1,7 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
 from .page import Page
-from .rooms import account, boards, front, session, token, wallet
+from .rooms import account, boards, front, live, session, token, wallet
 
 PAGES: tuple[Page, ...] = (
     Page("/", front.front),
@@ -12,6 +12,7 @@ PAGES: tuple[Page, ...] = (
     Page("/boards", boards.boards),
     Page("/boards/{board}", boards.board),
     Page("/boards/{board}/rows", boards.rows),
+    Page("/boards/{board}/live", live.live, streams=True),
     Page("/league", boards.league),
     Page("/wallet/{address}", wallet.wallet),
     Page("/wallet/{address}/linked", wallet.linked),
