@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -76,7 +77,7 @@ async def test_what_was_undone_is_told_with_its_depth(own: Changed) -> None:
 async def test_what_waits_is_counted_by_what_can_be_done_about_it(own: Changed) -> None:
     await own.connection.execute("TRUNCATE jobs.job")
     for key, due_s in (("late", NOW_S - 400), ("soon", NOW_S + 60)):
-        await jobs.enqueue(own.connection, "token", key, None, Clock(due_s).at())
+        await jobs.enqueue(own.connection, "token", key, None, datetime.fromtimestamp(due_s, UTC))
     await jobs.enqueue(own.connection, "recheck", "at once")
     await jobs.enqueue(own.connection, "recheck", "given up")
     await own.connection.execute("UPDATE jobs.job SET failed_at = run_at WHERE key = 'given up'")
