@@ -145,9 +145,10 @@ async def test_a_board_is_read_once_for_all_who_look_and_not_when_nobody_does() 
         late = looking.enter_context(paced.live.listening("one"))
         assert await taken(late) == event("rows", "first")
         await paced.again()
+        # It said nothing new: nothing was sent.
+        assert {await listener.take(within_s=0) for listener in listeners} == {b": still there\n\n"}
         paced.says["rows"] = "second"
         await paced.again()
-        # The second reading said nothing new.
         assert {await taken(listener) for listener in (*listeners, late)} == {event("rows", "second")}
         assert paced.read == 3
     tasks = [task for task in asyncio.all_tasks() if task.get_name() == "live one"]
