@@ -31,6 +31,7 @@ from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address, parse_address
 from roundtrip.jobs.alerts import Alerts
@@ -174,7 +175,9 @@ async def context(
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
-        node = _node(settings, (NodeUrl(nodes),) if isinstance(nodes, str) else nodes, session)
+        measures = Measures()
+        urls = (NodeUrl(nodes),) if isinstance(nodes, str) else nodes
+        node = _node(settings, urls, session, measures=measures)
         patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
         book = Book(contracts, look_back_blocks)
         heads = Heads(
@@ -203,6 +206,7 @@ async def context(
             books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
             service_id=hashlib.sha256(drawn).hexdigest()[:16],
             outward=out,
+            measures=measures,
         )
 
 
@@ -211,14 +215,16 @@ def _node(
     urls: tuple[NodeUrl, ...],
     session: aiohttp.ClientSession,
     most_answer_bytes: int = MOST_ANSWER_BYTES,
+    measures: Measures | None = None,
 ) -> Node | Nodes:
     """One without limits is asked plainly."""
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
+    measures = measures or Measures()
     if len(urls) == 1 and not urls[0].limited():
-        return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes)
+        return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes, measures=measures)
     return Nodes(
         urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings),
-        most_answer_bytes=most_answer_bytes,
+        most_answer_bytes=most_answer_bytes, measures=measures,
     )  # fmt: skip
 
 

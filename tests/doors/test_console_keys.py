@@ -235,7 +235,7 @@ async def test_a_key_in_the_cookie_ends_nothing_and_sees_no_sessions(house: Hous
     key = await made(house, person, session)
     session_id = str((await ids(house, person))[0])
     for path in ("end_own", "sign_out_everywhere"):
-        form = {"csrf": await house.csrf(key), "id": session_id, "session": session}
+        form = {"csrf": await house.csrf(session), "id": session_id, "session": session}
         status, _, headers = await house.post(f"/account/do/{path}", form, key)
         assert (status, headers["location"]) == (303, "/sign-in")
     assert (await house.get("/account/keys", key))[0] == 303

@@ -1,6 +1,7 @@
 """What every door does with a request: limit, read the parameters, run, write the answer."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -83,6 +84,8 @@ class Dispatch:
     gate: Gate
     shared: SharedAnswers
     deadline_s: float = DEADLINE_S
+    clock: Callable[[], float] = time.perf_counter
+    """Seconds that never go back, of which durations are measured."""
 
     async def run(
         self,
@@ -95,6 +98,19 @@ class Dispatch:
         """Answers one request. Never raises: every failure is a Reply. ``raw``: the parameters as they came,
         or what reads them, once the caller is let in. ``query``: what came by the query string, where there
         is one. ``once``: the idempotency keys that it shows, as they came."""
+        began_s = self.clock()
+        reply = await self._run(operation, raw, asking, query, once)
+        self.ctx.measures.observe("operation", operation.name, _ended(reply), self.clock() - began_s)
+        return reply
+
+    async def _run(
+        self,
+        operation: Operation,
+        raw: Mapping[str, object] | Reads,
+        asking: Asking,
+        query: Mapping[str, str],
+        once: tuple[object, ...],
+    ) -> Reply:
         admitted: Admitted | None = None
         try:
             admitted = await self.gate.admit(asking, operation.counts, operation.key)
@@ -159,6 +175,14 @@ class Dispatch:
             if not deadline.expired():
                 raise
             raise TookTooLong from None
+
+
+def _ended(reply: Reply) -> str:
+    """What became of a request: an answer that was made for it, or shared with it; refused for what the
+    caller did, or failed for what he did not."""
+    if reply.error is not None:
+        return "refused" if reply.error.status < 500 else "failed"
+    return "shared" if reply.headers.get("x-cache") == "hit" else "made"
 
 
 def read_params(

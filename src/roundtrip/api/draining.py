@@ -1,10 +1,11 @@
 """The HTTP server's end: whoever is connected is answered before it closes."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import cast
 
@@ -19,6 +20,33 @@ nothing meanwhile finds it closed."""
 ANSWERS_S = 35.0
 """For what is under way then: a run ends after 30 seconds."""
 _LOOK_S = 0.02
+ENDING = "ending"
+"""By which a request finds the server's ``Ending`` in its ``state``."""
+
+
+class Ending:
+    """Answers that never end by themselves are told when the server ends: else it would wait for them."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._told: set[Callable[[], None]] = set()
+
+    @contextlib.contextmanager
+    def telling(self, end: Callable[[], None]) -> Iterator[None]:
+        """``end`` is called when it begins, which may be now; no more once the block is left."""
+        self._told.add(end)
+        try:
+            if self._begun:
+                end()
+            yield
+        finally:
+            self._told.discard(end)
+
+    def begin(self) -> None:
+        """The server ends."""
+        self._begun = True
+        for end in tuple(self._told):
+            end()
 
 
 class DrainingServer(uvicorn.Server):
@@ -35,11 +63,13 @@ class DrainingServer(uvicorn.Server):
         self._ready = ready
         self._takes_turns = takes_turns
         self._drains = False
+        self._ending = Ending()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Says so once it serves."""
         self._loop = asyncio.get_running_loop()
+        self.lifespan.state[ENDING] = self._ending
         await super().startup([] if self._takes_turns else sockets)
         if self._takes_turns:
             taking = [Accepting(listening, self._protocol) for listening in sockets or ()]
@@ -68,6 +98,7 @@ class DrainingServer(uvicorn.Server):
         for listening in sockets or ():
             listening.close()
         self._places.closing = True
+        self._ending.begin()
         if self._drains:
             await self._drained()
         await super().shutdown(sockets)

@@ -9,6 +9,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import aiohttp
 import structlog
@@ -29,11 +30,10 @@ from .asking import (
     limits,
     said_in_our_words,
     too_many,
-)
+)  # fmt: skip
 from .endpoints import SIMULATES, Choice, Endpoint, EndpointState, Hedging, Moment, NodeUrl, choose
 from .node_errors import Concern, concern
 from .rpc import (
-    MOST_ANSWER_BYTES,
     NULL,
     Budget,
     Meter,
@@ -55,7 +55,7 @@ class Nodes:
     """What ``rpc.Node`` is, over several. ``speaks``: asked of a node before its first simulation, and again
     after a fault: whether it simulates in the dialect that answers are read in, or its error. Where it does
     not, it is not asked to. ``chance``: from 0 to 1, spreads rests. ``budget``: of all together.
-    ``oldest_s``: a node whose newest block is older by the clock ``wall`` has stopped following the chain."""
+    ``oldest_s``: a node whose newest block is older by ``wall`` follows no more. ``of_each``: a node's."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class Nodes:
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = lambda: 0.0,
         oldest_s: float = math.inf,
-        most_answer_bytes: int = MOST_ANSWER_BYTES,
+        **of_each: Any,
     ) -> None:
-        self._nodes = [Node(one.url, session, timeout_s, most_answer_bytes=most_answer_bytes) for one in urls]
+        self._nodes = [Node(one.url, session, timeout_s, **of_each) for one in urls]
         self.endpoints = [Endpoint.of(one) for one in urls]
         self.chain_id = chain_id
         self.timeout_s = timeout_s

@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 
 from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.measured import Measures
 
 MOST_ANSWER_BYTES = 16 * 2**20
 """A whole batch's answer. Eight venues with ordinary tokens take about 0.6 MB."""
@@ -166,6 +167,7 @@ class Node:
     budget: Budget = field(default_factory=Budget)
     most_answer_bytes: int = MOST_ANSWER_BYTES
     clock: Callable[[], float] = time.time
+    measures: Measures = field(default_factory=Measures)
 
     async def batch(
         self,
@@ -184,10 +186,15 @@ class Node:
         if budgeted:
             self.budget.spend(len(calls), self.clock())
         body = msgspec.json.encode(entries(calls))
-        started = time.perf_counter()
+        started, ended = time.perf_counter(), "failed"
         try:
             raw = await self._post(body, timeout_s or self.timeout_s)
+            ended = "answered"
+        except asyncio.CancelledError:
+            ended = "left"
+            raise
         finally:
+            self.measures.observe("node", _sort(calls), ended, time.perf_counter() - started)
             if meter is not None:
                 meter.trips += 1
                 meter.calls += len(calls)
@@ -239,6 +246,14 @@ class Node:
             raise NodeFault("it took too long") from error
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             raise NodeFault("the connection failed") from error
+
+
+SORTS = ("reads", "simulations")
+"""Of trips to a node: what takes long for itself."""
+
+
+def _sort(calls: Sequence[RpcCall]) -> str:
+    return SORTS[any(call.method == "eth_simulateV1" for call in calls)]
 
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")

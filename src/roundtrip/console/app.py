@@ -1,5 +1,6 @@
 """The pages as routes: one loop over the table."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,11 @@ from roundtrip.api.dispatch import Dispatch, Unexpected
 from roundtrip.api.front import FRONT, wants_page
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
+from .live import Live
 from .page import COOKIE, Console, Page, Visit, form_in, same_site, session_in
 from .pages import PAGES
 from .render import Templates
+from .rooms.boards import told
 from .static_files import StaticFiles
 
 POLICY = (
@@ -105,7 +108,9 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> lis
     LibraryMissing."""
     static = StaticFiles(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
-    console = Console(dispatch, callers, Templates(static.paths), secure)
+    templates = Templates(static.paths)
+    live = Live(functools.partial(told, dispatch, templates))
+    console = Console(dispatch, callers, templates, secure, live)
     by_path: dict[str, dict[str, Page]] = {}
     for page in PAGES:
         by_path.setdefault(page.path, {})[page.method] = page

@@ -20,6 +20,7 @@ from roundtrip.api.operation import Operation
 from roundtrip.domain import keys
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
+from .live import Live
 from .render import Templates
 
 COOKIE = "roundtrip_session"
@@ -36,6 +37,8 @@ class Console:
     templates: Templates
     secure: bool
     """The session's cookie goes over TLS only."""
+    live: Live
+    """Boards that change while they are looked at."""
 
 
 @dataclass(slots=True)
@@ -101,12 +104,14 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One row of the table of pages. ``signed_in``: who is not is led to where that is done."""
+    """One row of the table of pages. ``signed_in``: who is not is led to where that is done. ``streams``: its
+    answer has no end."""
 
     path: str
     handler: Handler
     method: Literal["GET", "POST"] = "GET"
     signed_in: bool = False
+    streams: bool = False
 
 
 def session_in(scope: Scope) -> str | None:

@@ -1,7 +1,7 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
 from .page import Page
-from .rooms import account, boards, front, scorecard, session, token, token_flags, wallet
+from .rooms import account, boards, front, live, scorecard, session, token, token_flags, wallet
 from .rooms.own import keys
 
 PAGES: tuple[Page, ...] = (
@@ -18,6 +18,7 @@ PAGES: tuple[Page, ...] = (
     Page("/boards", boards.boards),
     Page("/boards/{board}", boards.board),
     Page("/boards/{board}/rows", boards.rows),
+    Page("/boards/{board}/live", live.live, streams=True),
     Page("/league", boards.league),
     Page("/wallet/{address}", wallet.wallet),
     Page("/wallet/{address}/linked", wallet.linked),

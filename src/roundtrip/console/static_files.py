@@ -1,4 +1,4 @@
-"""What pages load: our own style and script, and the two libraries, under names that change with what is in
+"""What pages load: our own style and script, and the libraries, under names that change with what is in
 them."""
 
 import hashlib
@@ -13,7 +13,8 @@ _FOR_EVER = (
     (b"x-content-type-options", b"nosniff"),
 )
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
-_LIBRARIES = {"htmx.js": "htmx.org/dist/htmx.min.js", "uplot.js": "uplot/dist/uPlot.iife.min.js",
+_LIBRARIES = {"htmx.js": "htmx.org/dist/htmx.min.js", "sse.js": "htmx-ext-sse/dist/sse.min.js",
+              "uplot.js": "uplot/dist/uPlot.iife.min.js",
               "uplot.css": "uplot/dist/uPlot.min.css"}  # fmt: skip
 
 

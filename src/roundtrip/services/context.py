@@ -11,6 +11,7 @@ from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import KnowsRates, Rates
 from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.domain.credits import Payments
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.policy import Policy
 from roundtrip.venues.base import Contracts
@@ -45,7 +46,8 @@ class Context:
     how often callers may ask. ``is_holder``: who has the holders' limits; each of them holds ``holder_min``
     whole tokens of the service's own, once it has one. ``payments``: how calls past the day's limit are paid
     for; None: they are not. ``service_id``: of the database that it stands on, the same for all processes of
-    a service and no other's. ``outward``: what talks to the servers of people who are told something."""
+    a service and no other's. ``outward``: what talks to the servers of people who are told something.
+    ``measures``: how long things took in this process."""
 
     chain_id: int
     contracts: Contracts
@@ -67,6 +69,7 @@ class Context:
     payments: Payments | None = None
     service_id: str = ""
     outward: Outward = CLOSED
+    measures: Measures = field(default_factory=Measures)
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

@@ -13,10 +13,14 @@ _BY_BLOCK = (
 )  # fmt: skip
 
 
-async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
-    """Every fact above block ``to``, noted for whoever read them. Positions are the caller's."""
+async def take_away(connection: asyncpg.Connection, to: BlockRef, newest: int | None = None) -> None:
+    """Every fact above block ``to``, noted for whoever read them. Positions are the caller's. ``newest``: the
+    last block that is taken away, where it is known."""
     await connection.execute(
-        "INSERT INTO facts.rewound (to_number, to_s) VALUES ($1, $2)", to.number, to.timestamp_s
+        "INSERT INTO facts.rewound (to_number, to_s, from_number) VALUES ($1, $2, $3)",
+        to.number,
+        to.timestamp_s,
+        newest,
     )
     # By the trades that are taken away next.
     await curves.take_away(connection, to)

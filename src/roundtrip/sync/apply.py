@@ -125,7 +125,7 @@ class Writer:
                 kept = BEFORE_ALL
                 await chain.forget_retired(connection)
             touched = await keys_after(connection, kept.number, kept.timestamp_s)
-            await rewind.take_away(connection, kept)
+            await rewind.take_away(connection, kept, at.number)
             await refold(connection, touched, self._contracts)
             await facts.announce(connection, to.number)
 

@@ -1,19 +1,30 @@
 """Boards of what moves, and the same rows again as they change."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+import msgspec
+import structlog
 from starlette.responses import Response
 
+from roundtrip.api.callers import Asking
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.dispatch import Dispatch
 from roundtrip.console.page import Visit
+from roundtrip.console.render import Templates
 from roundtrip.domain.errors import CallerFault
+
+log = structlog.get_logger(__name__)
+_NOBODY = Asking("")
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One board: the tool it stands on, and what it is called."""
+    """One board: the tool it stands on, what it is called, and what it is for."""
 
     tool: str
     title: str
+    about: str
 
     @property
     def template(self) -> str:
@@ -22,14 +33,18 @@ class Board:
 
 
 BOARDS = (
-    Board("moving_now", "Moving now"),
-    Board("graduating_soon", "Graduating soon"),
-    Board("winners", "Winners"),
-    Board("signals", "Odd things"),
-    Board("wallet_names", "Names"),
-    Board("proven_calls", "Proved right"),
+    Board("moving_now", "Moving now", "Tokens that more eth goes into than comes out of, over ten minutes."),
+    Board("graduating_soon", "Graduating soon", "Launches whose curve is nearly full, the fullest first."),
+    Board("winners", "Winners", "Wallets that closed the most profit in the last day."),
+    Board("signals", "Odd things", "What those behind launches, and whales, did in the last hour."),
+    Board("wallet_names", "Names", "What several people who do not know each other say of a wallet."),
+    Board("proven_calls", "Proved right", "Flags that somebody put on a token before the chain proved them."),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
+# Asked for nobody, once for all who look: those pay when they begin to.
+_UNCOUNTED = {
+    row.name: replace(row, counts="never", shared_by=None) for row in OPERATIONS if row.name in _BY_TOOL
+}
 
 
 async def boards(visit: Visit) -> Response:
@@ -39,20 +54,40 @@ async def boards(visit: Visit) -> Response:
 
 async def board(visit: Visit) -> Response:
     """One of them."""
-    return await _shown(visit, _named(visit))
+    return await _shown(visit, named(visit))
 
 
 async def rows(visit: Visit) -> Response:
     """Its rows alone, as they are now."""
-    found = _named(visit)
-    return visit.show(found.template, answer=await visit.ask(found.tool))
+    found = named(visit)
+    return visit.show("rows_piece.html", board=found, answer=await visit.ask(found.tool))
+
+
+async def told(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
+    """What a board says now, by event. Where it cannot be read that alone is told: rows stay as they were."""
+    reply = await dispatch.run(_UNCOUNTED[tool], {}, _NOBODY)
+    if reply.error is not None:
+        return {"state": templates.render("boards/state.html", is_live=False, why=reply.error.message)}
+    try:
+        answer = msgspec.json.decode(reply.body)
+        return {
+            "rows": templates.render(_BY_TOOL[tool].template, answer=answer),
+            "said": templates.render("boards/said.html", answer=answer),
+            "as-of": templates.render("boards/as_of.html", answer=answer),
+            "state": templates.render("boards/state.html", is_live=True, why=""),
+        }
+    except Exception:
+        log.exception("a board could not be shown", board=tool)
+        why = "Something failed on our side."
+        return {"state": templates.render("boards/state.html", is_live=False, why=why)}
 
 
 async def _shown(visit: Visit, one: Board) -> Response:
     return visit.show("boards.html", board=one, boards=BOARDS, answer=await visit.ask(one.tool))
 
 
-def _named(visit: Visit) -> Board:
+def named(visit: Visit) -> Board:
+    """The board that the path names. Raises CallerFault (not_found)."""
     found = _BY_TOOL.get(visit.path["board"])
     if found is None:
         raise CallerFault("not_found", "There is no such board.")

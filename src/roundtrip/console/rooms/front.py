@@ -4,7 +4,17 @@ from starlette.responses import Response
 
 from roundtrip.api.about import STRANGERS, UNKNOWN, WHAT
 from roundtrip.api.catalog import tools
+from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
+from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.measured import NEWEST
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.service_status import SLOW_JOBS_S, ServiceStatus, service_status
+
+_STATUS = Operation(
+    name="service_status", title="How the service is", description="", params=Nothing, answer=ServiceStatus,
+    handler=service_status, on_mcp=False, counts="never",
+)  # fmt: skip
 
 
 async def front(visit: Visit) -> Response:
@@ -16,6 +26,20 @@ async def front(visit: Visit) -> Response:
 
 
 async def status(visit: Visit) -> Response:
-    """Whether it keeps up with the chain, and what of the chain it knows."""
+    """Whether it keeps up with the chain, what it undid, how long it takes, what waits, what it lacks. The
+    page itself stands when nothing else does."""
     health = await visit.ask("health")
-    return visit.show("status.html", health=health, vitals=await visit.ask("chain_vitals"))
+    now = await visit.ask(_STATUS)
+    try:
+        vitals = await visit.ask("chain_vitals")
+    except RoundtripError:
+        vitals = None
+    return visit.show(
+        "status.html",
+        health=health,
+        now=now,
+        vitals=vitals,
+        streams=visit.console.live.open(),
+        newest=NEWEST,
+        slow_s=SLOW_JOBS_S,
+    )

@@ -1,0 +1,135 @@
+"""How the service says it is: what it measured, what was undone, what waits, and what cannot be told."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import asyncpg
+import msgspec
+import pytest
+
+from conftest import closed_database
+from roundtrip.devnet.world import Built
+from roundtrip.domain.measured import Measures
+from roundtrip.domain.types import BlockRef
+from roundtrip.services.context import Context
+from roundtrip.services.index_answer import Nothing
+from roundtrip.services.service_status import service_status
+from roundtrip.store import jobs, rewind
+from roundtrip.store.chain import cursor
+from support.holding_asked import Holding
+from support.keys import NOW_S, Clock, random_context
+from support.serving import service
+from support.watching import SETTINGS
+
+BROWSER = {"accept": "text/html"}
+
+
+async def told(ctx: Context) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins((await service_status(ctx, Nothing())).answer)
+    return found
+
+
+async def page(url: str) -> str:
+    async with aiohttp.ClientSession() as browser, browser.get(f"{url}/status", headers=BROWSER) as response:
+        assert response.status == 200
+        return " ".join(re.sub("<[^>]*>", " ", await response.text()).split())
+
+
+@dataclass
+class Changed:
+    """An index of its own, to write into."""
+
+    ctx: Context
+    connection: asyncpg.Connection
+
+
+@pytest.fixture
+async def own(holding: Holding) -> AsyncIterator[Changed]:
+    ctx = random_context(holding.ctx, Clock())
+    async with ctx.pool.acquire() as connection:
+        yield Changed(ctx, connection)
+
+
+async def test_what_was_undone_is_told_with_its_depth(own: Changed) -> None:
+    assert (await told(own.ctx))["followed"]["reorgs"]["count"] == 0
+    stands = await cursor(own.connection)
+    assert stands is not None
+    newest = stands.block
+    for back, depth in ((5, 3), (4, 7), (3, None), (86_401, 50)):
+        to = BlockRef(newest.number, "0x", newest.timestamp_s - back)
+        until = None if depth is None else newest.number + depth
+        await rewind.take_away(own.connection, to, until)
+    reorgs = (await told(own.ctx))["followed"]["reorgs"]
+    # The last one is of more than a day ago.
+    assert (reorgs["count"], reorgs["deepest"], reorgs["unmeasured"]) == (3, 7, 1)
+    assert reorgs["deepestAt"] < reorgs["newestAt"]
+    async with service(own.ctx, SETTINGS) as url:
+        said = await page(url)
+    assert "3 times in the last day of the chain" in said
+    assert "The deepest took 7 blocks back" in said
+    assert "Of 1 the depth was not kept." in said
+
+
+async def test_what_waits_is_counted_by_what_can_be_done_about_it(own: Changed) -> None:
+    await own.connection.execute("TRUNCATE jobs.job")
+    for key, due_s in (("late", NOW_S - 400), ("soon", NOW_S + 60)):
+        await jobs.enqueue(own.connection, "token", key, None, datetime.fromtimestamp(due_s, UTC))
+    await jobs.enqueue(own.connection, "recheck", "at once")
+    await jobs.enqueue(own.connection, "recheck", "given up")
+    await own.connection.execute("UPDATE jobs.job SET failed_at = run_at WHERE key = 'given up'")
+    waits = (await told(own.ctx))["backlog"]
+    assert (waits["due"], waits["givenUp"], waits["oldestS"]) == (2, 1, 400)
+    assert [(one["kind"], one["due"], one["later"], one["givenUp"]) for one in waits["jobs"]] == [
+        ("recheck", 1, 0, 1),
+        ("token", 1, 1, 0),
+    ]
+    async with service(own.ctx, SETTINGS) as url:
+        assert "Work is late" in await page(url)
+
+
+async def test_checks_and_trips_to_the_node_are_measured(indexed: Context, built: Built) -> None:
+    measures = Measures()
+    node = replace(indexed.node, measures=measures)  # type: ignore[type-var]
+    ctx = replace(random_context(indexed, Clock()), measures=measures, node=node)
+    async with (
+        service(ctx, SETTINGS) as url,
+        aiohttp.ClientSession() as caller,
+    ):
+        assert "check token not yet not yet 0 0" in await page(url)
+        for path in (built.tokens["plain"], built.tokens["plain"], "0x12"):
+            async with caller.get(f"{url}/v1/check/{path}") as response:
+                await response.read()
+        found = await told(ctx)
+    ended = {
+        end: measures.of("operation", "check_token", end).count() for end in ("made", "shared", "refused")
+    }
+    assert ended == {"made": 1, "shared": 1, "refused": 1}
+    (check,) = (one for one in found["took"] if one["name"] == "check_token")
+    assert (check["count"], check["failed"]) == (1, 0)
+    assert 0 < check["p50Ms"] == check["p95Ms"]
+    reads, simulations = found["node"]["took"]
+    assert (reads["name"], simulations["name"]) == ("reads", "simulations")
+    assert simulations["count"] >= 1
+
+
+async def test_what_cannot_be_told_is_not_told_as_nothing(indexed: Context) -> None:
+    away = replace(random_context(indexed, Clock()), pool=closed_database())
+    found = await told(away)
+    assert (found["index"], found["followed"], found["backlog"]) == ("unread", None, None)
+    async with service(away, SETTINGS) as url:
+        said = await page(url)
+    assert "The index cannot be read just now" in said
+    assert said.count("Not known just now.") == 2
+    assert "Blocks behind not known" in said
+    assert "None in the last day" not in said
+
+
+async def test_the_node_of_several_is_told_by_its_place_alone(indexed: Context) -> None:
+    async with service(random_context(indexed, Clock()), SETTINGS) as url:
+        said = await page(url)
+    assert "It answers." in said
+    assert str(indexed.node.url).partition("//")[2] not in said  # type: ignore[attr-defined]
