@@ -100,11 +100,14 @@ async def test_by_keyboard_alone(newcomer: Visitor, ground: Ground) -> None:
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("main")).to_be_focused()
     await newcomer.open("/status")
+    links = await page.get_by_role("navigation", name="Pages").get_by_role("link").all_inner_texts()
+    wanted = ["Skip to what this page says", "roundtrip", "", "Look", *links]
     reached = []
-    for _ in range(9):
+    for _ in wanted:
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("() => document.activeElement.textContent.trim()"))
-    assert reached[1:] == ["roundtrip", "", "Look", "Boards", "League", "Status", "Sign in", "HTTP API"]
+    assert reached == wanted
+    assert {"Boards", "Status", "Sign in"} <= set(links)
     await newcomer.open("/status")
     for _ in range(3):
         await page.keyboard.press("Tab")
