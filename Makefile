@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel clean
+.PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo
@@ -17,7 +17,16 @@ test-server: $(VENV)/.installed node_modules/.installed tests/conformance/node_m
 	@TEST_DATABASE_URL='$(DATABASE_URL)' PYTHONPATH=tests $(BIN)/python -m support.servers --strange \
 	  $(BIN)/python -m pytest -q -n 2 --dist worksteal $(TEST)
 
-# The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 750 of them.
+# Every page and the ways of people through them in a real browser, on what make run starts. Needs Chromium.
+e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -c 'from e2e.browser import is_there; is_there()'
+	@$(BIN)/python -m pytest -q -n 0 $(or $(TEST),tests/e2e)
+
+# Every page, light and dark, on a phone and a desktop, into var/screenshots.
+screenshots: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m e2e.screenshots
+
+# The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 400 of them.
 schemathesis: $(VENV)/.installed node_modules/.installed
 	@SCHEMATHESIS_EXAMPLES=140 $(BIN)/python -m pytest -q -n 0 -s tests/doors/test_schemathesis.py
 
@@ -117,6 +126,11 @@ node_modules/.installed: package-lock.json
 tests/conformance/node_modules/.installed: tests/conformance/package-lock.json
 	@echo "installing the protocol's conformance suite, and the Node it needs"
 	@cd tests/conformance && npm ci --ignore-scripts --no-audit --no-fund --silent --engine-strict=false
+	@touch $@
+
+tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
+	@echo "installing what looks for pages that not everybody can use"
+	@cd tests/e2e && npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json

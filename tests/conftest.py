@@ -34,6 +34,8 @@ from support.mining import settle
 from support.valkeys import Store, store
 
 PROJECT = Path(__file__).resolve().parents[1]
+# A browser is needed for these, which not everybody has: make e2e runs them.
+collect_ignore = ["e2e"]
 # Under make a service logs for a person to read; here tests read it.
 os.environ.pop("MAKELEVEL", None)
 # What is begun under nohup is deaf for it, and so is what it begins.

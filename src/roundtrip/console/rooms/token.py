@@ -39,7 +39,9 @@ async def search(visit: Visit) -> Response:
     if not query:
         return visit.go("/")
     found = await visit.ask("look_up", query=query)
-    if found["kind"] in _LEADS_TO and found["address"] and not found["bearers"]:
+    bearers = found["bearers"]
+    found["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
+    if found["kind"] in _LEADS_TO and found["address"] and not found["isAmbiguous"]:
         return visit.go(f"/{_LEADS_TO[found['kind']]}/{found['address']}")
     if found["kind"] == "transaction" and found["transaction"]:
         return visit.go(f"/transaction/{found['transaction']['hash']}")

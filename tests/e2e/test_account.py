@@ -1,0 +1,161 @@
+"""Somebody who signs in with a wallet, in a real browser: what he makes, watches and tries."""
+
+import asyncio
+import re
+
+from playwright.async_api import expect
+
+from e2e.browser import Visitor, Wallet, install
+from e2e.ground import Ground
+from support.keys import Person
+
+PATIENCE_S, LOOK_S = 60.0, 0.5
+
+
+async def wait_for_a_hit(visitor: Visitor, text: str) -> None:
+    """The inbox, loaded again until it says so; bounded."""
+    async with asyncio.timeout(PATIENCE_S):
+        await visitor.open("/account/inbox")
+        while not await visitor.page.get_by_role("listitem").filter(has_text=text).count():
+            await asyncio.sleep(LOOK_S)
+            await visitor.open("/account/inbox")
+
+
+# --- signing in ------------------------------------------------------------------------------------
+
+
+async def test_who_has_two_wallets_chooses_and_the_cookie_is_nobody_elses(
+    newcomer: Visitor, person: Person
+) -> None:
+    page, other = newcomer.page, Person()
+    await install(newcomer, Wallet("First", other, other), Wallet("Second <b>", person, person))
+    await newcomer.open("/sign-in")
+    wallets = page.get_by_role("group", name="Wallets in this browser").get_by_role("button")
+    await expect(wallets).to_have_text(["Sign in with First", "Sign in with Second <b>"])
+    await expect(page.get_by_role("status")).to_have_text("Signing moves nothing and costs nothing.")
+    await wallets.nth(1).click()
+    await page.wait_for_url("**/account")
+    await newcomer.settled()
+    await expect(page.get_by_role("main")).to_contain_text(person.address[-4:])
+    cookie = await newcomer.cookie()
+    assert cookie is not None
+    assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+    assert await page.evaluate("() => document.cookie") == ""
+    assert cookie["value"] not in await page.content()
+
+
+async def test_who_refuses_to_sign_is_told_that_nothing_happened(newcomer: Visitor, person: Person) -> None:
+    await install(newcomer, Wallet("Shy", person, None))
+    await newcomer.open("/sign-in")
+    await newcomer.page.get_by_role("button", name="Sign in with Shy").click()
+    await expect(newcomer.page.get_by_role("status")).to_have_text("You did not sign. Nothing happened.")
+    assert newcomer.page.url.endswith("/sign-in")
+    assert await newcomer.cookie() is None
+
+
+async def test_a_signature_of_another_wallet_opens_nothing(newcomer: Visitor, person: Person) -> None:
+    newcomer.expected.append("status of 401")
+    await install(newcomer, Wallet("Liar", person, Person()))
+    await newcomer.open("/sign-in")
+    async with newcomer.page.expect_navigation():
+        await newcomer.page.get_by_role("button", name="Sign in with Liar").click()
+    await expect(newcomer.page.get_by_role("alert")).to_contain_text("bad_signature")
+    assert await newcomer.cookie() is None
+
+
+async def test_without_a_wallet_it_says_so(newcomer: Visitor) -> None:
+    await newcomer.open("/sign-in")
+    await expect(newcomer.page.get_by_role("status")).to_have_text("No wallet was found in this browser.")
+
+
+async def test_a_wallet_of_before_is_found_too(newcomer: Visitor, person: Person) -> None:
+    await newcomer.context.add_init_script(
+        "window.ethereum = { request: async () => ['%s'] };" % person.shown  # noqa: UP031
+    )
+    await newcomer.open("/sign-in")
+    wallet = newcomer.page.get_by_role("button", name="Sign in with the wallet of this browser")
+    await expect(wallet).to_be_visible()
+
+
+async def test_who_signs_out_is_out_here_and_everywhere(member: Visitor) -> None:
+    cookie = await member.cookie()
+    await member.send("Sign out")
+    assert member.page.url == f"{member.url}/"
+    assert await member.cookie() is None
+    await expect(member.page.get_by_role("link", name="Sign in").first).to_be_visible()
+    assert cookie is not None
+    await member.context.add_cookies(
+        [{"name": str(cookie["name"]), "value": str(cookie["value"]), "url": member.url}]
+    )
+    await member.open("/account")
+    assert member.page.url.endswith("/sign-in")
+
+
+async def test_what_needs_an_account_leads_to_where_one_is_made(newcomer: Visitor) -> None:
+    await newcomer.open("/account/inbox")
+    assert newcomer.page.url.endswith("/sign-in")
+
+
+# --- watching --------------------------------------------------------------------------------------
+
+
+async def test_a_rule_hits_and_the_inbox_tells(member: Visitor, ground: Ground) -> None:
+    page = member.page
+    await page.get_by_role("link", name="Watch").click()
+    await page.get_by_label("Tell me of").fill(f"any buying on {ground.fair}")
+    await member.send("Try it on seven days")
+    await expect(page.get_by_role("heading", name="It would have hit")).to_be_visible()
+    await member.send("Set the rule")
+    await expect(
+        page.get_by_role("code").filter(has_text=f"any buying on {ground.fair}").first
+    ).to_be_visible()
+    await ground.buy_fair()
+    await wait_for_a_hit(member, "bought")
+    row = page.get_by_role("listitem").filter(has_text="bought").first
+    await row.get_by_role("link", name="transaction").click()
+    await page.wait_for_url(re.compile("/transaction/0x[0-9a-f]{64}$"))
+    await expect(page.locator(".verdict")).to_contain_text("bought")
+
+
+async def test_a_rule_that_is_none_is_told_beside_the_form(member: Visitor) -> None:
+    member.expected.append("status of 400")
+    await member.open("/account/watch")
+    await member.page.get_by_label("Tell me of").fill("any bying <b>")
+    await member.send("Set the rule")
+    await expect(member.page.get_by_role("alert")).to_contain_text("bad_input")
+    await expect(member.page.get_by_label("Tell me of")).to_have_value("any bying <b>")
+
+
+# --- practising ------------------------------------------------------------------------------------
+
+
+async def practise(member: Visitor, token: str) -> None:
+    await member.open("/account/practice")
+    await member.page.get_by_label("Token", exact=True).fill(token)
+    await member.send("Buy with pretend eth")
+
+
+async def test_a_practice_trade_there_and_back(member: Visitor, ground: Ground) -> None:
+    page = member.page
+    await practise(member, ground.fair)
+    await expect(page.get_by_role("status")).to_contain_text("0.1")
+    held = page.get_by_role("table").first
+    await expect(held.locator(f'a[href="/token/{ground.fair}"]')).to_be_visible()
+    await held.get_by_label("Percent").fill("100")
+    await member.send("Sell")
+    await expect(page.get_by_text("Every account begins with one practice eth")).to_be_visible()
+    for side in ("buy", "sell"):
+        row = page.get_by_role("row").filter(has=page.get_by_role("cell", name=side, exact=True))
+        await expect(row.locator(f'a[href="/token/{ground.fair}"]')).to_be_visible()
+
+
+async def test_a_trap_is_not_practised_to_a_profit(member: Visitor, ground: Ground) -> None:
+    """What cannot be sold is refused as it would be on the chain."""
+    page = member.page
+    await practise(member, ground.trap)
+    await expect(page.get_by_role("table").first).to_contain_text("Sold now")
+    member.expected.append("status of 4")
+    await member.send("Sell")
+    await expect(page.get_by_role("alert")).to_contain_text("It cannot be sold")
+    await expect(page.get_by_role("alert")).to_contain_text("would_fail")
+    await expect(page.get_by_role("table").first.locator(f'a[href="/token/{ground.trap}"]')).to_be_visible()
