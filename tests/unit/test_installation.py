@@ -84,7 +84,12 @@ def test_a_wheel_carries_all_that_the_package_reads(wheel: zipfile.ZipFile) -> N
     assert {path.relative_to(PROJECT / "src").as_posix() for path in read} <= names
     contracts = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "contracts").rglob("*.vy")}
     assert {f"roundtrip/carried/{path}" for path in contracts} <= names
-    loaded = {"htmx.org/dist/htmx.min.js", "uplot/dist/uPlot.iife.min.js", "uplot/dist/uPlot.min.css"}
+    loaded = {
+        "htmx.org/dist/htmx.min.js",
+        "htmx-ext-sse/dist/sse.min.js",
+        "uplot/dist/uPlot.iife.min.js",
+        "uplot/dist/uPlot.min.css",
+    }
     assert {f"roundtrip/carried/node_modules/{path}" for path in loaded} <= names
     assert {"roundtrip/carried/package-lock.json", "roundtrip/carried/.npmrc"} <= names
     assert not any("anvil" in name for name in names if "node_modules" in name)
