@@ -10,6 +10,7 @@ import pytest
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import Refused
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.scorecard import SETTLED_S, Real, Score
 from roundtrip.domain.types import Address, BlockRef, TxHash
@@ -260,6 +261,17 @@ async def test_what_cannot_be_read_or_was_not_followed_is_undecided(card: Card) 
         ("ok", "undecided", "not_followed"),
         ("thin_pool", "undecided", "no_sell"),
     ]
+
+
+async def test_what_a_token_says_in_a_later_check_stops_no_run(card: Card) -> None:
+    """A reason with a zero byte in it, which no text of the database can hold."""
+    await card.said()
+    await card.block(after_s=60)
+    cells = made.refused_cells(full=Refused("sell", "\0", 0))
+    whole = replace(made.evidence(made.venue(cells)), block=card.at, token=TOKEN)
+    await card.said(code="cannot_sell", level="danger", document=canonical.dump(whole))
+    await card.over()
+    assert await card.scores() == [("ok", "wrong", "turned"), ("cannot_sell", "undecided", "no_sell")]
 
 
 async def test_a_node_that_is_away_settles_nothing_or_leaves_it_untold(card: Card) -> None:
