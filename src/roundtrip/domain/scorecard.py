@@ -230,11 +230,13 @@ class Score:
 
 def cost_bps(sold_raw: int, quote_raw: int, price: Fraction | None) -> int | None:
     """What a sell lost against the price before it, rounded up: ``price`` in the quote's base units for one
-    of the token. Below zero: it got more. None: the price is not known."""
+    of the token. Below zero: it got more; twice as much and whatever is above that are one. None: the price
+    is not known."""
     if price is None or sold_raw <= 0 or price <= 0:
         return None
     fair = sold_raw * price
-    return -int((quote_raw - fair) * BPS // fair)
+    # A price that ran through an empty pool is off by any factor: no column holds that.
+    return -min(BPS, int((quote_raw - fair) * BPS // fair))
 
 
 def tax_bps(left_raw: int, reached_raw: int) -> int:
@@ -347,4 +349,6 @@ def sentence(score: Score) -> str:
     text = WHY[score.outcome, score.cause]
     if score.cost_bps is None or score.cause not in ("sold", "cost"):
         return text
+    if score.cost_bps < 0:
+        return f"{text} That sell brought more than the price before it."
     return f"{text} That sell lost {percent(score.cost_bps)} against the price before it."

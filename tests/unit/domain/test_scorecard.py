@@ -311,6 +311,8 @@ def test_a_cost_is_against_the_price_before_and_rounded_up() -> None:
     assert cost_bps(10**6, 10**6 - 1, Fraction(1)) == 1
     assert cost_bps(1000, 1010, Fraction(1)) == -100
     assert cost_bps(1000, 0, Fraction(1, 3)) == 10_000
+    # A price that ran through an empty pool: no column holds what the sell "gained".
+    assert cost_bps(1000, 10**30, Fraction(1, 10**30)) == -10_000
     assert cost_bps(1000, 1, None) is None
     assert cost_bps(0, 1, Fraction(1)) is None
 
@@ -321,6 +323,7 @@ def test_a_cost_is_never_less_than_the_truth(sold: int, got: int, over: int, und
     cost = cost_bps(sold, got, price)
     assert cost is not None
     truth = (1 - got / (sold * price)) * 10_000
+    truth = max(truth, Fraction(-10_000))
     assert truth <= cost < truth + 1
 
 
@@ -333,3 +336,6 @@ def test_a_tax_is_what_did_not_arrive() -> None:
 def test_a_sentence_names_the_cost_that_decided() -> None:
     score = weigh(OK, [sell(cost=1234)])
     assert sentence(score).endswith("That sell lost 12.34 % against the price before it.")
+    # What brought more lost nothing, and is not said to have lost less than nothing.
+    gained = weigh(TRAP, [sell(cost=-300)])
+    assert sentence(gained).endswith("That sell brought more than the price before it.")
