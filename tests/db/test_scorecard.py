@@ -41,9 +41,10 @@ class Receipts:
     def __init__(self) -> None:
         self.asked: list[Address] = []
         self.is_away = False
+        self.untold: set[Address] = set()
 
     async def __call__(self, ctx: Context, token: Address, found: Found, meter: Meter) -> Real | None:
-        if self.is_away:
+        if self.is_away or found.trade.wallet in self.untold:
             raise NodeFault("it is away")
         trade = found.trade
         self.asked.append(trade.wallet)
@@ -272,6 +273,31 @@ async def test_what_a_token_says_in_a_later_check_stops_no_run(card: Card) -> No
     await card.said(code="cannot_sell", level="danger", document=canonical.dump(whole))
     await card.over()
     assert await card.scores() == [("ok", "wrong", "turned"), ("cannot_sell", "undecided", "no_sell")]
+
+
+async def test_checks_that_say_no_trap_hide_none_that_does(card: Card) -> None:
+    """Whoever has it checked fifty times before it is one shifts nothing."""
+    await card.said()
+    for _ in range(51):
+        await card.block(after_s=2)
+        await card.said(code="thin_pool", level="warn")
+    await card.block(after_s=2)
+    await card.said(code="cannot_sell", level="danger")
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    found = await card.settled()
+    assert (found.scored[0].code, found.scored[0].score.cause) == ("ok", "turned")
+
+
+async def test_a_trade_that_was_not_told_leaves_no_verdict_right(card: Card) -> None:
+    """It may be the one that speaks against it."""
+    await card.said()
+    for one in BUYERS[4:6]:
+        await card.block(sells(one, 0.5, TOKEN), after_s=60)
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    card.receipts.untold = {BUYERS[5]}
+    await card.settled(patient=False)
+    assert card.receipts.asked == [BUYERS[4]]
+    assert await card.scores() == [("ok", "undecided", "not_told")]
 
 
 async def test_a_node_that_is_away_settles_nothing_or_leaves_it_untold(card: Card) -> None:

@@ -164,6 +164,23 @@ def test_an_ok_is_wrong_where_a_sell_cost_more_than_the_code_allows() -> None:
     assert came(OK, sell(most + 1, cost=line)) == "undecided not_told"
 
 
+@pytest.mark.parametrize("early", ["full full_again half sliver handed_on", "hour", "full full_again hour"])
+def test_what_was_said_to_sell_later_is_not_wrong_where_a_sell_fails(early: str) -> None:
+    found = of(made.evidence(made.venue(made.cells(**dict.fromkeys(early.split(), FAILS)))))
+    failed = Failed(200, START_S + 99, TX, WALLET, BOUGHT)
+    assert (found.code, found.claim, found.until_s) == ("ok", "sells", START_S + DAY_S)
+    assert came(found, failed=(failed,)) == "undecided no_sell"
+    assert came(found, sell(), failed=(failed,)) == "right sold"
+
+
+def test_what_was_said_to_sell_at_once_and_in_part_is_wrong_where_a_part_fails() -> None:
+    found = of(
+        made.evidence(made.venue(made.cells(**dict.fromkeys(["full", "full_again", "hour", "day"], FAILS))))
+    )
+    half = Failed(200, START_S + 10, TX, WALLET, BOUGHT // 2)
+    assert came(found, failed=(half,)) == "wrong failed"
+
+
 def test_an_ok_is_wrong_where_a_sell_is_known_to_have_failed() -> None:
     failed = Failed(200, START_S + 99, TX, WALLET, BOUGHT)
     assert came(OK, sell(), failed=(failed,)) == "wrong failed"
