@@ -10,8 +10,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Trap", "unknown": "Not known"}
-"""One word for each level; a colour alone tells nothing to who cannot see it."""
+_LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
+_CODE_WORDS = {"cannot_sell": "Trap", "quote_asset": "Money"}
+
+
+def level_word(level: str, code: str) -> str:
+    """One word for a verdict; a colour alone tells nothing to who cannot see it. What cannot be sold alone is
+    a trap, and of money nothing was proven."""
+    return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 
 def stranger(text: str | None, instead: str = "no name") -> Markup:
@@ -124,7 +130,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters.update(_FILTERS)
-        self._environment.globals.update(static=static, level_words=LEVEL_WORDS)
+        self._environment.globals.update(static=static, level_word=level_word)
 
     def render(self, name: str, **values: Any) -> str:
         """The page or piece of this name."""
