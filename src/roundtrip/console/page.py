@@ -19,6 +19,7 @@ from roundtrip.api.operation import Operation
 from roundtrip.domain import keys
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
+from .briefly import Briefly
 from .live import Live
 from .render import Templates
 
@@ -38,6 +39,8 @@ class Console:
     """The session's cookie goes over TLS only."""
     live: Live
     """Boards that change while they are looked at."""
+    status: Briefly[tuple[Any, Any]] = field(default_factory=Briefly)
+    """How the service is, by both operations that tell."""
 
 
 @dataclass(slots=True)
@@ -118,7 +121,8 @@ def session_in(scope: Scope) -> str | None:
     for name, value in scope["headers"]:
         if name == b"cookie":
             # Each for itself: what others on this host put beside it is not always well formed.
-            for one in value.decode("latin-1").split(";"):
+            cookies: list[str] = value.decode("latin-1").split(";")
+            for one in cookies:
                 written, _, shown = one.strip().partition("=")
                 if written == COOKIE and keys.is_session(shown):
                     return shown
