@@ -169,6 +169,9 @@ async def test_bad_input_is_told_on_a_page(house: House) -> None:
     status, page, _ = await house.get("/token/0x12", hx_request="true")
     assert status == 200
     assert "<html" not in page
+    # A pattern's "$" lets a line's end through.
+    status, page, _ = await house.get(f"/token/0x{'0' * 40}%0a/holders")
+    assert (status, "bad_address" in page) == (400, True)
     assert (await house.get("/boards/none"))[0] == 404
     assert (await house.get("/nowhere"))[0] == 404
 
@@ -279,6 +282,15 @@ async def test_a_cookie_that_is_no_session_is_nobody(house: House, cookie: str) 
     assert (status, headers["location"]) == (303, "/sign-in")
 
 
+@pytest.mark.parametrize("beside", ['a={"x": 1}; {}', "a=b c; {}", "é; {}; é", '{}; a="', "x{}=; {}"])
+async def test_a_session_stands_beside_whatever_cookies_others_put_there(house: House, beside: str) -> None:
+    """A host's ports share their cookies, and not everybody's are well formed."""
+    session = await house.signed_in(Person())
+    cookie = beside.replace("{}", f"{COOKIE}={session}")
+    status, _, _ = await house.get("/account", cookie=None, Cookie=cookie)
+    assert status == 200
+
+
 async def test_another_key_in_the_request_is_not_a_pages(house: House) -> None:
     """A page that is signed in is that of its cookie alone."""
     person, other = Person(), Person()
@@ -327,6 +339,7 @@ async def test_what_does_not_fit_is_told_beside_the_form(house: House) -> None:
     [
         ({}, {}),
         ({"csrf": "0" * 64}, {}),
+        ({"csrf": "é" * 64}, {}),
         ({"csrf": "its own"}, {"sec_fetch_site": "cross-site"}),
         ({"csrf": "its own"}, {"sec_fetch_site": "same-site"}),
         ({"csrf": "its own"}, {"origin": "https://example.com"}),

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
@@ -20,6 +19,7 @@ from roundtrip.api.operation import Operation
 from roundtrip.domain import keys
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
+from .briefly import Briefly
 from .live import Live
 from .render import Templates
 
@@ -39,6 +39,8 @@ class Console:
     """The session's cookie goes over TLS only."""
     live: Live
     """Boards that change while they are looked at."""
+    status: Briefly[tuple[Any, Any]] = field(default_factory=Briefly)
+    """How the service is, by both operations that tell."""
 
 
 @dataclass(slots=True)
@@ -96,7 +98,7 @@ class Visit:
 
     def has_token(self) -> bool:
         """Whether the form that was sent is a page's of this session."""
-        return hmac.compare_digest(self.form.get("csrf", ""), self.csrf())
+        return hmac.compare_digest(self.form.get("csrf", "").encode(), self.csrf().encode())
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -118,12 +120,12 @@ def session_in(scope: Scope) -> str | None:
     """The session's key by the cookie; None where none is there that could be one."""
     for name, value in scope["headers"]:
         if name == b"cookie":
-            try:
-                found = SimpleCookie(value.decode("latin-1")).get(COOKIE)
-            except CookieError:
-                return None
-            if found is not None and keys.is_session(found.value):
-                return found.value
+            # Each for itself: what others on this host put beside it is not always well formed.
+            cookies: list[str] = value.decode("latin-1").split(";")
+            for one in cookies:
+                written, _, shown = one.strip().partition("=")
+                if written == COOKIE and keys.is_session(shown):
+                    return shown
     return None
 
 
