@@ -235,6 +235,15 @@ async def test_a_session_is_no_key_of_the_account(house: House) -> None:
     assert page.count("no label") == keys.MOST_LIVE
 
 
+async def test_a_session_is_good_in_its_cookie_only(house: House) -> None:
+    session = await house.signed_in(Person())
+    for headers in ({"authorization": f"Bearer {session}"}, {"x-api-key": session}):
+        async with house.browser.get(f"{house.url}/v1/check/0x{'1' * 40}", headers=headers) as response:
+            assert response.status == 401
+            assert "bad_key" in await response.text()
+    assert (await house.get("/account", session))[0] == 200
+
+
 async def test_a_text_for_a_key_opens_no_session_and_the_other_way_round(house: House) -> None:
     person = Person()
     for_key = person.sign(await text_for(house.ctx, person.address))
