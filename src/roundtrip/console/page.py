@@ -2,10 +2,11 @@
 
 import hashlib
 import hmac
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from starlette.responses import RedirectResponse, Response
@@ -25,6 +26,10 @@ from .render import Templates
 
 COOKIE = "roundtrip_session"
 _MOST_FIELDS = 50
+_LINK = re.compile(
+    r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400})"
+)
+"""Links of our pages that fill a form in: no other address is ever gone to after signing in."""
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
@@ -114,6 +119,17 @@ class Page:
     method: Literal["GET", "POST"] = "GET"
     signed_in: bool = False
     streams: bool = False
+
+
+def sign_in_for(scope: Scope) -> str:
+    """Where who is not signed in is led to. What a link of ours fills in is kept through it."""
+    wanted = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
+    return f"/sign-in?{urlencode({'to': wanted})}" if _LINK.fullmatch(wanted) else "/sign-in"
+
+
+def after_sign_in(wanted: str) -> str:
+    """Where to go once signed in: a link of ours, or else the account."""
+    return wanted if _LINK.fullmatch(wanted) else "/account"
 
 
 def session_in(scope: Scope) -> str | None:

@@ -37,18 +37,21 @@ def address(text: str | None, to: str | None = None) -> Markup:
     return shown if to is None else Markup('<a href="/{}/{}">{}</a>').format(to, text, shown)
 
 
-_PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}')
+_PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}|\b\d+\.\d{7,}\b')
+_MOST_DIGITS = 6
 
 
 def said(text: str) -> Markup:
     """A sentence of an answer: what stands in quotes is a stranger's, who cannot end the quote, and addresses
-    lead to what they are."""
+    lead to what they are. Long decimals are cut, never rounded up, and whole for whoever hovers."""
     found, done = Markup(""), 0
     for part in _PART.finditer(text):
         found += text[done : part.start()]
         one = part.group()
         if one.startswith('"'):
             found += Markup('"{}"').format(stranger(one[1:-1], "")) if len(one) > 2 else Markup('""')
+        elif not one.startswith("0x"):
+            found += Markup('<span title="{}">{}</span>').format(one, _cut(one))
         elif len(one) == 66:
             found += Markup('<a href="/transaction/{0}"><code title="{0}">{1}…</code></a>').format(
                 one, one[:10]
@@ -59,6 +62,16 @@ def said(text: str) -> Markup:
             )
         done = part.end()
     return found + text[done:]
+
+
+def _cut(text: str) -> str:
+    """A plain decimal without the digits that nobody reads: six that count, and no part of a thousand."""
+    whole, part = text.split(".")
+    if len(whole) > 3:
+        return f"{int(whole):,}"
+    zeros = len(part) - len(part.lstrip("0")) if whole == "0" else 0
+    kept = zeros + _MOST_DIGITS - (0 if whole == "0" else len(whole))
+    return f"{whole}.{part[:kept]}".rstrip("0").rstrip(".")
 
 
 def percent(bps: int | float | None) -> str:
