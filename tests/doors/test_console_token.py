@@ -233,6 +233,19 @@ async def test_a_check_whose_evidence_is_gone_still_has_its_page(
     assert "Sells ok" in words(page)
     assert "Simulated and checked" in words(page)
     assert "taxes" not in section(page, "cost")
+    assert "Not known" in section(page, "outlook")
+
+
+async def test_a_check_whose_evidence_cannot_be_read_still_has_its_page(
+    reader: Reader, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*given: object) -> None:
+        raise asyncpg.InterfaceError("the connection is closed")
+
+    monkeypatch.setattr(evidence, "made_at", away)
+    page = await reader.token(built.tokens["plain"])
+    assert "Sells ok" in words(page)
+    assert "Not known" in section(page, "outlook")
 
 
 # --- for programs ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
+from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.flags import FLAGS
 from roundtrip.services.check_card import CardParams, KeptCard, check_card
 from roundtrip.services.holders_page import HoldersPage, holders_page
@@ -52,14 +54,12 @@ async def token(visit: Visit) -> Response:
     """The verdict card, made while the visitor waits: it holds for its moment."""
     address, deep = visit.path["address"], visit.query.get("deep", "0")
     check = await visit.ask(_CHECK, address=address, deep=deep)
-    # Of the check that was just shown: it counts with that.
-    kept = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
     url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
     call = {"name": "check_token", "arguments": {"address": check["address"]}}
     return visit.show(
         "token.html",
         check=check,
-        card=kept["card"],
+        card=await _card(visit, check),
         flags=_FLAG_TEXTS,
         standings=_STANDINGS,
         raw=json.dumps(check, indent=2, ensure_ascii=False),
@@ -67,6 +67,16 @@ async def token(visit: Visit) -> Response:
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
         public_url=visit.console.dispatch.ctx.public_url,
     )
+
+
+async def _card(visit: Visit, check: Mapping[str, Any]) -> Any:
+    """What was kept of the check that is just shown, with which it counts; None: none is, or it cannot be
+    read."""
+    try:
+        found = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
+    except ServiceFull:
+        return None
+    return found["card"]
 
 
 async def holders(visit: Visit) -> Response:
