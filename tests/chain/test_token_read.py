@@ -195,7 +195,11 @@ async def test_a_book_that_what_is_new_does_not_follow_is_begun_anew(service: Se
 
 
 @pytest.mark.parametrize("again", [True, False], ids=["with what was read before", "from the beginning"])
-async def test_a_chain_that_changes_while_it_is_read_is_not_mixed(service: Service, again: bool) -> None:
+async def test_a_chain_that_changes_while_it_is_read_is_not_mixed(
+    service: Service, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where all else is slow, it is read to its end all the same.
+    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0))
     stage = service.stage
     held, one = launched(stage), service.process()
     if again:

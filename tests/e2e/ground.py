@@ -30,7 +30,7 @@ STRANGE: Mapping[str, tuple[str, str]] = {
 _BUYERS = tuple(range(4, 9))
 """Visitors of the cast's crowd, each paid by another purse: a board that asks for a crowd lists what they
 buy."""
-_BUY_WEI = 3 * 10**17
+_BUY_WEI = 6 * 10**17
 _GAS = 6_000_000
 _CAST_S = 240.0
 _INDEX_S = 120.0
@@ -77,6 +77,16 @@ class Ground:
 
         return await asyncio.to_thread(buy)
 
+    async def buy_strange(self, which: str) -> str:
+        """Somebody buys that one for 0.01 eth; the transaction."""
+        number = _BUYERS[next(self._turn) % len(_BUYERS)]
+
+        def buy() -> str:
+            with SyncRpc(self.rpc_url) as chain:
+                return curve_buy(_sender(chain, visitor(number)), self.strange[which], 10**16)
+
+        return await asyncio.to_thread(buy)
+
 
 @contextlib.asynccontextmanager
 async def standing(at: world.Places, built: world.Built) -> AsyncIterator[Ground]:
@@ -99,11 +109,14 @@ def _launch_strange(rpc_url: str, built: world.Built) -> tuple[dict[str, Launche
         with SyncRpc(rpc_url) as chain:
             by = actor_address(launcher)
             chain.call("anvil_setBalance", by, hex(10**19))
-            return launch_and_buy(_sender(chain, by), built.contracts, Launch(*STRANGE[which]), _BUY_WEI, by)
+            # Who buys at once pays the snipe tax else, and fills the curve the less.
+            wish = Launch(*STRANGE[which], exempt=tuple(map(visitor, _BUYERS)))
+            return launch_and_buy(_sender(chain, by), built.contracts, wish, _BUY_WEI, by)
 
     def bought(number: int) -> str:
         with SyncRpc(rpc_url) as chain:
             buyer = _sender(chain, visitor(number))
+            chain.call("anvil_setBalance", buyer.account, hex(10**19))
             return [curve_buy(buyer, one, _BUY_WEI) for one in reversed(strange.values())][-1]
 
     with ThreadPoolExecutor(len(_BUYERS)) as pool:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 
+import aiohttp
 from playwright.async_api import expect
 
 from e2e.browser import Visitor, Wallet, install
@@ -94,6 +95,48 @@ async def test_who_signs_out_is_out_here_and_everywhere(member: Visitor) -> None
 async def test_what_needs_an_account_leads_to_where_one_is_made(newcomer: Visitor) -> None:
     await newcomer.open("/account/inbox")
     assert newcomer.page.url.endswith("/sign-in")
+
+
+# --- keys ------------------------------------------------------------------------------------------
+
+
+async def test_a_key_that_is_made_on_the_page_asks_until_it_is_revoked(member: Visitor) -> None:
+    page = member.page
+    await member.open("/account/keys")
+    await page.get_by_label("Label").fill("my bot")
+    await member.send("Sign with Test wallet")
+    new = page.get_by_role("region", name="Your new key, my bot")
+    key = await new.get_by_role("code").first.inner_text()
+    assert await _status_of(member.url, key) == 200
+    await member.open("/account/keys")
+    assert key not in await page.content()
+    await member.send(f"Revoke {key[:8]}")
+    assert await _status_of(member.url, key) == 401
+
+
+async def _status_of(url: str, key: str) -> int:
+    headers = {"authorization": f"Bearer {key}"}
+    async with aiohttp.ClientSession(url) as session, session.get("/v1/credits", headers=headers) as answer:
+        return answer.status
+
+
+# --- flagging --------------------------------------------------------------------------------------
+
+
+async def test_a_token_is_flagged_on_its_page(member: Visitor, ground: Ground) -> None:
+    page = member.page
+    await member.open(f"/token/{ground.fair}")
+    flags = page.locator("#flags")
+    await flags.scroll_into_view_if_needed()
+    await flags.locator("summary").click()
+    await flags.get_by_role("radio", name="runs").check()
+    await flags.get_by_role("button", name="Flag it").click()
+    await expect(flags.get_by_role("status")).to_be_visible(timeout=20_000)
+    await expect(flags).to_contain_text("You say that it")
+    await flags.locator("summary").click()
+    await expect(flags.get_by_role("radio", name="runs")).to_be_disabled()
+    await member.open(f"/token/{ground.fair}/flags")
+    await expect(page.get_by_role("main")).to_contain_text("You say that it")
 
 
 # --- watching --------------------------------------------------------------------------------------

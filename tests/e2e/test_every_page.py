@@ -60,7 +60,7 @@ async def test_nothing_grave_for_who_sees_or_moves_otherwise(house: House, row: 
             for scheme in ("light", "dark"):
                 await visitor.page.emulate_media(color_scheme=scheme)
                 found += [f"{example.path} {scheme}: {one}" for one in await _violations(visitor)]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 async def _violations(visitor: Visitor) -> list[str]:
@@ -85,7 +85,7 @@ async def test_a_phone_need_not_be_scrolled_sideways(house: House, row: str) -> 
             await visitor.page.set_viewport_size({"width": width, "height": height})
             if await visitor.is_wide():
                 wide.append(f"{example.path} at {width}")
-    assert wide == []
+    assert not wide, wide
 
 
 @pytest.mark.parametrize("row", WHOLE)
@@ -100,7 +100,7 @@ async def test_all_that_a_page_loads_is_light(browser: Browser, house: House, ro
         assert weight > 0
         if weight >= MOST_BYTES:
             heavy.append(f"{example.path}: {weight} bytes")
-    assert heavy == []
+    assert not heavy, heavy
 
 
 async def _bytes_of(response: Response) -> int:

@@ -1,11 +1,14 @@
 """What strangers wrote shows as text, wherever it shows. A dialog, an error and a request to somebody else
 are faults of every visit."""
 
+import asyncio
+
 import pytest
 from playwright.async_api import expect
 
 from e2e.browser import Visitor
 from e2e.ground import STRANGE, Ground
+from e2e.test_account import wait_for_a_hit
 from roundtrip.domain import names
 
 HIDDEN = "() => [...document.body.innerText].filter((one) => /\\p{Cf}/u.test(one)).length"
@@ -61,6 +64,17 @@ async def test_where_it_is_looked_for(newcomer: Visitor) -> None:
         await newcomer.page.wait_for_url("**/search?**")
         await newcomer.settled()
         await is_text(newcomer, text)
+
+
+async def test_in_the_inbox(member: Visitor, ground: Ground) -> None:
+    for which in STRANGE:
+        await member.open("/account/watch")
+        await member.page.get_by_label("Tell me of").fill(f"any buying on {ground.strange[which].token}")
+        await member.send("Set the rule")
+    await asyncio.gather(*(ground.buy_strange(which) for which in STRANGE))
+    for which in STRANGE:
+        await wait_for_a_hit(member, shown(which)[1])
+        await is_text(member, shown(which)[1])
 
 
 async def test_in_practice(member: Visitor, ground: Ground) -> None:
