@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel clean
 
 run: $(VENV)/.installed node_modules/.installed
-	@$(BIN)/roundtrip demo
+	@$(BIN)/roundtrip demo --actors
 
 test: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(TEST)

@@ -158,7 +158,12 @@ def _roles_of(running: processes.Supervisor) -> list[str]:
 
 def _welcome(base_url: str, built: world.Built, described: Path, running: Sequence[str] = ()) -> None:
     samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
-    lines = [f"roundtrip is at {base_url}", "", "Five tokens to try it on:"]
+    lines = [
+        f"roundtrip is at {base_url}",
+        "Open it in a browser; docs/first-minutes.md is a way through it, up to a practised trade.",
+        "",
+        "Five tokens to try it on, by their addresses:",
+    ]
     lines += [f"  {address}  {story.key}: {story.line}" for story, address in samples]
     plain = samples[0][1]
     call = {
@@ -169,6 +174,7 @@ def _welcome(base_url: str, built: world.Built, described: Path, running: Sequen
     }
     lines += [
         "",
+        "The same for programs:",
         f"  curl -s {base_url}/v1/check/{plain}",
         f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
         "",

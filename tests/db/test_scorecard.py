@@ -10,6 +10,7 @@ import pytest
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.evidence import Refused
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.scorecard import SETTLED_S, Real, Score
 from roundtrip.domain.types import Address, BlockRef, TxHash
@@ -40,9 +41,10 @@ class Receipts:
     def __init__(self) -> None:
         self.asked: list[Address] = []
         self.is_away = False
+        self.untold: set[Address] = set()
 
     async def __call__(self, ctx: Context, token: Address, found: Found, meter: Meter) -> Real | None:
-        if self.is_away:
+        if self.is_away or found.trade.wallet in self.untold:
             raise NodeFault("it is away")
         trade = found.trade
         self.asked.append(trade.wallet)
@@ -260,6 +262,42 @@ async def test_what_cannot_be_read_or_was_not_followed_is_undecided(card: Card) 
         ("ok", "undecided", "not_followed"),
         ("thin_pool", "undecided", "no_sell"),
     ]
+
+
+async def test_what_a_token_says_in_a_later_check_stops_no_run(card: Card) -> None:
+    """A reason with a zero byte in it, which no text of the database can hold."""
+    await card.said()
+    await card.block(after_s=60)
+    cells = made.refused_cells(full=Refused("sell", "\0", 0))
+    whole = replace(made.evidence(made.venue(cells)), block=card.at, token=TOKEN)
+    await card.said(code="cannot_sell", level="danger", document=canonical.dump(whole))
+    await card.over()
+    assert await card.scores() == [("ok", "wrong", "turned"), ("cannot_sell", "undecided", "no_sell")]
+
+
+async def test_checks_that_say_no_trap_hide_none_that_does(card: Card) -> None:
+    """Whoever has it checked fifty times before it is one shifts nothing."""
+    await card.said()
+    for _ in range(51):
+        await card.block(after_s=2)
+        await card.said(code="thin_pool", level="warn")
+    await card.block(after_s=2)
+    await card.said(code="cannot_sell", level="danger")
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    found = await card.settled()
+    assert (found.scored[0].code, found.scored[0].score.cause) == ("ok", "turned")
+
+
+async def test_a_trade_that_was_not_told_leaves_no_verdict_right(card: Card) -> None:
+    """It may be the one that speaks against it."""
+    await card.said()
+    for one in BUYERS[4:6]:
+        await card.block(sells(one, 0.5, TOKEN), after_s=60)
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    card.receipts.untold = {BUYERS[5]}
+    await card.settled(patient=False)
+    assert card.receipts.asked == [BUYERS[4]]
+    assert await card.scores() == [("ok", "undecided", "not_told")]
 
 
 async def test_a_node_that_is_away_settles_nothing_or_leaves_it_untold(card: Card) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import pytest
@@ -162,6 +163,24 @@ async def test_what_strangers_wrote_is_escaped_and_marked(house: House, built: B
     assert 'class="stranger"' in told
 
 
+@pytest.mark.parametrize(
+    ("exact", "shown"),
+    [
+        ("0.898421999387279529", "0.898421"),
+        ("0.001578886612720471", "0.00157888"),
+        ("0.99999999999", "0.999999"),
+        ("12.345678901", "12.3456"),
+        ("3968218.431120862500435297", "3,968,218"),
+        ("0.123456", None),
+        ("0.000000000000000000", "0"),
+    ],
+)
+def test_a_long_decimal_of_a_sentence_is_cut_and_whole_for_who_hovers(exact: str, shown: str | None) -> None:
+    told = str(said(f"It came to {exact} eth."))
+    cut = exact if shown is None else f'<span title="{exact}">{shown}</span>'
+    assert told == f"It came to {cut} eth."
+
+
 async def test_bad_input_is_told_on_a_page(house: House) -> None:
     status, page, _ = await house.get("/token/0x12")
     assert status == 400
@@ -169,6 +188,9 @@ async def test_bad_input_is_told_on_a_page(house: House) -> None:
     status, page, _ = await house.get("/token/0x12", hx_request="true")
     assert status == 200
     assert "<html" not in page
+    # A pattern's "$" lets a line's end through.
+    status, page, _ = await house.get(f"/token/0x{'0' * 40}%0a/holders")
+    assert (status, "bad_address" in page) == (400, True)
     assert (await house.get("/boards/none"))[0] == 404
     assert (await house.get("/nowhere"))[0] == 404
 
@@ -198,6 +220,40 @@ async def test_without_what_browsers_load_there_are_no_pages(
 
 
 # --- sessions --------------------------------------------------------------------------------------
+
+
+async def test_what_a_link_fills_in_is_kept_through_signing_in(house: House) -> None:
+    wanted = f"/account/practice?token=0x{'a' * 40}"
+    _, _, headers = await house.get(wanted)
+    asked = headers["location"]
+    assert asked == f"/sign-in?to={quote(wanted, safe='')}"
+    _, page, _ = await house.get(asked)
+    assert f'name="to" value="{wanted}"' in page
+    person = Person()
+    form = {"address": person.address, "signature": person.sign(await house.text(person)), "to": wanted}
+    status, _, headers = await house.post("/sign-in", form)
+    assert (status, headers["location"]) == (303, wanted)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "https://example.com/",
+        "//example.com/account/practice",
+        "/\\example.com",
+        "/account/practice?token=0x12",
+        f"/account/practice?token=0x{'a' * 40}\n",
+        f"//example.com/account/practice?token=0x{'a' * 40}",
+        "/account/watch?rule=//example.com",
+    ],
+)
+async def test_signing_in_leads_nowhere_else(house: House, elsewhere: str) -> None:
+    _, page, _ = await house.get(f"/sign-in?to={quote(elsewhere, safe='')}")
+    assert 'name="to" value="/account"' in page
+    person = Person()
+    form = {"address": person.address, "signature": person.sign(await house.text(person)), "to": elsewhere}
+    status, _, headers = await house.post("/sign-in", form)
+    assert (status, headers["location"]) == (303, "/account")
 
 
 async def test_a_signature_is_a_session_that_only_a_cookie_carries(house: House) -> None:
@@ -230,6 +286,15 @@ async def test_a_session_is_no_key_of_the_account(house: House) -> None:
     await house.signed_in(person)
     _, page, _ = await house.get("/account/keys", session)
     assert page.count("no label") == keys.MOST_LIVE
+
+
+async def test_a_session_is_good_in_its_cookie_only(house: House) -> None:
+    session = await house.signed_in(Person())
+    for headers in ({"authorization": f"Bearer {session}"}, {"x-api-key": session}):
+        async with house.browser.get(f"{house.url}/v1/check/0x{'1' * 40}", headers=headers) as response:
+            assert response.status == 401
+            assert "bad_key" in await response.text()
+    assert (await house.get("/account", session))[0] == 200
 
 
 async def test_a_text_for_a_key_opens_no_session_and_the_other_way_round(house: House) -> None:
@@ -277,6 +342,15 @@ async def test_a_session_ends_by_signing_out_by_time_and_by_many_others(house: H
 async def test_a_cookie_that_is_no_session_is_nobody(house: House, cookie: str) -> None:
     status, _, headers = await house.get("/account", cookie)
     assert (status, headers["location"]) == (303, "/sign-in")
+
+
+@pytest.mark.parametrize("beside", ['a={"x": 1}; {}', "a=b c; {}", "é; {}; é", '{}; a="', "x{}=; {}"])
+async def test_a_session_stands_beside_whatever_cookies_others_put_there(house: House, beside: str) -> None:
+    """A host's ports share their cookies, and not everybody's are well formed."""
+    session = await house.signed_in(Person())
+    cookie = beside.replace("{}", f"{COOKIE}={session}")
+    status, _, _ = await house.get("/account", cookie=None, Cookie=cookie)
+    assert status == 200
 
 
 async def test_another_key_in_the_request_is_not_a_pages(house: House) -> None:
@@ -327,6 +401,7 @@ async def test_what_does_not_fit_is_told_beside_the_form(house: House) -> None:
     [
         ({}, {}),
         ({"csrf": "0" * 64}, {}),
+        ({"csrf": "é" * 64}, {}),
         ({"csrf": "its own"}, {"sec_fetch_site": "cross-site"}),
         ({"csrf": "its own"}, {"sec_fetch_site": "same-site"}),
         ({"csrf": "its own"}, {"origin": "https://example.com"}),

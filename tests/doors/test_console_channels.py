@@ -40,9 +40,15 @@ class Shop:
 
     async def set(self, url: str = URL, who: Account | None = None) -> str:
         """Sets a webhook; its number."""
-        status, page = await (who or self.me).do("set_webhook", url=url)
+        status, page = await self.put(url, who)
         assert status == 200
         return str(re.findall('name="id" value="([0-9]+)"', page)[-1])
+
+    async def put(self, url: str, who: Account | None = None) -> tuple[int, str]:
+        """As the form on the page sends it."""
+        page = await (who or self.me).get("/account/channels")
+        seen = re.findall('name="seen" value="([^"]*)"', page)[0]
+        return await (who or self.me).do("set_webhook", url=url, seen=seen)
 
     async def told(self, count: int = 1, who: Account | None = None) -> None:
         """Messages, which are wished for and not sent yet."""
@@ -333,17 +339,31 @@ async def test_linking_is_told_and_secrets_are_not(shop: Shop) -> None:
     assert code is not None
     assert f"/start {code.group(1)}" in page
     assert "Copy webhook URL" in page
-    _, page = await shop.me.do("set_webhook", url=DISCORD)
+    _, page = await shop.put(DISCORD)
     assert "sEcReT" not in page
     assert "discord.com/api/webhooks/1234" in page
-    _, page = await shop.me.do("set_webhook", url=URL)
+    _, page = await shop.put(URL)
     secret = re.search('whsec_[^<"]+', page)
     assert secret is not None
     assert secret.group() not in await shop.me.get("/account/channels")
 
 
+async def test_a_reload_changes_no_secret(shop: Shop) -> None:
+    """The secret that was copied off the page stays good."""
+    await shop.set()
+    seen = re.findall('name="seen" value="([^"]*)"', await shop.me.get("/account/channels"))[0]
+    shop.clock.now_s += 60
+    status, page = await shop.me.do("set_webhook", url=URL, seen=seen)
+    assert (status, "whsec_" in page) == (200, True)
+    for stale in (seen, "", "1@"):
+        status, page = await shop.me.do("set_webhook", url=URL, seen=stale)
+        assert (status, "whsec_" in page) == (400, False)
+        assert "sent already" in page
+    assert len(shop.servers.sent) == 2
+
+
 async def test_a_target_that_does_not_fit_is_told_beside_the_field(shop: Shop) -> None:
-    status, page = await shop.me.do("set_webhook", url="https://10.0.0.1/x")
+    status, page = await shop.put("https://10.0.0.1/x")
     assert status == 400
     assert 'aria-describedby="url-fault"' in page
     assert 'value="https://10.0.0.1/x"' in page

@@ -59,6 +59,15 @@ async def test_a_reload_of_a_form_does_not_trade_twice(me: Account, built: Built
     assert await sides(me) == ["buy", "sell", "sell"]
 
 
+async def test_a_link_fills_the_token_in_and_a_bought_trap_is_no_success(me: Account, built: Built) -> None:
+    trap = built.tokens["blacklist_after_buy"]
+    assert f'value="{trap}"' in await me.get(f"/account/practice?token={trap}")
+    _, fair = await me.do("practice_buy", once=await once(me), token=built.tokens["plain"], eth="0.1")
+    assert 'class="told" role="status"' in fair
+    _, page = await me.do("practice_buy", once=await once(me), token=trap, eth="0.1")
+    assert 'class="told told-danger" role="status"' in page
+
+
 async def test_each_form_has_a_name_of_its_own(me: Account, built: Built) -> None:
     await me.do("practice_buy", once=await once(me), token=built.tokens["plain"], eth="0.1")
     page = await me.get("/account/practice") + await me.get("/account/practice")
@@ -123,7 +132,7 @@ async def test_what_sells_took_adds_up_exactly(me: Account) -> None:
     await closed(me, 10**18 + 1, -(3 * 10**18), 5 * 10**17)
     page = await me.get("/account/practice")
     assert points(page) == ["1.000000000000000001", "-1.999999999999999999", "-1.499999999999999999"]
-    assert "together lost 1.499999999999999999 practice eth" in page
+    assert 'together lost <span title="1.499999999999999999">1.49999</span> practice eth' in page
     assert "/static/charts." in page
     other = await signed_in(me.ctx, me.url)
     assert "<figure" not in await other.get("/account/practice")

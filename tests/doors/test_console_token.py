@@ -107,6 +107,49 @@ async def test_a_round_trips_cost_is_split(
     assert [one for one in told if one not in cost] == []
 
 
+@pytest.mark.parametrize(
+    ("story", "word", "level"),
+    [("thin", "Danger thin_pool", "danger"), ("owner_only_sell", "Trap cannot_sell", "danger")],
+)
+async def test_only_what_cannot_be_sold_is_called_a_trap(
+    reader: Reader, built: Built, story: str, word: str, level: str
+) -> None:
+    page = await reader.token(built.tokens[story])
+    assert word in words(page)
+    assert f'class="card level-{level}"' in page
+    assert f"<title>{word.split()[0]}: " in page
+
+
+async def test_of_money_nothing_was_proven_and_it_is_not_said_to_sell(reader: Reader, built: Built) -> None:
+    page = await reader.token(built.contracts["weth"])
+    assert "Money quote_asset" in words(page)
+    assert "<title>Money: " in page
+
+
+async def test_a_size_in_other_money_is_said_to_be_its_worth(reader: Reader, built: Built) -> None:
+    cost = section(await reader.token(built.tokens["usdg_pool"]), "cost")
+    assert "In all, with 0.1 eth’s worth 0.6 %" in cost
+
+
+@pytest.mark.parametrize("story", ["max_transaction", "cooldown"])
+async def test_what_sells_in_part_or_later_is_not_said_not_to_sell(
+    reader: Reader, built: Built, story: str
+) -> None:
+    page = await reader.token(built.tokens[story])
+    assert 'class="card level-warn"' in page
+    cost = section(page, "cost")
+    assert "In all, with 0.1 eth not all of it sells at once" in cost
+    assert "does not sell" not in cost
+
+
+async def test_a_part_that_brings_more_than_its_share_is_no_loss_below_nothing(
+    reader: Reader, built: Built
+) -> None:
+    grid = section(await reader.token(built.tokens["thin"]), "grid")
+    assert "50 % of it sells, no loss" in grid
+    assert "−-" not in grid
+
+
 async def test_of_a_trap_what_was_not_measured_is_not_nothing(reader: Reader, built: Built) -> None:
     page = await reader.token(built.tokens["owner_only_sell"])
     said, cost = words(page), section(page, "cost")

@@ -1,5 +1,6 @@
 """How the service says it is: what it measured, what was undone, what waits, and what cannot be told."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from conftest import closed_database
+from roundtrip.console.briefly import Briefly
 from roundtrip.devnet.world import Built
 from roundtrip.domain.measured import Measures
 from roundtrip.domain.types import BlockRef
@@ -133,3 +135,38 @@ async def test_the_node_of_several_is_told_by_its_place_alone(indexed: Context) 
         said = await page(url)
     assert "It answers." in said
     assert str(indexed.node.url).partition("//")[2] not in said  # type: ignore[attr-defined]
+
+
+async def test_it_is_read_once_for_all_who_look_at_once(
+    own: Changed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No limit counts it: whoever asks a hundred times a second costs one reading."""
+    ctx = replace(own.ctx, measures=Measures())
+    monkeypatch.setattr(Briefly.__init__, "__defaults__", (3600.0, lambda: 0.0))
+    async with service(ctx, SETTINGS) as url:
+        await asyncio.gather(*(page(url) for _ in range(5)))
+        await page(url)
+    read = {name: took.count() for (_, name, ended), took in ctx.measures.all() if ended == "made"}
+    assert (read["health"], read["service_status"]) == (1, 1)
+
+
+async def test_what_was_read_holds_for_its_moment_and_a_failure_for_nobody_else() -> None:
+    now_s, came = [0.0], iter((1, None, 2, 3))
+    shared = Briefly[int](1.0, lambda: now_s[0])
+
+    async def read() -> int:
+        found = next(came)
+        if found is None:
+            raise LookupError
+        return found
+
+    assert [await shared.get(read) for _ in range(2)] == [1, 1]
+    now_s[0] = 1.0
+    with pytest.raises(LookupError):
+        await shared.get(read)
+    assert [await shared.get(read) for _ in range(2)] == [2, 2]
+    gone = asyncio.create_task(shared.get(read))
+    now_s[0] = 2.0
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert await shared.get(read) == 3

@@ -66,7 +66,7 @@ async def test_a_signature_of_another_wallet_opens_nothing(newcomer: Visitor, pe
 
 async def test_without_a_wallet_it_says_so(newcomer: Visitor) -> None:
     await newcomer.open("/sign-in")
-    await expect(newcomer.page.get_by_role("status")).to_have_text("No wallet was found in this browser.")
+    await expect(newcomer.page.get_by_role("status")).to_contain_text("No wallet was found in this browser.")
 
 
 async def test_a_wallet_of_before_is_found_too(newcomer: Visitor, person: Person) -> None:

@@ -17,11 +17,13 @@ Headers = Iterable[tuple[bytes, bytes]]
 @dataclass(frozen=True, slots=True)
 class Asking:
     """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown.
-    ``two_keys``: it showed different ones, and none of them counts."""
+    ``two_keys``: it showed different ones, and none of them counts. ``by_cookie``: what it shows is a
+    session's, which is good nowhere else."""
 
     name: str
     key: str | None = field(default=None, repr=False)
     two_keys: bool = False
+    by_cookie: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ class Gate:
             raise
 
     async def _hashed(self, asking: Asking, shown: str) -> bytes:
-        if not keys.is_key_or_session(shown):
+        if not (keys.is_session if asking.by_cookie else keys.is_key)(shown):
             raise await self._bad_key(asking)
         return keys.hash_of(shown)
 

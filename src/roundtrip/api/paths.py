@@ -1,4 +1,4 @@
-"""Request paths before anything else sees them: a key that stands in one is moved out of it."""
+"""Request paths before anything else sees them: a key or session that stands in one is moved out of it."""
 
 import re
 from urllib.parse import quote, unquote
@@ -9,7 +9,8 @@ PATH_KEY = "roundtrip.path_key"
 """Where the key of ``/mcp/{key}`` is found in a request's scope."""
 
 _TOOL_SERVER = "/mcp/"
-_LOOKS_LIKE_A_KEY = re.compile("rt_[^/&?#=]*")
+_LOOKS_LIKE_A_KEY = re.compile("(rt_|rs_(?=[0-9A-Za-z]{20}))[^/&?#=]*")
+"""A session's beginning is the end of many words."""
 _SLASH = re.compile(rb"%2f", re.IGNORECASE)
 
 
@@ -26,10 +27,11 @@ def clean(scope: Scope) -> None:
         if found:
             scope[PATH_KEY] = key
         _set(scope, "/mcp" if found else "/mcp/-")
-    elif "rt_" in path:
-        _set(scope, _LOOKS_LIKE_A_KEY.sub("rt_", path))
-    if b"rt_" in query:
-        scope["query_string"] = _LOOKS_LIKE_A_KEY.sub("rt_", query.decode("latin-1")).encode("latin-1")
+    elif _LOOKS_LIKE_A_KEY.search(path):
+        _set(scope, _LOOKS_LIKE_A_KEY.sub(r"\1", path))
+    told = query.decode("latin-1")
+    if _LOOKS_LIKE_A_KEY.search(told):
+        scope["query_string"] = _LOOKS_LIKE_A_KEY.sub(r"\1", told).encode("latin-1")
 
 
 def _set(scope: Scope, path: str) -> None:

@@ -32,13 +32,15 @@ class Room:
 class Act:
     """A form: the use case that it calls, the room that it stands in, its fields, and those of them that are
     numbers. ``reads``: the form as it is meant, where it has parts that are one field. A form of what is done
-    once carries a name of its own (``once``), by which a reload of it does nothing more."""
+    once carries a name of its own (``once``), by which a reload of it does nothing more. ``seen``: of what is
+    harmful a second time, the tool by whose answer that is told, and how: the form carries what was seen."""
 
     operation: str | Operation
     room: str
     fields: tuple[str, ...] = ()
     numbers: frozenset[str] = frozenset()
     reads: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
+    seen: tuple[str, Callable[[Answers], str]] | None = None
 
     @property
     def name(self) -> str:

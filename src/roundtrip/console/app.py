@@ -17,7 +17,7 @@ from roundtrip.api.front import FRONT, wants_page
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
 from .live import Live
-from .page import COOKIE, Console, Page, Visit, form_in, same_site, session_in
+from .page import COOKIE, Console, Page, Visit, form_in, same_site, session_in, sign_in_for
 from .pages import PAGES
 from .render import Templates
 from .rooms.boards import told
@@ -66,7 +66,7 @@ class PageEndpoint:
 
     async def _answered(self, visit: Visit, page: Page, receive: Receive) -> Response:
         if page.signed_in and visit.session is None:
-            return visit.go("/sign-in")
+            return visit.go(sign_in_for(visit.scope))
         if page.method == "POST":
             if not same_site(visit.scope):
                 raise CallerFault("bad_input", "Another site sent this form; nothing was done.")

@@ -2,11 +2,11 @@
 
 import hashlib
 import hmac
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Literal
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from starlette.responses import RedirectResponse, Response
@@ -20,11 +20,16 @@ from roundtrip.api.operation import Operation
 from roundtrip.domain import keys
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
+from .briefly import Briefly
 from .live import Live
 from .render import Templates
 
 COOKIE = "roundtrip_session"
 _MOST_FIELDS = 50
+_LINK = re.compile(
+    r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400})"
+)
+"""Links of our pages that fill a form in: no other address is ever gone to after signing in."""
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
@@ -39,6 +44,8 @@ class Console:
     """The session's cookie goes over TLS only."""
     live: Live
     """Boards that change while they are looked at."""
+    status: Briefly[tuple[Any, Any]] = field(default_factory=Briefly)
+    """How the service is, by both operations that tell."""
 
 
 @dataclass(slots=True)
@@ -66,7 +73,7 @@ class Visit:
         """By the address, or by the session's key; whatever other key the request shows is not a page's."""
         headers = [one for one in self.scope["headers"] if one[0] not in (b"authorization", b"x-api-key")]
         asking = self.console.callers.identify(headers, self.scope.get("client"))
-        return asking if self.session is None else Asking(asking.name, self.session)
+        return asking if self.session is None else Asking(asking.name, self.session, by_cookie=True)
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
         """A page, or a piece of one."""
@@ -96,7 +103,7 @@ class Visit:
 
     def has_token(self) -> bool:
         """Whether the form that was sent is a page's of this session."""
-        return hmac.compare_digest(self.form.get("csrf", ""), self.csrf())
+        return hmac.compare_digest(self.form.get("csrf", "").encode(), self.csrf().encode())
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -114,16 +121,27 @@ class Page:
     streams: bool = False
 
 
+def sign_in_for(scope: Scope) -> str:
+    """Where who is not signed in is led to. What a link of ours fills in is kept through it."""
+    wanted = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
+    return f"/sign-in?{urlencode({'to': wanted})}" if _LINK.fullmatch(wanted) else "/sign-in"
+
+
+def after_sign_in(wanted: str) -> str:
+    """Where to go once signed in: a link of ours, or else the account."""
+    return wanted if _LINK.fullmatch(wanted) else "/account"
+
+
 def session_in(scope: Scope) -> str | None:
     """The session's key by the cookie; None where none is there that could be one."""
     for name, value in scope["headers"]:
         if name == b"cookie":
-            try:
-                found = SimpleCookie(value.decode("latin-1")).get(COOKIE)
-            except CookieError:
-                return None
-            if found is not None and keys.is_session(found.value):
-                return found.value
+            # Each for itself: what others on this host put beside it is not always well formed.
+            cookies: list[str] = value.decode("latin-1").split(";")
+            for one in cookies:
+                written, _, shown = one.strip().partition("=")
+                if written == COOKIE and keys.is_session(shown):
+                    return shown
     return None
 
 

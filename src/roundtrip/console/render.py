@@ -10,8 +10,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Trap", "unknown": "Not known"}
-"""One word for each level; a colour alone tells nothing to who cannot see it."""
+_LEVEL_WORDS = {"ok": "Sells", "warn": "Careful", "danger": "Danger", "unknown": "Not known"}
+_CODE_WORDS = {"cannot_sell": "Trap", "quote_asset": "Money"}
+
+
+def level_word(level: str, code: str) -> str:
+    """One word for a verdict; a colour alone tells nothing to who cannot see it. What cannot be sold alone is
+    a trap, and of money nothing was proven."""
+    return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 
 def stranger(text: str | None, instead: str = "no name") -> Markup:
@@ -31,18 +37,21 @@ def address(text: str | None, to: str | None = None) -> Markup:
     return shown if to is None else Markup('<a href="/{}/{}">{}</a>').format(to, text, shown)
 
 
-_PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}')
+_PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}|\b\d+\.\d{7,}\b')
+_MOST_DIGITS = 6
 
 
 def said(text: str) -> Markup:
     """A sentence of an answer: what stands in quotes is a stranger's, who cannot end the quote, and addresses
-    lead to what they are."""
+    lead to what they are. Long decimals are cut, never rounded up, and whole for whoever hovers."""
     found, done = Markup(""), 0
     for part in _PART.finditer(text):
         found += text[done : part.start()]
         one = part.group()
         if one.startswith('"'):
             found += Markup('"{}"').format(stranger(one[1:-1], "")) if len(one) > 2 else Markup('""')
+        elif not one.startswith("0x"):
+            found += Markup('<span title="{}">{}</span>').format(one, _cut(one))
         elif len(one) == 66:
             found += Markup('<a href="/transaction/{0}"><code title="{0}">{1}…</code></a>').format(
                 one, one[:10]
@@ -53,6 +62,16 @@ def said(text: str) -> Markup:
             )
         done = part.end()
     return found + text[done:]
+
+
+def _cut(text: str) -> str:
+    """A plain decimal without the digits that nobody reads: six that count, and no part of a thousand."""
+    whole, part = text.split(".")
+    if len(whole) > 3:
+        return f"{int(whole):,}"
+    zeros = len(part) - len(part.lstrip("0")) if whole == "0" else 0
+    kept = zeros + _MOST_DIGITS - (0 if whole == "0" else len(whole))
+    return f"{whole}.{part[:kept]}".rstrip("0").rstrip(".")
 
 
 def percent(bps: int | float | None) -> str:
@@ -124,7 +143,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters.update(_FILTERS)
-        self._environment.globals.update(static=static, level_words=LEVEL_WORDS)
+        self._environment.globals.update(static=static, level_word=level_word)
 
     def render(self, name: str, **values: Any) -> str:
         """The page or piece of this name."""

@@ -72,7 +72,7 @@ class Said:
     tried; of ``no_buy`` and ``no_market`` ``sizes_wei``, what was offered for it. ``until_s``: the last
     second of the chain that it spoke of. ``places``: where it was tried, or where it sells best. ``paid``: so
     much wei bought so much of the token. ``line_bps``: a sell that loses as much was no part of it; None:
-    there is no such line."""
+    there is no such line. ``waits``: it was said to sell later, and not at once."""
 
     code: str
     claim: Claim
@@ -82,6 +82,7 @@ class Said:
     until_s: int
     line_bps: int | None = None
     sometimes: bool = False
+    waits: bool = False
     places: tuple[str, ...] = ()
     paid: tuple[int, int] = (1, 0)
 
@@ -132,9 +133,11 @@ def said(evidence: Evidence, code: str, level: str, policy: Policy) -> Said | No
         )
     line_bps = policy.warn_loss_bps if code == "ok" else policy.danger_loss_bps
     until_s = at_s + _longest_s(judged.readings[best], policy)
+    waits = _waits(judged.readings[best], policy)
     line = None if level == "danger" else line_bps
     sizes, place = _sold_sizes(evidence, best), evidence.venues[best].venue.at()
-    return Said(code, claim, sizes, (), at_s, until_s, line, places=() if place is None else (place,))
+    places = () if place is None else (place,)
+    return Said(code, claim, sizes, (), at_s, until_s, line, waits=waits, places=places)
 
 
 def _places(evidence: Evidence) -> tuple[str, ...]:
@@ -167,6 +170,12 @@ def _longest_s(reading: VenueReading, policy: Policy) -> int:
     """The longest delay after which enough of it sold."""
     delays = ((policy.day_s, reading.day), (policy.hour_s, reading.hour))
     return next((delay_s for delay_s, sell in delays if enough(sell, policy)), policy.later_s)
+
+
+def _waits(reading: VenueReading, policy: Policy) -> bool:
+    """Whether too little of it sold before the longest delay after which enough did."""
+    by_delay = [enough(sell, policy) for sell in (reading.full, reading.hour, reading.day)]
+    return True in by_delay and False in by_delay[: len(by_delay) - by_delay[::-1].index(True)]
 
 
 # --- what happened ---------------------------------------------------------------------------------
@@ -230,11 +239,13 @@ class Score:
 
 def cost_bps(sold_raw: int, quote_raw: int, price: Fraction | None) -> int | None:
     """What a sell lost against the price before it, rounded up: ``price`` in the quote's base units for one
-    of the token. Below zero: it got more. None: the price is not known."""
+    of the token. Below zero: it got more; twice as much and whatever is above that are one. None: the price
+    is not known."""
     if price is None or sold_raw <= 0 or price <= 0:
         return None
     fair = sold_raw * price
-    return -int((quote_raw - fair) * BPS // fair)
+    # A price that ran through an empty pool is off by any factor: no column holds that.
+    return -min(BPS, int((quote_raw - fair) * BPS // fair))
 
 
 def tax_bps(left_raw: int, reached_raw: int) -> int:
@@ -272,7 +283,8 @@ def _fits(said: Said, real: Real) -> bool:
 
 def _of_sells(said: Said, sells: Sequence[Real], turned: Sequence[Turned], failed: Sequence[Failed]) -> Score:
     """Of a verdict that it can be sold: whatever speaks against it comes first."""
-    if failed:
+    # Who sells too early meets what was said; how long a wallet had waited is not looked at.
+    if failed and not said.waits:
         one = failed[0]
         return Score("wrong", "failed", one.block_number, one.at_s, one.tx_hash, one.wallet)
     # What it costs elsewhere anybody can arrange, in a pool of his own. Who sells more than was tried has
@@ -347,4 +359,6 @@ def sentence(score: Score) -> str:
     text = WHY[score.outcome, score.cause]
     if score.cost_bps is None or score.cause not in ("sold", "cost"):
         return text
+    if score.cost_bps < 0:
+        return f"{text} That sell brought more than the price before it."
     return f"{text} That sell lost {percent(score.cost_bps)} against the price before it."

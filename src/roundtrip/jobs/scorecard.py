@@ -16,8 +16,8 @@ from .worker import Effect
 
 EVERY_S, SOON_S = 60, 5
 PATIENT_TRIES = 6
-"""After so many runs in vain, hours by then, a receipt that the node does not give stays untold: nothing
-waits for it for ever."""
+"""After so many runs in vain, half an hour by then, a receipt that the node does not give stays untold:
+nothing waits for it for ever."""
 log = structlog.get_logger(__name__)
 
 

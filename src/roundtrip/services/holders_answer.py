@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.deployer_deeds import Status
+from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.holder_read import ReadStatus
 from roundtrip.domain.holders import Tag
 from roundtrip.domain.maker import Source
@@ -25,8 +26,11 @@ class HoldersParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
     def token(self) -> Address:
-        """The address as everyone inside writes it."""
-        return parse_address(self.address)
+        """The address, lower-cased. Raises CallerFault (bad_address)."""
+        try:
+            return parse_address(self.address)
+        except ValueError:
+            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
 
 
 class HeldToken(msgspec.Struct, frozen=True, rename="camel"):

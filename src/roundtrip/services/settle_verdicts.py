@@ -156,7 +156,8 @@ async def _scored(ctx: Context, case: Case, patient: bool, receipts: Receipts, m
         if real is not None:
             reals.append(real)
     score = weigh(case.said, reals, case.turned)
-    if untold and score == Score("undecided", "no_sell"):
+    # What was not told may speak against it.
+    if untold and score.outcome != "wrong":
         score = Score("undecided", "not_told")
     return as_scored(case, score)
 

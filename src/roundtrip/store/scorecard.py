@@ -88,12 +88,17 @@ async def later_checks(
     connection: asyncpg.Connection, verdict: Verdict, until_s: int, most: int = 50
 ) -> list[tuple[int, int, str]]:
     """Block, second and code of checks of the same token after the verdict's block and up to ``until_s`` of
-    the chain, that say otherwise and prove it, in their order: of more than ``most`` the first."""
+    the chain, that prove it, in their order: of more than ``most`` the first. Of a verdict that it cannot be
+    sold those that say otherwise, of any other those that say that."""
     rows = await connection.fetch(
         "SELECT block_number, verdict_code,"
-        " (convert_from(document, 'UTF8')::json -> 'block' ->> 'timestamp_s')::int AS at_s"
+        # Not as json: what a token says may be text that no json of the database can hold, as a zero byte.
+        # A stranger's quotes are escaped, so none of his words look like this.
+        " substring(convert_from(document, 'UTF8')"
+        """  from '"block":[{][^{}]*"timestamp_s":([0-9]{1,15})[,}]')::bigint AS at_s"""
         " FROM (SELECT * FROM facts.evidence WHERE token = $1 AND id > $2 AND block_number > $3"
-        "  AND verdict_code NOT IN ($4, 'unproven') ORDER BY id LIMIT $5) AS later ORDER BY id",
+        "  AND verdict_code <> 'unproven' AND (verdict_code = 'cannot_sell') <> ($4 = 'cannot_sell')"
+        "  ORDER BY id LIMIT $5) AS later ORDER BY id",
         as_bytes(verdict.token),
         verdict.id,
         verdict.block_number,
@@ -101,7 +106,7 @@ async def later_checks(
         most,
     )
     told = [(row["block_number"], row["at_s"], row["verdict_code"]) for row in rows]
-    return [one for one in told if one[1] <= until_s]
+    return [one for one in told if one[1] is not None and one[1] <= until_s]
 
 
 async def has_score(connection: asyncpg.Connection, token: Address, from_s: int, code: str) -> int | None:

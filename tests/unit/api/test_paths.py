@@ -40,6 +40,12 @@ def test_a_key_anywhere_else_is_no_key_and_is_taken_out_too(target: str) -> None
     assert scope["path"] != "/mcp" or scope["query_string"] == b"key=rt_"
 
 
+def test_a_session_is_taken_out_of_a_query_and_a_word_that_ends_like_its_beginning_is_not() -> None:
+    scope = scope_of(f"/search?q=rs_{'k' * 49}&b=bears_club")
+    clean(scope)
+    assert scope["query_string"] == b"q=rs_&b=bears_club"
+
+
 def test_what_stands_beside_a_key_in_a_query_stays() -> None:
     scope = scope_of(f"/v1/health?a=1&k={KEY}&b=3")
     clean(scope)

@@ -164,6 +164,23 @@ def test_an_ok_is_wrong_where_a_sell_cost_more_than_the_code_allows() -> None:
     assert came(OK, sell(most + 1, cost=line)) == "undecided not_told"
 
 
+@pytest.mark.parametrize("early", ["full full_again half sliver handed_on", "hour", "full full_again hour"])
+def test_what_was_said_to_sell_later_is_not_wrong_where_a_sell_fails(early: str) -> None:
+    found = of(made.evidence(made.venue(made.cells(**dict.fromkeys(early.split(), FAILS)))))
+    failed = Failed(200, START_S + 99, TX, WALLET, BOUGHT)
+    assert (found.code, found.claim, found.until_s) == ("ok", "sells", START_S + DAY_S)
+    assert came(found, failed=(failed,)) == "undecided no_sell"
+    assert came(found, sell(), failed=(failed,)) == "right sold"
+
+
+def test_what_was_said_to_sell_at_once_and_in_part_is_wrong_where_a_part_fails() -> None:
+    found = of(
+        made.evidence(made.venue(made.cells(**dict.fromkeys(["full", "full_again", "hour", "day"], FAILS))))
+    )
+    half = Failed(200, START_S + 10, TX, WALLET, BOUGHT // 2)
+    assert came(found, failed=(half,)) == "wrong failed"
+
+
 def test_an_ok_is_wrong_where_a_sell_is_known_to_have_failed() -> None:
     failed = Failed(200, START_S + 99, TX, WALLET, BOUGHT)
     assert came(OK, sell(), failed=(failed,)) == "wrong failed"
@@ -311,6 +328,8 @@ def test_a_cost_is_against_the_price_before_and_rounded_up() -> None:
     assert cost_bps(10**6, 10**6 - 1, Fraction(1)) == 1
     assert cost_bps(1000, 1010, Fraction(1)) == -100
     assert cost_bps(1000, 0, Fraction(1, 3)) == 10_000
+    # A price that ran through an empty pool: no column holds what the sell "gained".
+    assert cost_bps(1000, 10**30, Fraction(1, 10**30)) == -10_000
     assert cost_bps(1000, 1, None) is None
     assert cost_bps(0, 1, Fraction(1)) is None
 
@@ -321,6 +340,7 @@ def test_a_cost_is_never_less_than_the_truth(sold: int, got: int, over: int, und
     cost = cost_bps(sold, got, price)
     assert cost is not None
     truth = (1 - got / (sold * price)) * 10_000
+    truth = max(truth, Fraction(-10_000))
     assert truth <= cost < truth + 1
 
 
@@ -333,3 +353,6 @@ def test_a_tax_is_what_did_not_arrive() -> None:
 def test_a_sentence_names_the_cost_that_decided() -> None:
     score = weigh(OK, [sell(cost=1234)])
     assert sentence(score).endswith("That sell lost 12.34 % against the price before it.")
+    # What brought more lost nothing, and is not said to have lost less than nothing.
+    gained = weigh(TRAP, [sell(cost=-300)])
+    assert sentence(gained).endswith("That sell brought more than the price before it.")

@@ -44,6 +44,7 @@ async def act(visit: Visit) -> Response:
     if found.reads is not None:
         visit.form = found.reads(visit.form)
     try:
+        await _must_be_new(found, visit)
         done = await visit.ask(
             found.operation, **_params(found, visit.form), **_session(found.operation, visit)
         )
@@ -53,6 +54,16 @@ async def act(visit: Visit) -> Response:
         # What the visitor wrote is put right beside the form, not on a page of its own.
         return await _shown(visit, _ROOMS[found.room], act=found.name, fault=fault, status=fault.status)
     return await _shown(visit, _ROOMS[found.room], act=found.name, done=done)
+
+
+async def _must_be_new(found: Act, visit: Visit) -> None:
+    """Raises CallerFault where the page that the form stood on saw something else than there is now."""
+    if found.seen is not None:
+        tool, told = found.seen
+        if visit.form.get("seen") != told(await visit.ask(tool)):
+            raise CallerFault(
+                "bad_input", "This was sent already, or something came between: look, and send it again."
+            )
 
 
 def _params(found: Act, form: Mapping[str, str]) -> dict[str, Any]:

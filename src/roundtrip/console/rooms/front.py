@@ -1,5 +1,7 @@
 """The first page, and how the service is."""
 
+from typing import Any
+
 from starlette.responses import Response
 
 from roundtrip.api.about import STRANGERS, UNKNOWN, WHAT
@@ -25,11 +27,14 @@ async def front(visit: Visit) -> Response:
     )
 
 
+async def _told(visit: Visit) -> tuple[Any, Any]:
+    return await visit.ask("health"), await visit.ask(_STATUS)
+
+
 async def status(visit: Visit) -> Response:
     """Whether it keeps up with the chain, what it undid, how long it takes, what waits, what it lacks. The
     page itself stands when nothing else does."""
-    health = await visit.ask("health")
-    now = await visit.ask(_STATUS)
+    health, now = await visit.console.status.get(lambda: _told(visit))
     try:
         vitals = await visit.ask("chain_vitals")
     except RoundtripError:

@@ -3,7 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operation import Operation
-from roundtrip.console.page import COOKIE, Visit
+from roundtrip.console.page import COOKIE, Visit, after_sign_in
 from roundtrip.services.keys_answer import KeyParams, TextToSign
 from roundtrip.services.sessions import (
     LIFETIME_S,
@@ -32,7 +32,8 @@ _END = Operation(
 
 async def sign_in(visit: Visit) -> Response:
     """Where a wallet is connected."""
-    return visit.go("/account") if visit.session is not None else visit.show("sign_in.html")
+    to = after_sign_in(visit.query.get("to", ""))
+    return visit.go(to) if visit.session is not None else visit.show("sign_in.html", to=to)
 
 
 async def text(visit: Visit) -> Response:
@@ -44,7 +45,7 @@ async def begin(visit: Visit) -> Response:
     """Opens a session for the signature, in a cookie that no script reads and no other site sends."""
     given = {name: visit.form.get(name, "") for name in ("address", "signature")}
     begun = await visit.ask(_BEGIN, **given)
-    response = visit.go("/account")
+    response = visit.go(after_sign_in(visit.form.get("to", "")))
     response.set_cookie(
         COOKIE, begun["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure, httponly=True,
         samesite="strict",

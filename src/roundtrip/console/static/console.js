@@ -56,7 +56,7 @@ function lookForWallets() {
   window.dispatchEvent(new Event("eip6963:requestProvider"));
   setTimeout(() => {
     if (seen.size === 0 && window.ethereum) offer("the wallet of this browser", window.ethereum);
-    else if (seen.size === 0) note("No wallet was found in this browser.");
+    else if (seen.size === 0) note("No wallet was found in this browser. Any wallet extension does: it needs no eth, and no network of ours.");
   }, 300);
 }
 

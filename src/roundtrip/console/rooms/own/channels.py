@@ -1,7 +1,7 @@
 """Where it is told, and what became of what was sent."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.console.account_room import Act, Room
+from roundtrip.console.account_room import Act, Answers, Room
 from roundtrip.services.channel_test import ChannelTested, try_channel
 from roundtrip.services.channels_answer import ChannelParams
 from roundtrip.services.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend
@@ -21,9 +21,18 @@ _TRY = Operation(
     errors=("rate_limited", "busy"),
 )  # fmt: skip
 
-ROOM = Room("channels", "Channels", {"channels": "list_channels", "log": _LOG})
+
+def _seen(channels: Answers) -> str:
+    """Setting a webhook again gives it another secret, and is an arrival there."""
+    return " ".join(f"{one['id']}@{one['lastDeliveredAt']}" for one in channels["channels"])
+
+
+ROOM = Room(
+    "channels", "Channels", {"channels": "list_channels", "log": _LOG},
+    also=lambda answers, _: {"seen": _seen(answers["channels"])},
+)  # fmt: skip
 ACTS = (
-    Act("set_webhook", "channels", ("url",)),
+    Act("set_webhook", "channels", ("url",), seen=("list_channels", _seen)),
     Act("remove_channel", "channels", ("id",), frozenset({"id"})),
     Act(_TRY, "channels", ("id",), frozenset({"id"})),
     Act(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),

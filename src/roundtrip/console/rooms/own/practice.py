@@ -1,7 +1,9 @@
 """Trades with pretend eth."""
 
+from collections.abc import Mapping
+
 from roundtrip.api.operation import Operation
-from roundtrip.console.account_room import Act, Room
+from roundtrip.console.account_room import Act, Answers, Room
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.practice_history import PracticeHistory, practice_history
 
@@ -10,10 +12,17 @@ _HISTORY = Operation(
     answer=PracticeHistory, handler=practice_history, key=True, on_mcp=False, counts="never",
 )  # fmt: skip
 
+
+def _also(_answers: Answers, query: Mapping[str, str]) -> Answers:
+    """``typed``: the token that a page of ours leads here for."""
+    return {"typed": query.get("token", "")[:42]}
+
+
 ROOM = Room(
     "practice",
     "Practice",
     {"practice": "practice_account", "trades": "practice_trades", "history": _HISTORY},
+    _also,
 )
 ACTS = (
     Act("practice_buy", "practice", ("token", "eth")),
