@@ -12,11 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from conftest import closed_database
 from roundtrip import metrics
 from roundtrip.devnet.node import free_port
-from roundtrip.devnet.world import Built
 from roundtrip.domain.measured import BUCKETS_S, Measures
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from support.holding_asked import Holding
 from support.serving import service
 
 Labels = tuple[tuple[str, str], ...]
@@ -44,15 +42,15 @@ async def asked(port: int) -> str:
                 await asyncio.sleep(0)
 
 
-async def test_what_was_done_and_how_it_stands_is_read(holding: Holding, built: Built) -> None:
-    ctx = replace(holding.ctx, measures=Measures())
+async def test_what_was_done_and_how_it_stands_is_read(indexed: Context) -> None:
+    ctx = replace(indexed, measures=Measures())
     settings = Settings(metrics_port=free_port())
     async with service(ctx) as url, metrics.exported(settings, ctx.measures, metrics.of_service(ctx)):
         async with aiohttp.ClientSession() as session:
-            for path in (f"/v1/check/{built.tokens['plain']}", "/v1/check/0x12"):
+            for path in ("/v1/health", "/v1/check/0x12"):
                 await (await session.get(url + path)).read()
         found = samples(await asked(settings.metrics_port))
-    made = (("ended", "made"), ("name", "check_token"))
+    made = (("ended", "made"), ("name", "health"))
     assert found["roundtrip_operation_seconds_count", made] == 1
     assert found["roundtrip_operation_seconds_sum", made] > 0
     assert found["roundtrip_operation_seconds_bucket", (*made[:1], ("le", "+Inf"), *made[1:])] == 1
