@@ -326,12 +326,14 @@ async def following(
     database_url: str,
     tell: Callable[[Progress], None],
     any_fork: bool = False,
+    measures: Measures | None = None,
 ) -> AsyncIterator[Sync]:
     """The sync over its own node client and its own connection. ``network``: what is followed."""
     is_local = network.look_back_blocks is None
     await migrated(database_url)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=16)) as session:
-        node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES)
+        measures = measures or Measures()
+        node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
         topics = sorted({topic for file in LISTINGS for _, topic in file.listings(network.contracts)})
         feed = Feed(node, settings.ws_url, session, settings.poll_ms, topics=topics, chance=_chance)
         yield Sync(
@@ -347,6 +349,7 @@ async def following(
                 eth_usd_pool=network.eth_usd_pool,
                 tell=tell,
                 listening=feed.open,
+                measures=measures,
             ),
             functools.partial(
                 connections.connect,
@@ -373,7 +376,7 @@ async def beside_serving(
     """The sync and the jobs in the process that serves: all there is, in one."""
     spare_the_collector()
     async with (
-        following(settings, network, database_url, lambda _: None) as sync,
+        following(settings, network, database_url, lambda _: None, measures=ctx.measures) as sync,
         # Of its own: whatever callers ask, alerts are made and sent.
         connections.create_pool(
             database_url, min_size=0, max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
@@ -393,4 +396,4 @@ async def worked(ctx: Context) -> None:
 
 def worker(ctx: Context) -> Worker[Context]:
     """What does the work that is to be done later, over an open context."""
-    return Worker(ctx, KINDS, secrets.SystemRandom().random)
+    return Worker(ctx, KINDS, secrets.SystemRandom().random, measures=ctx.measures)

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.status import Status
 
-from roundtrip import assembly, demo_cast, installation, processes, serving
+from roundtrip import assembly, demo_cast, installation, metrics, processes, serving
 from roundtrip.chain.background import beside
 from roundtrip.devnet import live, world
 from roundtrip.devnet.node import NodeOptions, RunningNode
@@ -87,6 +87,7 @@ async def _serve_demo(
         assembly.context(settings, rpc_url, contracts, database_url) as ctx,
         assembly.beside_serving(local, network, database_url, ctx),
         beside(demo_cast.run(ctx, built, rpc_url), "cast"),
+        metrics.exported(settings, ctx.measures, metrics.of_service(ctx)),
     ):
         welcome()
         await serving.http_server(
@@ -118,7 +119,9 @@ async def _serve_demo_in(
                 ROUNDTRIP_RPC_URLS=None,
                 ROUNDTRIP_PORT=str(listening.getsockname()[1]),
             )
-            supervisor = processes.Supervisor(roles, ours, on_terminal=is_on_terminal())
+            supervisor = processes.Supervisor(
+                roles, ours, on_terminal=is_on_terminal(), of_place=metrics.ports(settings.metrics_port)
+            )
             async with beside(_cast(settings, built, rpc_url, database_url), "cast"):
                 await supervisor.run(lambda running: welcome(_roles_of(running)))
 

@@ -6,9 +6,10 @@ from typing import Annotated
 import asyncpg
 import typer
 
-from roundtrip import assembly, processes
+from roundtrip import assembly, metrics, processes
 from roundtrip.chain.origins import Never
 from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.types import Address, parse_address
 from roundtrip.networks import Network
 from roundtrip.progress import shown
@@ -51,10 +52,12 @@ async def _who(settings: Settings) -> None:
 
 
 async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
+    measures = Measures()
     with shown(console) as tell:
         async with (
             assembly.database(settings) as database_url,
-            assembly.following(settings, network, database_url, tell, any_fork) as sync,
+            assembly.following(settings, network, database_url, tell, any_fork, measures) as sync,
+            metrics.exported(settings, measures),
         ):
             print(f"{processes.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)
             await sync.run()

@@ -65,6 +65,7 @@ class Child:
     """A process of ours."""
 
     role: Role
+    place: int
     process: asyncio.subprocess.Process
     began_s: float
     said_ready: bool = False
@@ -121,7 +122,8 @@ def _print(line: str) -> None:
 class Supervisor:
     """``environment``: of every process. ``say``: what becomes of the lines that they write, but for those by
     which they say that they are ready. ``program``: what runs, with a role's arguments behind it.
-    ``on_terminal``: SIGHUP tells that our terminal was closed."""
+    ``on_terminal``: SIGHUP tells that our terminal was closed. ``of_place``: more of the environment, by a
+    process's place in the order of the roles, which whoever replaces it has, too."""
 
     def __init__(
         self,
@@ -131,7 +133,9 @@ class Supervisor:
         program: Sequence[str] = (sys.executable, "-m", "roundtrip"),
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_terminal: bool = False,
+        of_place: Callable[[int], Mapping[str, str]] = lambda _: {},
     ) -> None:
+        self._of_place = of_place
         self._roles = tuple(roles)
         self._environment = dict(environment)
         self._say = say
@@ -190,7 +194,8 @@ class Supervisor:
                     await rolling
 
     async def _work(self, started: Callable[["Supervisor"], None]) -> None:
-        children = [await self._start(role) for role in self._roles for _ in range(role.count)]
+        everybody = [role for role in self._roles for _ in range(role.count)]
+        children = [await self._start(role, place) for place, role in enumerate(everybody)]
         self._places = [_Place(child) for child in children]
         for child, is_ready in zip(
             children, await asyncio.gather(*(child.is_ready() for child in children)), strict=True
@@ -219,7 +224,7 @@ class Supervisor:
                 )  # fmt: skip
                 await self._wait(wait_s)
                 try:
-                    place.child = await self._start(child.role)
+                    place.child = await self._start(child.role, child.place)
                 except OSError as fault:
                     log.error("no process could be started", role=child.role.name, error=str(fault))
                 else:
@@ -234,7 +239,7 @@ class Supervisor:
         """Stops at the first that does not become ready: the rest goes on as it is."""
         for place in self._places:
             async with place.changing:
-                old, new = place.child, await self._start(place.child.role)
+                old, new = place.child, await self._start(place.child.role, place.child.place)
                 if not await new.is_ready():
                     log.error("a new process did not become ready, the old ones stay", role=old.role.name)
                     await new.given_up()
@@ -261,11 +266,11 @@ class Supervisor:
         await everybody
         await asyncio.gather(*self._tasks)
 
-    async def _start(self, role: Role) -> Child:
+    async def _start(self, role: Role, place: int) -> Child:
         process = await asyncio.create_subprocess_exec(
             *self._program,
             *role.arguments,
-            env=self._environment,
+            env=self._environment | dict(self._of_place(place)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=role.descriptors,
@@ -273,7 +278,7 @@ class Supervisor:
             start_new_session=True,
             preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGTERM),
         )
-        child = Child(role, process, _now_s())
+        child = Child(role, place, process, _now_s())
         self._living.add(child)
         task = asyncio.create_task(self._watch(child))
         self._tasks.add(task)

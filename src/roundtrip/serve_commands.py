@@ -7,7 +7,7 @@ from typing import Annotated
 import structlog
 import typer
 
-from roundtrip import assembly, processes, serving
+from roundtrip import assembly, metrics, processes, serving
 from roundtrip.networks import Network
 from roundtrip.settings import Settings
 from roundtrip.terminal import environment, is_on_terminal, log_to_stderr, run
@@ -46,7 +46,9 @@ async def _serve_in(several: int, settings: Settings, listening: socket.socket, 
         ours = environment(
             ROUNDTRIP_DATABASE_URL=database_url, ROUNDTRIP_PORT=str(listening.getsockname()[1])
         )
-        supervisor = processes.Supervisor([role], ours, on_terminal=is_on_terminal())
+        supervisor = processes.Supervisor(
+            [role], ours, on_terminal=is_on_terminal(), of_place=metrics.ports(settings.metrics_port)
+        )
         await supervisor.run(lambda _: print(_said_at(listening), flush=True))
 
 
@@ -65,6 +67,7 @@ async def _serve(
         if whole:
             beside = assembly.beside_serving(settings, network, database_url, ctx)
             await stack.enter_async_context(beside)
+        await stack.enter_async_context(metrics.exported(settings, ctx.measures, metrics.of_service(ctx)))
         await serving.http_server(
             serving.application(settings, ctx),
             settings.most_connections,

@@ -69,6 +69,8 @@ class Settings(BaseSettings):
     node_calls_per_day: int = Field(0, ge=0)
     holders_calls_per_day: int = Field(0, ge=0)
     node_timeout_ms: int = Field(5000, ge=1)
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = Field(0, ge=0, le=65_535)
     poll_ms: int = Field(200, ge=10)
     sync_from: int | None = Field(None, ge=0)
     most_checks_at_once: int = Field(128, ge=1)

@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "networks": {"domain", "venues"},
     "sending": {"channels", "services", "settings"},
     "installation": {"domain"},
+    "metrics": {"chain", "domain", "services", "settings"},
     "settings": {"installation"},
     "verify": set(),
     "assembly": {
@@ -68,6 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tour": {"api", "devnet", "domain"},
     "tour_commands": {"devnet", "installation", "serving", "settings", "terminal", "tour"},
     "demo_commands": {
+        "metrics",
         "assembly",
         "chain",
         "demo_cast",
@@ -81,6 +83,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "terminal",
     },
     "index_commands": {
+        "metrics",
         "processes",
         "assembly",
         "chain",
@@ -95,8 +98,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "key_commands": {"assembly", "domain", "settings", "store", "terminal"},
     "proof_commands": {"assembly", "services", "settings", "terminal", "verify"},
     "publish_commands": {"api", "domain"},
-    "serve_commands": {"assembly", "networks", "processes", "serving", "settings", "terminal"},
-    "work_commands": {"assembly", "chain", "networks", "processes", "settings", "terminal"},
+    "serve_commands": {"assembly", "metrics", "networks", "processes", "serving", "settings", "terminal"},
+    "work_commands": {"assembly", "chain", "metrics", "networks", "processes", "settings", "terminal"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -5,6 +5,7 @@ are taken again.
 
 import asyncio
 import contextlib
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import structlog
 
 from roundtrip.chain.background import beside, is_cancelled
 from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.names import clean
 from roundtrip.store import jobs
 from roundtrip.store.jobs import Job
@@ -97,11 +99,13 @@ class Worker(Generic[C]):
         chance: Callable[[], float],
         poll_s: float = POLL_S,
         end_s: float = END_S,
+        measures: Measures | None = None,
     ) -> None:
         self._ctx = ctx
         self._kinds = kinds
         self._chance = chance
         self._poll_s, self._end_s = poll_s, end_s
+        self._measures = measures or Measures()
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
         self._wake = asyncio.Event()
         self._started = self._away = False
@@ -171,6 +175,12 @@ class Worker(Generic[C]):
         return task
 
     async def _do(self, kind: Kind[C], job: Job) -> None:
+        began_s = time.perf_counter()
+        ended = await self._done(kind, job)
+        self._measures.observe("job", job.kind, ended, time.perf_counter() - began_s)
+
+    async def _done(self, kind: Kind[C], job: Job) -> str:
+        """How it ended."""
         try:
             if job.tries > kind.most_tries:
                 raise NeverFinished(f"taken {job.tries - 1} times")
@@ -187,8 +197,11 @@ class Worker(Generic[C]):
                     raise _Lost
         except _Lost:
             log.info("a job was taken by another", kind=job.kind, key=job.key)
+            return "lost"
         except Exception as error:
             await self._failed(kind, job, error)
+            return "failed"
+        return "done"
 
     async def _failed(self, kind: Kind[C], job: Job, error: Exception) -> None:
         last, said = job.tries >= kind.most_tries, described(error)

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import asyncpg
 import structlog
@@ -16,6 +17,7 @@ from roundtrip.chain.span_stream import Forked, spans
 from roundtrip.chain.spans import NodeLied, read_refs
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.store import chain
 from roundtrip.store.sync_lock import SYNC_LOCK
@@ -77,6 +79,7 @@ class Following:
     tell: Callable[[Progress], None] = lambda _: None
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
     listening: Callable[[], contextlib.AbstractAsyncContextManager[object]] = contextlib.nullcontext
+    measures: Measures = field(default_factory=Measures)
 
 
 class Sync:
@@ -242,7 +245,10 @@ class Sync:
                     raise NodeLied(f"its block {blocks[0].ref.number} is older than the one before it")
                 before_s = last.timestamp_s
                 newest = max(newest_s, last.timestamp_s)
+                began_s = time.perf_counter()
                 self._rows += await self._writer.append(connection, blocks, newest)
+                took_s = time.perf_counter() - began_s
+                self._following.measures.observe("sync", "batch", "written", took_s)
                 self._failures = 0
                 self._following.tell(Progress(last.number, feed.newest(), self._rows))
 

@@ -1,0 +1,110 @@
+"""What Prometheus reads: durations of what was really done, how the service is, and only what is known."""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from dataclasses import replace
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from conftest import closed_database
+from roundtrip import metrics
+from roundtrip.devnet.node import free_port
+from roundtrip.domain.measured import BUCKETS_S, Measures
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from support.serving import service
+
+Labels = tuple[tuple[str, str], ...]
+
+
+def samples(page: str) -> Mapping[tuple[str, Labels], float]:
+    """Every value of a page, by its name and labels."""
+    return {
+        (one.name, tuple(sorted(one.labels.items()))): one.value
+        for family in text_string_to_metric_families(page)
+        for one in family.samples
+    }
+
+
+async def asked(port: int) -> str:
+    """The page, as soon as somebody listens there."""
+    async with asyncio.timeout(20), aiohttp.ClientSession() as session:
+        while True:
+            try:
+                async with session.get(f"http://127.0.0.1:{port}/metrics") as response:
+                    assert response.status == 200
+                    assert response.headers["content-type"].startswith("text/plain")
+                    return await response.text()
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0)
+
+
+async def test_what_was_done_and_how_it_stands_is_read(indexed: Context) -> None:
+    ctx = replace(indexed, measures=Measures())
+    settings = Settings(metrics_port=free_port())
+    async with service(ctx) as url, metrics.exported(settings, ctx.measures, metrics.of_service(ctx)):
+        async with aiohttp.ClientSession() as session:
+            for path in ("/v1/health", "/v1/check/0x12"):
+                await (await session.get(url + path)).read()
+        found = samples(await asked(settings.metrics_port))
+    made = (("ended", "made"), ("name", "health"))
+    assert found["roundtrip_operation_seconds_count", made] == 1
+    assert found["roundtrip_operation_seconds_sum", made] > 0
+    assert found["roundtrip_operation_seconds_bucket", (*made[:1], ("le", "+Inf"), *made[1:])] == 1
+    assert found["roundtrip_operation_seconds_count", (("ended", "refused"), ("name", "check_token"))] == 1
+    assert found["roundtrip_node_answers", ()] == 1
+    assert found["roundtrip_head_block", ()] == ctx.heads.current().block.number
+    assert found["roundtrip_index_block", ()] > 0
+    assert found["roundtrip_deliveries", ()] == 0
+    assert found["process_resident_memory_bytes", ()] > 10**7
+    assert found["process_open_fds", ()] > 3
+
+
+async def test_what_is_not_known_has_no_sample(ctx: Context) -> None:
+    async with closed_database() as pool:
+        settings = Settings(metrics_port=free_port())
+        away = replace(ctx, pool=pool)
+        async with metrics.exported(settings, Measures(), metrics.of_service(away)):
+            found = {name for name, _ in samples(await asked(settings.metrics_port))}
+    assert "roundtrip_head_block" in found
+    assert not found & {"roundtrip_index_block", "roundtrip_index_behind_seconds", "roundtrip_jobs"}
+
+
+async def test_a_port_that_is_taken_is_had_when_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while one process takes the place of another."""
+    monkeypatch.setattr(metrics, "_TRY_AGAIN_S", 0.01)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        settings = Settings(metrics_port=taken.getsockname()[1])
+        async with metrics.exported(settings, Measures()):
+            await asyncio.sleep(0)
+            taken.close()
+            assert "process_open_fds" in await asked(settings.metrics_port)
+
+
+async def test_without_a_port_nothing_listens() -> None:
+    async with metrics.exported(Settings(), Measures()):
+        names = {task.get_name() for task in asyncio.all_tasks()}
+    assert "metrics" not in names
+    assert metrics.ports(0)(3) == {}
+    assert metrics.ports(9100)(3) == {"ROUNDTRIP_METRICS_PORT": "9103"}
+
+
+def test_a_histogram_adds_up() -> None:
+    measures = Measures()
+    for took_s in (0.004, 0.005, 0.2, 100.0):
+        measures.observe("job", "names", "done", took_s)
+    found = samples(metrics.written(measures, []).decode())
+    by_bound = [
+        found["roundtrip_job_seconds_bucket", (("ended", "done"), ("le", bound), ("name", "names"))]
+        for bound in (*map(str, BUCKETS_S), "+Inf")
+    ]
+    assert by_bound == sorted(by_bound)
+    assert (by_bound[0], by_bound[4], by_bound[5], by_bound[-2], by_bound[-1]) == (2, 2, 3, 3, 4)
+    assert found["roundtrip_job_seconds_sum", (("ended", "done"), ("name", "names"))] == pytest.approx(
+        100.209
+    )
