@@ -9,9 +9,11 @@ import pytest
 from conftest import context_for
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.scorecard import SETTLED_S
+from roundtrip.domain import canonical
+from roundtrip.domain.evidence import Evidence
 from roundtrip.services.context import Context
 from roundtrip.services.failed_sells import NO_SELL, OWN_REASON
+from roundtrip.services.weigh_report import AGAIN_S, NEVER_CAME
 from support.ground import Ground, view
 from support.holding_asked import copied
 from support.scoring import ETH, PROBE, Scoring, begun
@@ -204,19 +206,19 @@ async def test_of_a_token_an_hour_and_a_code_one_verdict_counts(scoring: Scoring
     )
 
 
-async def test_without_a_node_nothing_is_settled_and_after_hours_it_is_left_untold(
+async def test_without_a_node_nothing_is_settled_however_long_it_is_away(
     scoring: Scoring, built: Built
 ) -> None:
     token = scoring.token()
     assert await scoring.checked(token) == "ok"
     scoring.sells(scoring.buyer(token), token)
     await scoring.over()
-    await scoring.ctx.pool.execute("TRUNCATE facts.score, facts.score_count, facts.score_cursor")
+    kept = "facts.score, facts.score_count, facts.score_cursor, facts.score_token, facts.score_wait"
+    await scoring.ctx.pool.execute(f"TRUNCATE {kept}")
     async with context_for("http://127.0.0.1:9", built, scoring.ctx.pool) as deaf:
         await scoring.work(deaf)
         assert await scoring.scores() == []
         assert "NodeFault" in (await scoring.failure() or "")
-        await scoring.ctx.pool.execute("UPDATE jobs.job SET tries = 9, run_at = to_timestamp(0)")
     await scoring.work()
     assert await scoring.scores() == [("ok", "right", "sold")]
 
@@ -275,9 +277,82 @@ async def test_a_sell_that_went_through_proves_a_trap_wrong_once_it_is_settled(s
     assert await scoring.checked(token) == "cannot_sell"
     scoring.does(token, "setSelling(bool)", True)
     tx_hash = scoring.sells(wallet, token)
-    told = await scoring.report(await scoring.mite(), token, tx_hash)
-    assert (told.proved, "too new" in told.text) == (False, True)
-    scoring.ground.pass_s(SETTLED_S + 1)
-    told = await scoring.report(await scoring.mite("mite-two"), token, tx_hash)
-    assert told.proved
+    mite = await scoring.mite()
+    told = await scoring.report(mite, token, tx_hash)
+    assert (told.proved, "weighed again by itself" in told.text) == (False, True)
+    await scoring.again()
+    assert (await scoring.scores(), (await scoring.card()).open_reports) == ([], 1)
+    await scoring.later()
+    await scoring.again()
     assert await scoring.scores() == [("cannot_sell", "wrong", "sold")]
+    assert (await scoring.card()).open_reports == 0
+    told = await scoring.report(mite, token, tx_hash)
+    assert (told.proved, told.again) == (True, True)
+    assert not await scoring.waits()
+
+
+async def test_a_failed_sell_that_the_index_does_not_have_yet_proves_it_by_itself_later(
+    scoring: Scoring,
+) -> None:
+    token = scoring.token("zoo/pausable_owner.vy")
+    assert await scoring.checked(token) == "ok"
+    wallet = scoring.buyer(token)
+    scoring.does(token, "setSelling(bool)", False)
+    await scoring.follows()
+    scoring.ground.pass_s(2)
+    tx_hash = scoring.sells(wallet, token)
+    told = await scoring.report(await scoring.mite(), token, tx_hash, follows=False)
+    assert (told.proved, "weighed again by itself" in told.text) == (False, True)
+    # The job that does it is wished for with the report.
+    assert await scoring.ctx.pool.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'scorecard'") == 1
+    await scoring.follows()
+    await scoring.again()
+    assert await scoring.scores() == [("ok", "wrong", "failed")]
+    (mistake,) = (await scoring.card()).mistakes
+    assert (mistake.transaction, mistake.reported) == (tx_hash, True)
+
+
+async def test_a_report_that_never_comes_round_is_weighed_a_few_times(scoring: Scoring) -> None:
+    token = scoring.token()
+    assert await scoring.checked(token) == "ok"
+    tx_hash = scoring.sells(scoring.buyer(token), token)
+    mite = await scoring.mite()
+    await scoring.report(mite, token, tx_hash)
+    for _ in AGAIN_S:
+        assert await scoring.waits()
+        await scoring.again()
+    assert not await scoring.waits()
+    told = await scoring.report(mite, token, tx_hash)
+    assert (told.proved, NEVER_CAME in told.text) == (False, True)
+
+
+@pytest.mark.parametrize("both", [True, False])
+async def test_a_report_marks_the_first_of_an_hour_only_where_it_lies_in_its_time(
+    scoring: Scoring, both: bool
+) -> None:
+    token = scoring.token("zoo/pausable_owner.vy")
+    wallet = scoring.buyer(token)
+    assert await scoring.checked(token) == "ok"
+    scoring.ground.pass_s(60)
+    assert await scoring.checked(token) == "ok"
+    rows = await scoring.ctx.pool.fetch("SELECT id FROM facts.evidence ORDER BY id")
+    first, second = [row["id"] for row in rows]
+    scoring.does(token, "setSelling(bool)", False)
+    if not both:
+        # As if it had been of some minutes later: the sell is not in its time.
+        pool = scoring.ctx.pool
+        document = await pool.fetchval("SELECT document FROM facts.evidence WHERE id = $1", first)
+        whole = canonical.load(Evidence, document)
+        late = replace(whole.block, timestamp_s=whole.block.timestamp_s + 300)
+        document = canonical.dump(replace(whole, block=late))
+        await pool.execute("UPDATE facts.evidence SET document = $2 WHERE id = $1", first, document)
+    told = await scoring.report(await scoring.mite(), token, scoring.sells(wallet, token))
+    assert told.proved
+    scores = "SELECT evidence_id, outcome FROM facts.score ORDER BY 1"
+    marked = first if both else second
+    assert [tuple(row) for row in await scoring.ctx.pool.fetch(scores)] == [(marked, "wrong")]
+    await scoring.later()
+    await scoring.over()
+    rows = await scoring.ctx.pool.fetch(scores)
+    own = [(first, "wrong")] if both else [(first, "undecided"), (second, "wrong")]
+    assert [tuple(row) for row in rows] == own

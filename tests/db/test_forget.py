@@ -17,7 +17,7 @@ from roundtrip.store.forget import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.holder_reads import Kept
 from roundtrip.store.origins import OlderOrigin, keep_older
 from roundtrip.store.partitions import DAY_S
-from roundtrip.store.scorecard import Scored
+from roundtrip.store.scorecard import Scored, Untold
 from roundtrip.store.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.retire import retire_trades
@@ -67,7 +67,8 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
     scored = Scored(row_id, TOKEN, "ok", "ok", 1, 1, Score("undecided", "no_sell"))
-    await scorecard.put(index, [scored], 0, row_id, NOW)
+    waits = Untold(row_id + 1, TOKEN, "ok", 7200, 1, NOW)
+    await scorecard.put(index, [scored], 0, row_id, NOW, [waits])
     await jobs.enqueue(index, "token", TOKEN)
 
 

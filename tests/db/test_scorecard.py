@@ -1,8 +1,10 @@
 """Verdicts scored over a database and a chain told by hand: whose trades count, in what order, and once."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import asyncpg
 import pytest
@@ -17,7 +19,7 @@ from roundtrip.domain.types import Address, BlockRef, TxHash
 from roundtrip.services.context import Context
 from roundtrip.services.real_trades import MOST_WALLETS, Found
 from roundtrip.services.scorecard import PAGE, ScorecardParams, scorecard
-from roundtrip.services.settle_verdicts import MOST_VERDICTS, Settled, settle
+from roundtrip.services.settle_verdicts import MOST_VERDICTS, WAITS_S, Settled, settle
 from roundtrip.store import evidence as kept
 from roundtrip.store import scorecard as store
 from roundtrip.store import verdict_reports as reports
@@ -71,12 +73,12 @@ class Card(Ground):
         one = kept.KeptEvidence(at, self.at.number, POLICY.version, code, level, document)
         return await kept.keep(self.index, token, one)
 
-    async def settled(self, patient: bool = True) -> Settled:
+    async def settled(self) -> Settled:
         """One run, written."""
-        found = await settle(self.ctx, patient, self.receipts)
-        if found.to_id != found.from_id:
+        found = await settle(self.ctx, self.receipts)
+        if found.scored or found.untold or found.to_id != found.from_id:
             async with self.index.transaction():
-                await store.put(self.index, found.scored, found.from_id, found.to_id, NOW)
+                await store.put(self.index, found.scored, found.from_id, found.to_id, NOW, found.untold)
         return found
 
     async def over(self) -> Settled:
@@ -90,10 +92,12 @@ class Card(Ground):
 
     async def counted(self) -> bool:
         """Whether the counts are those of the rows."""
-        rows = await self.index.fetch("SELECT code, outcome, count(*) AS n FROM facts.score GROUP BY 1, 2")
+        rows = await self.index.fetch(
+            "SELECT code, outcome, count(*) AS n, count(DISTINCT token) AS of FROM facts.score GROUP BY 1, 2"
+        )
         told = await store.counts(self.index)
-        return {(row["code"], row["outcome"]): row["n"] for row in rows} == {
-            key: n for key, n in told.items() if n
+        return {(row["code"], row["outcome"]): (row["n"], row["of"]) for row in rows} == {
+            key: counted for key, counted in told.items() if counted != (0, 0)
         }
 
 
@@ -108,7 +112,8 @@ async def card(url: str) -> AsyncIterator[Card]:
     async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
         await emptied_accounts(index)
         await index.execute(
-            "TRUNCATE facts.evidence, facts.score, facts.score_count, facts.score_cursor CASCADE"
+            "TRUNCATE facts.evidence, facts.score, facts.score_count, facts.score_cursor, facts.score_token,"
+            " facts.score_wait, accounts.verdict_report CASCADE"
         )
         found = Card(pool, index)
         found.receipts = Receipts()
@@ -226,7 +231,7 @@ async def test_of_two_that_score_at_once_one_writes(card: Card) -> None:
     await card.said()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S + 1)
-    first, second = [await settle(card.ctx, True, card.receipts) for _ in range(2)]
+    first, second = [await settle(card.ctx, card.receipts) for _ in range(2)]
     assert await store.put(card.index, first.scored, first.from_id, first.to_id, NOW) == 1
     with pytest.raises(store.Moved):
         await store.put(card.index, second.scored, second.from_id, second.to_id, NOW)
@@ -295,21 +300,50 @@ async def test_a_trade_that_was_not_told_leaves_no_verdict_right(card: Card) -> 
         await card.block(sells(one, 0.5, TOKEN), after_s=60)
     await card.block(after_s=DAY_S + SETTLED_S + 1)
     card.receipts.untold = {BUYERS[5]}
-    await card.settled(patient=False)
-    assert card.receipts.asked == [BUYERS[4]]
+    for wait_s in WAITS_S:
+        await card.settled()
+        assert await card.scores() == []
+        await card.block(after_s=wait_s)
+    await card.settled()
+    assert set(card.receipts.asked) == {BUYERS[4]}
     assert await card.scores() == [("ok", "undecided", "not_told")]
+    assert await card.index.fetchval("SELECT count(*) FROM facts.score_wait") == 0
 
 
-async def test_a_node_that_is_away_settles_nothing_or_leaves_it_untold(card: Card) -> None:
+async def test_a_receipt_that_is_not_given_delays_its_own_verdict_alone(card: Card) -> None:
+    """Nor does another verdict of its hour take its place."""
+    waits = await card.said()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=5)
+    other = await card.said(OTHER, "unproven", "unknown")
+    await card.block(after_s=DAY_S + SETTLED_S + 1)
+    card.receipts.untold = {BUYERS[5]}
+    found = await card.settled()
+    assert (found.to_id, [one.id for one in found.scored]) == (other, [other])
+    assert [(one.id, one.tries) for one in found.untold] == [(waits, 1)]
+    # Not before its time.
+    assert await card.settled() == Settled((), other, other, False)
+    await card.index.execute("UPDATE facts.score_cursor SET evidence_id = 0")
+    assert (await card.settled()).scored == ()
+    card.receipts.untold = set()
+    await card.block(after_s=WAITS_S[0])
+    await card.settled()
+    assert await card.scores() == [("ok", "right", "sold"), ("unproven", "undecided", "silent")]
+    assert await card.index.fetchval("SELECT count(*) FROM facts.score_wait") == 0
+    assert await card.counted()
+
+
+async def test_while_the_node_is_away_nothing_is_settled_or_waits_less(card: Card) -> None:
     await card.said()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S + 1)
-    card.receipts.is_away = True
-    with pytest.raises(NodeFault):
-        await card.settled()
+    card.receipts.is_away = card.node_is_away = True
+    for _ in range(len(WAITS_S) + 3):
+        with pytest.raises(NodeFault):
+            await card.settled()
     assert await card.scores() == []
-    await card.settled(patient=False)
-    assert await card.scores() == [("ok", "undecided", "not_told")]
+    card.receipts.is_away = card.node_is_away = False
+    await card.settled()
+    assert await card.scores() == [("ok", "right", "sold")]
 
 
 # --- what is kept ----------------------------------------------------------------------------------
@@ -323,13 +357,63 @@ def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) 
 
 async def test_a_report_turns_what_was_right_and_leaves_what_was_wrong(card: Card) -> None:
     await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
-    assert await store.settle_by(card.index, scored(2, "wrong", "failed"), NOW)
+    assert await store.settle_by(card.index, scored(1, "wrong", "failed"), NOW)
     assert await card.scores() == [("ok", "wrong", "failed")]
-    assert not await store.settle_by(card.index, scored(3, "wrong", "cost"), NOW)
+    assert not await store.settle_by(card.index, scored(1, "wrong", "cost"), NOW)
     assert await card.scores() == [("ok", "wrong", "failed")]
     assert await store.settle_by(card.index, scored(4, "wrong", "cost", 2_000_000), NOW)
     assert await card.counted()
-    assert (await store.counts(card.index))["ok", "right"] == 0
+    assert (await store.counts(card.index))["ok", "right"] == (0, 0)
+    assert (await store.counts(card.index))["ok", "wrong"] == (2, 1)
+
+
+async def test_a_report_leaves_the_first_of_its_hour_to_its_own_time(card: Card) -> None:
+    await store.put(card.index, [scored(1, "right", "sold")], 0, 1, NOW)
+    assert await store.settle_by(card.index, scored(2, "wrong", "failed", 1_000_060), NOW)
+    assert await card.scores() == [("ok", "right", "sold"), ("ok", "wrong", "failed")]
+    # One transaction marks one of them.
+    assert not await store.settle_by(card.index, scored(3, "wrong", "failed", 1_000_070), NOW)
+    assert await card.counted()
+
+
+async def test_a_report_of_a_later_verdict_comes_before_the_first_is_scored(card: Card) -> None:
+    first = await card.said()
+    await card.block(sells(BUYERS[5], 0.5, TOKEN), after_s=5)
+    at_s = card.at.timestamp_s
+    second = await card.said()
+    assert await store.settle_by(card.index, scored(second, "wrong", "failed", at_s), NOW)
+    await card.block(after_s=60)
+    await card.said()
+    await card.over()
+    rows = await card.index.fetch("SELECT evidence_id, outcome FROM facts.score ORDER BY 1")
+    assert [tuple(row) for row in rows] == [(first, "right"), (second, "wrong")]
+    assert await card.counted()
+
+
+async def test_however_often_a_token_was_checked_few_rows_are_read(card: Card) -> None:
+    await card.index.execute(
+        "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
+        " verdict_level, document) SELECT $2, $1, n, '1', 'ok', 'ok', ''::bytea"
+        " FROM generate_series(1, 5000) AS n",
+        bytes.fromhex(TOKEN[2:]),
+        NOW,
+    )
+    await card.index.execute("ANALYZE facts.evidence")
+    token = bytes.fromhex(TOKEN[2:])
+    for query, given in (
+        (store.LATER, (token, 10, ["cannot_sell"], 50)),
+        (store.SPOKEN_OF, (token, 10, 12, ["ok", "cannot_sell"])),
+    ):
+        (plan,) = await card.index.fetchrow(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", *given)
+        assert rows_read(json.loads(plan)[0]["Plan"]) <= 50
+
+
+def rows_read(plan: dict[str, Any]) -> int:
+    """By scans of the table, also those that were then left out."""
+    own = 0
+    if plan.get("Relation Name") == "evidence":
+        own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    return int(own) + sum(rows_read(one) for one in plan.get("Plans", []))
 
 
 async def test_mistakes_are_shown_a_page_at_a_time(card: Card) -> None:

@@ -74,7 +74,7 @@ async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> No
 
 @pytest.fixture(autouse=True)
 async def _nothing_scored(house: House) -> AsyncIterator[None]:
-    kept = "facts.score, facts.score_count, facts.score_cursor, accounts.verdict_report"
+    kept = "facts.score, facts.score_count, facts.score_cursor, facts.score_token, accounts.verdict_report"
     await house.ctx.pool.execute(f"TRUNCATE {kept}")
     yield
     await house.ctx.pool.execute(f"TRUNCATE {kept}")
@@ -105,6 +105,28 @@ async def test_mistakes_are_listed_with_what_showed_them(house: House, built: Bu
     assert "Of 1 verdict that what happened later decided, 1 was wrong." in page
     assert "<img" not in page.replace('<img src="/static/', "")
     assert 'class="stranger"' in page
+
+
+async def test_counts_say_of_how_many_tokens_they_are_and_that_right_is_cheap(
+    house: House, built: Built
+) -> None:
+    for number in (1, 2):
+        await wrong(house, built, number, 1_770_000_000 + 3600 * number)
+    _, page, _ = await house.get("/scorecard")
+    row = page.partition('<th scope="row"><code>cannot_sell</code></th>')[2].partition("</tr>")[0]
+    assert '2 <span class="quiet">of 1 token</span>' in row
+    assert "Right is cheap to come by" in page
+
+
+async def test_everyone_shares_a_page_for_some_seconds(house: House, built: Built) -> None:
+    await wrong(house, built, 1, 1_770_000_000)
+    _, first, _ = await house.get("/scorecard")
+    await wrong(house, built, 2, 1_770_010_000)
+    _, second, _ = await house.get("/scorecard")
+    assert (first.count("reported by a person"), second.count("reported by a person")) == (1, 1)
+    # Another page is another answer.
+    _, third, _ = await house.get("/scorecard?s=1770020000&id=9")
+    assert third.count("reported by a person") == 2
 
 
 async def test_older_mistakes_are_a_link_away(house: House, built: Built) -> None:

@@ -49,6 +49,8 @@ LEFT_OUT = {
     "score": "what became of checks; found by a job, whenever it comes to it",
     "score_count": "how many of those there are",
     "score_cursor": "how far that was found",
+    "score_token": "of how many tokens those are",
+    "score_wait": "which of them wait for a receipt",
     "rewound": "reorganisations that were seen; a fresh sync sees none of them",
 }
 """The other tables of the schema, and why."""

@@ -111,6 +111,20 @@ class Scoring:
         found: str | None = await self.ctx.pool.fetchval("SELECT last_error FROM jobs.job")
         return found
 
+    async def again(self) -> None:
+        """Reports that came too early are weighed again, whenever they were to be."""
+        await self.ctx.pool.execute(
+            "UPDATE accounts.verdict_report SET again_at = to_timestamp(0) WHERE again_at IS NOT NULL"
+        )
+        await self.work()
+
+    async def waits(self) -> bool:
+        """Whether a report is to be weighed again."""
+        found: bool = await self.ctx.pool.fetchval(
+            "SELECT EXISTS (SELECT FROM accounts.verdict_report WHERE again_at IS NOT NULL)"
+        )
+        return found
+
     async def scores(self) -> list[tuple[str, str, str]]:
         """Code, outcome and cause, in the order of the verdicts."""
         rows = await self.ctx.pool.fetch("SELECT code, outcome, cause FROM facts.score ORDER BY evidence_id")
@@ -129,8 +143,11 @@ class Scoring:
         )
         return Mite(mite_id, name, wallet.address)
 
-    async def report(self, mite: Mite, token: str, tx_hash: str, note: str = "") -> Reported:
-        await self.follows()
+    async def report(
+        self, mite: Mite, token: str, tx_hash: str, note: str = "", follows: bool = True
+    ) -> Reported:
+        if follows:
+            await self.follows()
         return (await report_verdict(self.ctx, ReportParams(token, tx_hash, note), mite)).answer
 
 
@@ -138,6 +155,6 @@ async def begun(ground: Ground, pool: asyncpg.Pool) -> Scoring:
     """Nothing was checked or reported yet."""
     await pool.execute(
         "TRUNCATE jobs.job, facts.evidence, facts.score, facts.score_count, facts.score_cursor,"
-        " accounts.verdict_report CASCADE"
+        " facts.score_token, facts.score_wait, accounts.verdict_report CASCADE"
     )
     return Scoring(ground, replace(ground.ctx, pool=pool, now_s=time.time))

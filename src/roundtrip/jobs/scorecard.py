@@ -1,5 +1,5 @@
 """``scorecard``, of ``verdicts``, every minute: settles verdicts whose time has passed, by what was really
-traded, and wishes for itself."""
+traded, weighs reports again that came too early, and wishes for itself."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,31 +8,39 @@ import structlog
 
 from roundtrip.services.context import Context
 from roundtrip.services.settle_verdicts import settle
-from roundtrip.store import chain, jobs
+from roundtrip.services.weigh_report import MOST_AGAIN, weigh_again
+from roundtrip.store import chain, jobs, verdict_reports
 from roundtrip.store import scorecard as store
 from roundtrip.store.jobs import Job
 
 from .worker import Effect
 
 EVERY_S, SOON_S = 60, 5
-PATIENT_TRIES = 6
-"""After so many runs in vain, half an hour by then, a receipt that the node does not give stays untold:
-nothing waits for it for ever."""
 log = structlog.get_logger(__name__)
 
 
 async def scorecard(ctx: Context, job: Job) -> Effect:
     """Looks first; the effect writes the scores and how far it came, once. Raises store.Moved there when
     somebody else scored the same meanwhile."""
-    settled = await settle(ctx, job.tries <= PATIENT_TRIES) if await _is_followed(ctx) else None
+    is_followed = await _is_followed(ctx)
+    again = await weigh_again(ctx) if is_followed else []
+    settled = await settle(ctx) if is_followed else None
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
     async def put(connection: asyncpg.Connection) -> None:
-        if settled is not None and settled.to_id != settled.from_id:
-            written = await store.put(connection, settled.scored, settled.from_id, settled.to_id, now)
-            log.info("verdicts scored", scored=written)
-        wait_s = SOON_S if settled is not None and settled.more else EVERY_S
-        await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=wait_s))
+        for one in again:
+            await one.put(connection, now)
+        if settled is not None and (settled.scored or settled.untold or settled.to_id != settled.from_id):
+            written = await store.put(
+                connection, settled.scored, settled.from_id, settled.to_id, now, settled.untold
+            )
+            log.info("verdicts scored", scored=written, waiting=len(settled.untold))
+        more = len(again) == MOST_AGAIN or (settled is not None and settled.more)
+        run_at = now + timedelta(seconds=SOON_S if more else EVERY_S)
+        next_at = await verdict_reports.next_again(connection)
+        if is_followed and next_at is not None:
+            run_at = min(run_at, max(next_at, now + timedelta(seconds=SOON_S)))
+        await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
 
     return put
 

@@ -1,5 +1,6 @@
 """How often verdicts were right, by code, and the list of our mistakes: a page of the console."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
@@ -30,14 +31,21 @@ class ScorecardParams(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
             return None
         return self.before_s, self.before_id
 
+    def shared_as(self) -> str:
+        """What makes two requests the same."""
+        return str(self.before())
+
 
 class CodeCount(msgspec.Struct, frozen=True, rename="camel"):
-    """What became of verdicts of one code."""
+    """What became of verdicts of one code, and of how many tokens those are."""
 
     code: str
     right: Annotated[int | None, msgspec.Meta(description="null: nothing that is seen could show that.")]
+    right_tokens: int | None
     wrong: int
+    wrong_tokens: int
     undecided: int
+    undecided_tokens: int
 
 
 class Mistake(msgspec.Struct, frozen=True, rename="camel"):
@@ -76,17 +84,9 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> Answered[Scorecard
         wrong = await store.mistakes(connection, params.before(), PAGE + 1)
         labels = await tokens.labels_of(connection, [one.token for one in wrong])
         still_open = await verdict_reports.open_reports(connection)
-    rows = [
-        CodeCount(
-            code,
-            counts.get((code, "right"), 0) if code in PROVABLE else None,
-            counts.get((code, "wrong"), 0),
-            counts.get((code, "undecided"), 0),
-        )
-        for code in CODES
-    ]
+    rows = [_code_count(code, counts) for code in CODES]
     shown, last = wrong[:PAGE], wrong[PAGE - 1] if len(wrong) > PAGE else None
-    total = {one: sum(n for (_, outcome), n in counts.items() if outcome == one) for one in _OUTCOMES}
+    total = {one: sum(n for (_, outcome), (n, _) in counts.items() if outcome == one) for one in _OUTCOMES}
     answer = Scorecard(
         text=_text(total),
         chain_id=ctx.chain_id,
@@ -102,6 +102,20 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> Answered[Scorecard
         next_id=None if last is None else last.id,
     )
     return Answered(answer, ttl_ms=_TTL_MS)
+
+
+def _code_count(code: str, counts: Mapping[tuple[str, Outcome], tuple[int, int]]) -> CodeCount:
+    right, wrong, undecided = (counts.get((code, one), (0, 0)) for one in _OUTCOMES)
+    shown = right if code in PROVABLE else (None, None)
+    return CodeCount(
+        code=code,
+        right=shown[0],
+        right_tokens=shown[1],
+        wrong=wrong[0],
+        wrong_tokens=wrong[1],
+        undecided=undecided[0],
+        undecided_tokens=undecided[1],
+    )
 
 
 _OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "undecided")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 import asyncpg
@@ -27,7 +28,7 @@ from roundtrip.domain.scorecard import (
 from roundtrip.domain.types import Address, TxHash
 from roundtrip.store import scorecard as store
 from roundtrip.store.chain import Cursor
-from roundtrip.store.scorecard import Scored, Verdict
+from roundtrip.store.scorecard import Scored, Untold, Verdict
 
 from .context import Context
 from .index_answer import reading
@@ -35,18 +36,24 @@ from .real_trades import Found, Token, by_receipt, found_by_index, token_of
 
 MOST_VERDICTS = 20
 """So many are looked at in one run."""
+MOST_AGAIN = 5
+"""And so many of those that wait for a receipt."""
+WAITS_S = (5, 30, 120, 600, 600, 600)
+"""How long a verdict waits for a receipt that the node does not give, each time. After that it stays untold:
+nothing waits for it for ever."""
 STUCK = "cannot_sell"
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a run came to: scores of verdicts after the evidence ``from_id`` up to ``to_id``. ``more``: there
-    may be others whose time has passed."""
+    """What a run came to: scores of verdicts after the evidence ``from_id`` up to ``to_id``, and of some that
+    had waited; ``untold`` wait for a receipt. ``more``: there may be others whose time has passed."""
 
     scored: tuple[Scored, ...]
     from_id: int
     to_id: int
     more: bool
+    untold: tuple[Untold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,7 @@ class Case:
     turned: tuple[Turned, ...] = ()
     known: Cause | None = None
     token: Token | None = None
+    tries: int = 0
 
 
 class Receipts(Protocol):
@@ -70,18 +78,23 @@ class Receipts(Protocol):
     ) -> Awaitable[Real | None]: ...
 
 
-async def settle(ctx: Context, patient: bool = True, receipts: Receipts = by_receipt) -> Settled:
-    """Looks at the next verdicts, in the order in which they were made, as far as their time has passed.
-    Nothing is written. ``patient``: where the node does not answer nothing is settled; else what it does not
-    tell stays untold. Raises NodeFault, ServiceFull."""
+async def settle(ctx: Context, receipts: Receipts = by_receipt) -> Settled:
+    """Looks at the next verdicts, in the order in which they were made, as far as their time has passed, and
+    again at some that wait for a receipt. Nothing is written. Raises NodeFault where the node is away: a
+    receipt alone that it does not give is waited for by its verdict, and by no other. Raises ServiceFull."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with reading(ctx) as (connection, stands):
         from_id = await store.scored_to(connection)
         verdicts = await store.waiting(connection, from_id, MOST_VERDICTS)
         cases, to_id = await _cases(ctx, connection, stands, verdicts, from_id)
+        waited = await store.due(connection, now, MOST_AGAIN)
+        cases += [await _again(ctx, connection, stands, verdict, tries) for verdict, tries in waited]
     meter = Meter()
-    scored = [await _scored(ctx, case, patient, receipts, meter) for case in cases]
-    more = len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id
-    return Settled(tuple(scored), from_id, to_id, more)
+    found = [await _scored(ctx, case, now, receipts, meter) for case in cases]
+    more = len(waited) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
+    scored = tuple(one for one in found if isinstance(one, Scored))
+    untold = tuple(one for one in found if isinstance(one, Untold))
+    return Settled(scored, from_id, to_id, more, untold)
 
 
 async def _cases(
@@ -92,7 +105,7 @@ async def _cases(
     newest_s = stands.block.timestamp_s - SETTLED_S
     for verdict in verdicts:
         evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
-        from_s = int(verdict.checked_at.timestamp()) if evidence is None else evidence.block.timestamp_s
+        from_s = _from_s(verdict, evidence)
         # All wait as long as the longest: so they are settled in their order.
         if from_s + ctx.policy.day_s > newest_s:
             break
@@ -101,9 +114,22 @@ async def _cases(
         if verdict.code not in CODES or key in taken:
             continue
         taken.add(key)
-        if await store.has_score(connection, verdict.token, from_s, verdict.code) is None:
+        if not await store.is_scored(connection, verdict, from_s):
             cases.append(await case_of(ctx, connection, stands, verdict, evidence, spoken, from_s))
     return cases, to_id
+
+
+async def _again(
+    ctx: Context, connection: asyncpg.Connection, stands: Cursor, verdict: Verdict, tries: int
+) -> Case:
+    evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
+    from_s = _from_s(verdict, evidence)
+    case = await case_of(ctx, connection, stands, verdict, evidence, spoken, from_s)
+    return replace(case, tries=tries)
+
+
+def _from_s(verdict: Verdict, evidence: Evidence | None) -> int:
+    return int(verdict.checked_at.timestamp()) if evidence is None else evidence.block.timestamp_s
 
 
 def read(verdict: Verdict, policy: Policy) -> tuple[Evidence | None, Said | None]:
@@ -140,7 +166,10 @@ async def case_of(
     return replace(case, found=tuple(found), turned=turned, token=token)
 
 
-async def _scored(ctx: Context, case: Case, patient: bool, receipts: Receipts, meter: Meter) -> Scored:
+async def _scored(
+    ctx: Context, case: Case, now: datetime, receipts: Receipts, meter: Meter
+) -> Scored | Untold:
+    """``Untold``: a receipt is waited for."""
     if case.known is not None or case.said is None:
         return as_scored(case, Score("undecided", case.known or "unreadable"))
     reals: list[Real] = []
@@ -149,8 +178,8 @@ async def _scored(ctx: Context, case: Case, patient: bool, receipts: Receipts, m
         try:
             real = await receipts(ctx, case.verdict.token, one, meter)
         except NodeFault:
-            if patient:
-                raise
+            # Where the node is away, nobody waits less for it.
+            ctx.heads.current()
             untold = True
             continue
         if real is not None:
@@ -158,6 +187,9 @@ async def _scored(ctx: Context, case: Case, patient: bool, receipts: Receipts, m
     score = weigh(case.said, reals, case.turned)
     # What was not told may speak against it.
     if untold and score.outcome != "wrong":
+        if case.tries < len(WAITS_S):
+            of, again_at = case.verdict, now + timedelta(seconds=WAITS_S[case.tries])
+            return Untold(of.id, of.token, of.code, case.from_s, case.tries + 1, again_at)
         score = Score("undecided", "not_told")
     return as_scored(case, score)
 

@@ -48,6 +48,8 @@ KEPT = (
     "facts.score",
     "facts.score_count",
     "facts.score_cursor",
+    "facts.score_token",
+    "facts.score_wait",
 )
 """The other tables of facts: checks and jobs wrote them; and reorganisations, which who reads facts may not
 have undone yet."""

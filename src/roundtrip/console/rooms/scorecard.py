@@ -14,7 +14,7 @@ from roundtrip.services.scorecard import scorecard as scorecard_of
 
 _SCORECARD = Operation(
     name="scorecard", title="Scorecard", description="", params=ScorecardParams, answer=Scorecard,
-    handler=scorecard_of, on_mcp=False, counts="minute",
+    handler=scorecard_of, on_mcp=False, counts="minute", shared_by=lambda params: params.shared_as(),
 )  # fmt: skip
 _REPORT = Operation(
     name="report_verdict", title="This was wrong", description="", params=ReportParams, answer=Reported,
