@@ -48,7 +48,7 @@ async def test_one_stands_by_and_takes_over_when_the_leader_ends(ground: Ground)
                     assert await second.waited.get() <= 0.5
                 assert [entry["event"] for entry in logs] == [STANDS_BY]
                 asked = [call.method for calls in second.node.asked for call in calls]
-                assert sorted(asked) == ["eth_chainId", "eth_getBlockByNumber"]
+                assert sorted(asked) == ["eth_chainId", "eth_getBlockByNumber", "eth_getBlockByNumber"]
                 leading.cancel()
                 second.node.grow(2)
                 second.feed.say(32)

@@ -12,6 +12,7 @@ from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.context import Context
 from support.conformance import SuiteDoor
@@ -94,3 +95,4 @@ def test_every_expected_failure_has_its_reason() -> None:
 
 class _Nowhere:
     public_url = "http://127.0.0.1"
+    measures = Measures()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import cast
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.operation import Operation
 from roundtrip.api.spending import Spending
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.context import Answered, Context
 from roundtrip.store.holds import Hold
@@ -27,7 +29,7 @@ from .counting import Counts as Ledger
 HOME = "address:203.0.113.7"
 ALLOWANCES = Allowances(Allowance(3), Allowance(6, 2), Allowance(9, 2))
 KEYED = Asking(HOME, key_of("k"))
-CONTEXT = cast(Context, object())
+CONTEXT = cast(Context, SimpleNamespace(measures=Measures()))
 
 
 @dataclass

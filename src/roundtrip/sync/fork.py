@@ -48,13 +48,16 @@ class OtherChain(CannotRun):
 
 
 async def first_hash_of(node: Asks, chain_id: int) -> str:
-    """The hash of the node's block 0. Raises NodeFault, also when it is of another chain."""
+    """The hash of the node's block 0, on which its block 1 has to stand: what is written down by it decides
+    later whose the database is. Raises NodeFault, also when it is of another chain."""
     (told,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
     if quantity(told) != chain_id:
         raise NodeFault(f"it is of chain {quantity(told)}, not {chain_id}")
-    (first,) = await read_refs(node, [0])
+    first, second = await read_refs(node, [0, 1])
     if first is None:
         raise NodeFault("it has no block 0")
+    if second is not None and second[1] != first[0].hash:
+        raise NodeLied("its block 1 does not stand on its block 0")
     return first[0].hash
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -28,6 +29,7 @@ from roundtrip.domain.errors import (
     ServiceFull,
 )
 from roundtrip.domain.keys import written
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.mite import Allowance, Allowances, Mite
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Answered, Context
@@ -38,7 +40,7 @@ from unit.chain.samples import interpreters_recursion_limit
 SECRET = "postgresql:///roundtrip?user=hidden"
 CALLER = Asking("address:203.0.113.7")
 ALLOWANCES = Allowances(Allowance(3), Allowance(5, 100), Allowance(7, 200))
-CONTEXT = cast(Context, object())
+CONTEXT = cast(Context, SimpleNamespace(measures=Measures()))
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.chain.spans import NodeLied
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import BlockRef
-from roundtrip.sync.fork import Parting, parting
+from roundtrip.sync.fork import Parting, first_hash_of, parting
 from support.told_blocks import Chain
 
 
@@ -118,3 +118,39 @@ async def test_two_nodes_that_answer_in_turn_are_not_believed() -> None:
     other = forked(OURS, 390, 30)
     with pytest.raises(NodeLied):
         await parting(Headers(other, OURS), refs(OURS), 0)
+
+
+class Told(Headers):
+    """Headers of a node of that chain; ``lies``: one block's hash is another in its answers."""
+
+    lies: int | None = None
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]:
+        """As ``Headers``, and its chain's number."""
+        if calls[0].method == "eth_chainId":
+            return [msgspec.Raw(b'"0x1237"')]
+        found = await super().batch(calls, meter, timeout_s, budgeted)
+        return [self._told(call, answer) for call, answer in zip(calls, found, strict=True)]
+
+    def _told(self, call: RpcCall, answer: msgspec.Raw | RpcError) -> msgspec.Raw | RpcError:
+        if self.lies is None or int(str(call.params[0]), 16) != self.lies or isinstance(answer, RpcError):
+            return answer
+        return msgspec.Raw(msgspec.json.encode(msgspec.json.decode(answer) | {"hash": "0x" + "ab" * 32}))
+
+
+async def test_whose_a_database_is_is_not_decided_by_one_answer() -> None:
+    """A node that lied of block 0 once would make the true chain another one for good."""
+    told = chain(3)
+    node = Told(told)
+    assert await first_hash_of(node, 4663) == told.blocks[0].ref.hash
+    node.lies = 0
+    with pytest.raises(NodeLied, match="does not stand on its block 0"):
+        await first_hash_of(node, 4663)
+    alone = Told(chain(1))
+    assert await first_hash_of(alone, 4663) == chain(1).blocks[0].ref.hash
