@@ -1,0 +1,53 @@
+"use strict";
+// A wallet in the browser (EIP-1193), found by its own announcement (EIP-6963) or where wallets of before put themselves.
+
+const wallet = {
+  // A button for each that is found, which calls `use` with it; where there is none, `none` is called.
+  find(into, label, use, none) {
+    const seen = new Set();
+    const offer = (name, provider) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label + name;
+      button.addEventListener("click", () => use(provider));
+      into.append(button);
+    };
+    window.addEventListener("eip6963:announceProvider", (event) => {
+      const { info, provider } = event.detail;
+      if (!seen.has(info.uuid)) {
+        seen.add(info.uuid);
+        offer(String(info.name).slice(0, 40), provider);
+      }
+    });
+    window.dispatchEvent(new Event("eip6963:requestProvider"));
+    setTimeout(() => {
+      if (seen.size === 0 && window.ethereum) offer("the wallet of this browser", window.ethereum);
+      else if (seen.size === 0) none();
+    }, 300);
+  },
+
+  // The text that the service wants signed. Throws what it says instead.
+  async text(path, fields) {
+    const answer = await fetch(path, {
+      method: "POST", body: new URLSearchParams(fields), credentials: "same-origin",
+      headers: { "hx-request": "true" },
+    });
+    const elsewhere = answer.headers.get("hx-redirect");
+    if (elsewhere) window.location.assign(elsewhere);
+    if (!(answer.headers.get("content-type") || "").startsWith("application/json")) {
+      const told = new DOMParser().parseFromString(await answer.text(), "text/html");
+      throw new Error(told.querySelector("strong")?.textContent || "The service did not answer.");
+    }
+    return (await answer.json()).message;
+  },
+
+  sign(provider, message, address) {
+    const utf8 = Array.from(new TextEncoder().encode(message), (one) => one.toString(16).padStart(2, "0")).join("");
+    return provider.request({ method: "personal_sign", params: ["0x" + utf8, address] });
+  },
+
+  // A sentence for what went wrong. 4001: whoever holds the wallet said no.
+  fault(error, refused) {
+    return error.code === 4001 ? refused : String(error.message || error);
+  },
+};
