@@ -20,6 +20,7 @@ from roundtrip.devnet.stories import Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.flags import FLAGS
+from roundtrip.domain.policy import POLICY
 from roundtrip.services import token_read
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
@@ -125,6 +126,19 @@ async def test_of_money_nothing_was_proven_and_it_is_not_said_to_sell(reader: Re
     page = await reader.token(built.contracts["weth"])
     assert "Money quote_asset" in words(page)
     assert "<title>Money: " in page
+
+
+async def test_what_was_tried_is_coloured_by_the_lines_of_the_policy(reader: Reader, built: Built) -> None:
+    lines = []
+    for story in ("plain", "curve_taxed", "heavy_fee_on_buy"):
+        page = await reader.token(built.tokens[story])
+        tried = page.partition('id="grid"')[2].partition("</section>")[0]
+        found = re.findall(r'level-(\w+)"><span class="level">sells, −([\d.]+) %', tried)
+        lines += [(level, float(lost) * 100) for level, lost in found]
+    assert {level for level, _ in lines} == {"ok", "warn", "danger"}
+    for level, lost in lines:
+        assert (level == "danger") == (lost >= POLICY.danger_loss_bps), lost
+        assert (level == "ok") == (lost < POLICY.warn_loss_bps), lost
 
 
 async def test_a_size_in_other_money_is_said_to_be_its_worth(reader: Reader, built: Built) -> None:

@@ -101,7 +101,7 @@ def _read(evidence: Evidence, deep: bool, policy: Policy) -> CheckCard:
         block_at=at(evidence.block.timestamp_s),
         deep=deep,
         cost=None if cost is None else _cost(cost),
-        grid=grid_of(evidence, judgement),
+        grid=grid_of(evidence, judgement, policy),
         outlook=[_prospect(one) for one in prospects(evidence, judgement, policy)],
     )
 

@@ -7,7 +7,9 @@ import msgspec
 from roundtrip.domain import names
 from roundtrip.domain.evidence import Cell, Evidence, Missing, Refused
 from roundtrip.domain.owner_calls import lost_bps
+from roundtrip.domain.policy import Policy
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue_code import Level
 from roundtrip.domain.verdict import Judgement, shown
 
 SIZES = {"large": "1 eth", "probe": "0.1 eth", "tenth": "0.01 eth", "hundredth": "0.001 eth",
@@ -16,10 +18,12 @@ Came = Literal["sells", "refused", "unknown"]
 
 
 class GridCell(msgspec.Struct, frozen=True, rename="camel"):
-    """What came of one probe. ``loss_bps``: what the sell lost; null where there was none."""
+    """What came of one probe. ``loss_bps``: what the sell lost; null where there was none. ``level``: how bad
+    that alone would be, by the policy's lines."""
 
     delay_s: int
     came: Came
+    level: Level
     loss_bps: int | None
     why: Annotated[str | None, msgspec.Meta(description="Of what did not sell; a stranger's words.")]
 
@@ -38,20 +42,20 @@ class CheckGrid(msgspec.Struct, frozen=True, rename="camel"):
     rows: list[GridRow]
 
 
-def grid_of(evidence: Evidence, judgement: Judgement) -> CheckGrid:
+def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGrid:
     """What was tried."""
     index = shown(judgement)
     cells = () if index is None else evidence.venues[index].cells
     delays = sorted({cell.probe.delay_s for cell in cells})
-    return CheckGrid(delays, _rows(cells, delays))
+    return CheckGrid(delays, _rows(cells, delays, policy))
 
 
-def _rows(cells: tuple[Cell, ...], delays: list[int]) -> list[GridRow]:
+def _rows(cells: tuple[Cell, ...], delays: list[int], policy: Policy) -> list[GridRow]:
     """Of the two wallets that tried the same, the one that fared worse."""
     by_label: dict[str, dict[int, GridCell]] = {}
     for cell in cells:
         own = by_label.setdefault(_label(cell), {})
-        came, there = _came(cell), own.get(cell.probe.delay_s)
+        came, there = _came(cell, policy), own.get(cell.probe.delay_s)
         if there is None or _badness(came) > _badness(there):
             own[cell.probe.delay_s] = came
     return [GridRow(label, [own.get(one) for one in delays]) for label, own in by_label.items()]
@@ -64,15 +68,23 @@ def _label(cell: Cell) -> str:
     return f"{SIZES[probe.size]}, {share}{by}"
 
 
-def _came(cell: Cell) -> GridCell:
+def _came(cell: Cell, policy: Policy) -> GridCell:
     outcome, delay_s = cell.outcome, cell.probe.delay_s
     if isinstance(outcome, Missing):
-        return GridCell(delay_s, "unknown", None, outcome.why)
+        return GridCell(delay_s, "unknown", "unknown", None, outcome.why)
     lost = lost_bps(outcome)
     if isinstance(lost, int):
-        return GridCell(delay_s, "sells", lost, None)
+        return GridCell(delay_s, "sells", _level(lost, policy), lost, None)
     said = names.reason(outcome.reason or "") if isinstance(outcome, Refused) else "nothing came back"
-    return GridCell(delay_s, "refused" if lost is None else "unknown", None, said or None)
+    if lost is None:
+        return GridCell(delay_s, "refused", "danger", None, said or None)
+    return GridCell(delay_s, "unknown", "unknown", None, said or None)
+
+
+def _level(lost: int, policy: Policy) -> Level:
+    if lost >= policy.danger_loss_bps:
+        return "danger"
+    return "warn" if lost >= policy.warn_loss_bps else "ok"
 
 
 def _badness(cell: GridCell) -> tuple[int, int]:
