@@ -11,6 +11,7 @@ import pytest
 
 from conftest import context_for
 from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
+from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
 from roundtrip.jobs.kinds import KINDS
@@ -42,9 +43,54 @@ async def work(ctx: Context) -> None:
         await asyncio.gather(*await Worker(ctx, KINDS, lambda: 0.5).take())
 
 
+async def follow_to(connection: asyncpg.Connection, number: int) -> None:
+    """The index stands at that block."""
+    await connection.execute(
+        "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
+        " VALUES (true, 0, $1, $2, 1, 1)",
+        number,
+        bytes(32),
+    )
+
+
 async def left(connection: asyncpg.Connection) -> list[tuple[str, str]]:
     rows = await connection.fetch("SELECT kind, key FROM jobs.job ORDER BY id")
     return [(row["kind"], row["key"]) for row in rows]
+
+
+# --- what they read is not older than what they were wished for ---------------------------------------
+
+_READ = {"token": "SELECT read_number FROM facts.token", "recheck": "SELECT block_number FROM facts.evidence"}
+
+
+@pytest.mark.parametrize("kind", _READ)
+async def test_a_block_that_the_index_has_and_the_worker_has_not_heard_of_is_asked_for(
+    ctx: Context, clean: asyncpg.Connection, built: Built, rpc: SyncRpc, kind: str
+) -> None:
+    before = ctx.heads.current().block.number
+    rpc.call("evm_mine")
+    await follow_to(clean, before + 1)
+    await jobs.enqueue(clean, kind, built.tokens["plain"])
+    await work(ctx)
+    assert await left(clean) == []
+    assert await clean.fetchval(_READ[kind]) == before + 1
+
+
+@pytest.mark.parametrize("kind", _READ)
+async def test_a_node_behind_the_index_is_asked_again_later(
+    ctx: Context, clean: asyncpg.Connection, built: Built, rpc: SyncRpc, kind: str
+) -> None:
+    before = ctx.heads.current().block.number
+    await follow_to(clean, before + 1)
+    await jobs.enqueue(clean, kind, built.tokens["plain"])
+    await work(ctx)
+    assert await clean.fetchval(_READ[kind]) is None
+    row = await clean.fetchrow("SELECT run_at, last_error FROM jobs.job")
+    assert row["last_error"] == "NotYet: the node is behind the index"
+    rpc.call("evm_mine")
+    await work(replace(ctx, now_s=lambda: row["run_at"].timestamp()))
+    assert await left(clean) == []
+    assert await clean.fetchval(_READ[kind]) == before + 1
 
 
 # --- token -----------------------------------------------------------------------------------------

@@ -7,12 +7,14 @@ from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.store.jobs import Job
 
+from .abreast import abreast
 from .worker import Effect, nothing
 
 
 async def recheck(ctx: Context, job: Job) -> Effect:
     """The check keeps its evidence itself; run twice, it keeps it twice, which is what happened. Raises
-    NodeFault also when the node left the verdict open: it is made again later."""
+    NotYet, and NodeFault also when the node left the verdict open: it is made again later."""
+    await abreast(ctx)
     deep = "1" if job.payload.get("deep") is True else "0"
     answered = await made(ctx, CheckParams(job.key, deep), asked=False)
     if not answered.counted:

@@ -8,11 +8,14 @@ from roundtrip.services.context import Context
 from roundtrip.store import tokens
 from roundtrip.store.jobs import Job
 
+from .abreast import abreast
 from .worker import Effect
 
 
 async def token(ctx: Context, job: Job) -> Effect:
-    """Reads it at the newest block. Raises NodeFault: nothing is written, and it is asked again later."""
+    """Reads it at the newest block. Raises NotYet and NodeFault: nothing is written, and it is asked again
+    later."""
+    await abreast(ctx)
     address, head = parse_address(job.key), ctx.heads.current().block
     views = read_views(await ctx.node.batch(view_calls(address, head, ctx.policy.read_gas_limit)))
 
