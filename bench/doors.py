@@ -43,6 +43,7 @@ from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.domain import keys
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import Address
 from roundtrip.services.check_answer import Check
@@ -110,6 +111,7 @@ def _now_ms() -> int:
 
 class _Nowhere:
     public_url = "http://127.0.0.1"
+    measures = Measures()
 
 
 @contextlib.asynccontextmanager

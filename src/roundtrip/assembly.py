@@ -162,10 +162,11 @@ async def context(
     """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits.
     Raises OtherKey."""
     await migrated(database_url)
+    measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
         pool = await stack.enter_async_context(
             connections.create_pool(
-                database_url, min_size=0, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
+                database_url, measures, max_size=_POOL_CONNECTIONS, command_timeout=_STATEMENT_S
             )
         )
         async with pool.acquire() as connection:
@@ -175,7 +176,6 @@ async def context(
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
-        measures = Measures()
         urls = (NodeUrl(nodes),) if isinstance(nodes, str) else nodes
         node = _node(settings, urls, session, measures=measures)
         patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
@@ -379,7 +379,7 @@ async def beside_serving(
         following(settings, network, database_url, lambda _: None, measures=ctx.measures) as sync,
         # Of its own: whatever callers ask, alerts are made and sent.
         connections.create_pool(
-            database_url, min_size=0, max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
+            database_url, ctx.measures, "jobs", max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
         ) as pool,
         beside(sync.run(stays=True), "sync"),
         beside(worked(replace(ctx, pool=pool)), "jobs"),

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.status import Status
 
-from roundtrip import assembly, demo_cast, installation, metrics, processes, serving
+from roundtrip import assembly, demo_cast, installation, metrics, processes, serving, spans
 from roundtrip.chain.background import beside
 from roundtrip.devnet import live, world
 from roundtrip.devnet.node import NodeOptions, RunningNode
@@ -88,10 +88,14 @@ async def _serve_demo(
         assembly.beside_serving(local, network, database_url, ctx),
         beside(demo_cast.run(ctx, built, rpc_url), "cast"),
         metrics.exported(settings, ctx.measures, metrics.of_service(ctx)),
+        spans.sent(settings, ctx.measures, "demo"),
     ):
         welcome()
         await serving.http_server(
-            serving.application(settings, ctx), settings.most_connections, settings.trusted_proxies
+            serving.application(settings, ctx),
+            settings.most_connections,
+            settings.trusted_proxies,
+            measures=ctx.measures,
         ).serve(sockets=[listening])
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import asyncpg
 import typer
 
-from roundtrip import assembly, metrics, processes
+from roundtrip import assembly, metrics, processes, spans
 from roundtrip.chain.origins import Never
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.measured import Measures
@@ -58,6 +58,7 @@ async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
             assembly.database(settings) as database_url,
             assembly.following(settings, network, database_url, tell, any_fork, measures) as sync,
             metrics.exported(settings, measures),
+            spans.sent(settings, measures, "sync"),
         ):
             print(f"{processes.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)
             await sync.run()

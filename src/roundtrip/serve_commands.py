@@ -7,7 +7,7 @@ from typing import Annotated
 import structlog
 import typer
 
-from roundtrip import assembly, metrics, processes, serving
+from roundtrip import assembly, metrics, processes, serving, spans
 from roundtrip.networks import Network
 from roundtrip.settings import Settings
 from roundtrip.terminal import environment, is_on_terminal, log_to_stderr, run
@@ -68,10 +68,12 @@ async def _serve(
             beside = assembly.beside_serving(settings, network, database_url, ctx)
             await stack.enter_async_context(beside)
         await stack.enter_async_context(metrics.exported(settings, ctx.measures, metrics.of_service(ctx)))
+        await stack.enter_async_context(spans.sent(settings, ctx.measures, "serve"))
         await serving.http_server(
             serving.application(settings, ctx),
             settings.most_connections,
             settings.trusted_proxies,
             lambda: print(_said_at(listening), flush=True),
             takes_turns=shares,
+            measures=ctx.measures,
         ).serve(sockets=[listening])

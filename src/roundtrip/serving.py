@@ -22,7 +22,7 @@ from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.draining import ANSWERS_S, DrainingServer
-from roundtrip.api.gate import gate_over
+from roundtrip.api.gate import Gate, gate_over
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.openapi import openapi_json
@@ -35,6 +35,7 @@ from roundtrip.console.app import console_routes
 from roundtrip.console.static_files import LibraryMissing
 from roundtrip.domain.credits import Payments
 from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.domain.types import parse_address
 from roundtrip.installation import LIBRARIES
@@ -110,7 +111,20 @@ def application(settings: Settings, ctx: Context) -> Starlette:
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
+    _watch(ctx.measures, gate, shared, store)
     return create_app(dispatch, callers, running, beside=pages(dispatch, callers))
+
+
+def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
+    """What waits in this process, and how full it is."""
+    measures.watch("runs", "under_way", shared.under_way)
+    measures.watch("runs", "most", lambda: shared.most_running)
+    measures.watch("answers_kept", "", shared.kept)
+    measures.watch("writes_waiting", "calls", gate.commit.waiting)
+    if gate.spending is not None:
+        measures.watch("writes_waiting", "credits", gate.spending.waiting)
+    if store is not None:
+        measures.watch("store_answers", "", lambda: int(not store.is_gone()))
 
 
 def pages(dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES) -> list[Route]:
@@ -156,11 +170,11 @@ def http_server(
     proxies: tuple[IPv4Network | IPv6Network, ...] = (),
     ready: Callable[[], None] = lambda: None,
     takes_turns: bool = False,
+    measures: Measures | None = None,
 ) -> uvicorn.Server:
     """The HTTP server around the application; ``ready`` is called when it serves. ``takes_turns``: others
-    accept from the same sockets. Its ``serve`` ends on a
-    signal, and hands the signal on."""
-    places = Places(spare_files(most_connections), proxies)
+    accept from the same sockets. Its ``serve`` ends on a signal, and hands the signal on."""
+    places = Places(spare_files(most_connections), proxies, measures)
     bounded = functools.partial(BoundedProtocol, places=places)
     config = uvicorn.Config(
         app,
@@ -169,6 +183,8 @@ def http_server(
         access_log=False,
         # Strangers write its warnings: one for every request that cannot be read.
         log_level="error",
+        # Its lines go where ours do.
+        log_config=None,
         ws="none",
         server_header=False,
         date_header=False,

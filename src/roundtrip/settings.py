@@ -71,6 +71,7 @@ class Settings(BaseSettings):
     node_timeout_ms: int = Field(5000, ge=1)
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(0, ge=0, le=65_535)
+    otlp_url: str | None = Field(None, pattern="^https?://[^?#\\s]+$")
     poll_ms: int = Field(200, ge=10)
     sync_from: int | None = Field(None, ge=0)
     most_checks_at_once: int = Field(128, ge=1)

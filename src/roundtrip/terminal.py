@@ -9,9 +9,10 @@ from collections.abc import Coroutine
 from types import FrameType
 from typing import Any
 
-import structlog
 import uvloop
 from rich.console import Console
+
+from roundtrip import logs
 
 _UNBROKEN = 300
 # Where nobody watches, a line is not broken at the width of a window that there is not.
@@ -65,14 +66,4 @@ def is_on_terminal() -> bool:
 def log_to_stderr() -> None:
     """One line of JSON an event, to standard error; readable lines where a person watches."""
     watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
-    renderer = structlog.dev.ConsoleRenderer(colors=False) if watched else structlog.processors.JSONRenderer()
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    logs.configure(watched)

@@ -5,7 +5,7 @@ import asyncio
 from rich.markup import escape
 from rich.table import Table
 
-from roundtrip import assembly, metrics, processes
+from roundtrip import assembly, metrics, processes, spans
 from roundtrip.chain.doctor import NEEDED
 from roundtrip.networks import Network
 from roundtrip.settings import Settings
@@ -26,6 +26,7 @@ async def _work(settings: Settings, network: Network) -> None:
         assembly.database(settings) as database_url,
         assembly.context(*given, database_url, network.look_back_blocks) as ctx,
         metrics.exported(settings, ctx.measures, metrics.of_service(ctx)),
+        spans.sent(settings, ctx.measures, "work"),
     ):
         print(f"{processes.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
         await assembly.worked(ctx)

@@ -81,6 +81,14 @@ class SharedAnswers:
     _running: int = 0
     _of_account: Counter[int] = field(default_factory=Counter)
 
+    def under_way(self) -> int:
+        """Runs in this process."""
+        return self._running
+
+    def kept(self) -> int:
+        """Answers that are kept to be shared; some may be too old."""
+        return len(self._kept)
+
     def fresh(self, key: str) -> Shared | None:
         """The kept answer, if it is not too old."""
         kept = self._kept.get(key)

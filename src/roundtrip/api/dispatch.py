@@ -5,8 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
-from uuid import uuid4
+from typing import Any, Literal
 
 import msgspec
 import structlog
@@ -18,12 +17,17 @@ from roundtrip.services.wallet_params import WalletParams
 
 from .answers import Shared, SharedAnswers, TookTooLong
 from .callers import Asking
+from .failures import Failures
 from .gate import Admitted, Gate, Refused
 from .minutes import Ticket
 from .once import read_once
 from .operation import Operation
+from .request_ids import request_id
 
 log = structlog.get_logger(__name__)
+
+Door = Literal["http", "mcp", "pages"]
+"""By which a request came."""
 
 Reads = Callable[[], Awaitable[Mapping[str, object]]]
 """Raises CallerFault."""
@@ -59,16 +63,32 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     error: ErrorDetail
 
 
-class Unexpected(RoundtripError):
-    """A fault of ours; the message names a request id that the log knows."""
+class Named(RoundtripError):
+    """What was not the caller's doing: the message names a request id that the log knows."""
 
-    def __init__(self) -> None:
-        self.request_id = uuid4().hex[:12]
-        super().__init__("internal", f"Something failed on our side. Request {self.request_id}.")
+    def __init__(self, code: str, message: str, request: str, retry_after_s: int | None = None) -> None:
+        super().__init__(code, f"{message} Request {request}.", retry_after_s)
+        self.said = message
+        self.request_id = request
+
+
+class Unexpected(Named):
+    """A fault of ours that nobody foresaw."""
+
+    def __init__(self, request: str | None = None) -> None:
+        super().__init__("internal", "Something failed on our side.", request or request_id())
+
+
+def named(error: RoundtripError, request: str | None = None) -> RoundtripError:
+    """The error as its caller is told it: with the request's id, where it was not his doing."""
+    if error.status < 500 or isinstance(error, Named):
+        return error
+    return Named(error.code, error.message, request or request_id(), error.retry_after_s)
 
 
 def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
     """The specification's error shape."""
+    error = named(error)
     body = msgspec.json.encode(ErrorAnswer(ErrorDetail(error.code, error.message)))
     found = dict(headers or {})
     if error.retry_after_s is not None:
@@ -86,6 +106,10 @@ class Dispatch:
     deadline_s: float = DEADLINE_S
     clock: Callable[[], float] = time.perf_counter
     """Seconds that never go back, of which durations are measured."""
+    failures: Failures = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "failures", Failures(self.clock))
 
     async def run(
         self,
@@ -94,14 +118,29 @@ class Dispatch:
         asking: Asking,
         query: Mapping[str, str] = _NO_QUERY,
         once: tuple[object, ...] = (),
+        door: Door = "http",
     ) -> Reply:
         """Answers one request. Never raises: every failure is a Reply. ``raw``: the parameters as they came,
         or what reads them, once the caller is let in. ``query``: what came by the query string, where there
         is one. ``once``: the idempotency keys that it shows, as they came."""
-        began_s = self.clock()
-        reply = await self._run(operation, raw, asking, query, once)
-        self.ctx.measures.observe("operation", operation.name, _ended(reply), self.clock() - began_s)
+        measures, began_s = self.ctx.measures, self.clock()
+        with measures.span("request", operation.name, is_root=True) as span:
+            reply = await self._run(operation, raw, asking, query, once)
+            ended = _ended(reply)
+            span.note("door", door)
+            span.note("ended", ended)
+            if reply.error is not None:
+                span.note("code", reply.error.code)
+                self._failed(reply.error, operation, door)
+        measures.observe("operation", operation.name, ended, self.clock() - began_s)
+        measures.count("requests", door, ended)
         return reply
+
+    def _failed(self, error: RoundtripError, operation: Operation, door: Door) -> None:
+        """Counts it, and puts down in the log what was our doing; of what nobody foresaw that is done."""
+        self.ctx.measures.count("errors", operation.name, error.code)
+        if isinstance(error, Named) and not isinstance(error, Unexpected):
+            self.failures.tell(error, operation.name, door)
 
     async def _run(
         self,
@@ -152,7 +191,8 @@ class Dispatch:
             given: tuple[object, ...] = (self.ctx, params)
             given += (admitted.mite,) if operation.key else ()
             given += (once,) if operation.once else ()
-            answered = await self._in_time(operation.handler(*given))
+            with self.ctx.measures.span("use_case", operation.name):
+                answered = await self._in_time(operation.handler(*given))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
             return Shared(body, answered.ttl_ms, answered.counted)

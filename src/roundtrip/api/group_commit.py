@@ -116,6 +116,10 @@ class GroupCommit:
     _gone_until_s: float | None = None
     _forgot_ms: int = 0
 
+    def waiting(self) -> int:
+        """Calls and hand-backs that are not written yet."""
+        return len(self._waiting) + len(self._later) + len(self._backs)
+
     async def recent(self, late: Loads | None = None) -> list[tuple[str, int, int]]:
         """Calls of the last minute as they were written; none where the database does not answer: ``late``
         is given them once it does."""

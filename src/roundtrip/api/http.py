@@ -5,17 +5,20 @@ import gzip
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
+import structlog
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.measured import Measures
 
 from .callers import Asking, Callers
 from .catalog import OPERATIONS
@@ -29,10 +32,12 @@ from .operation import Operation
 from .paths import clean
 from .protocol import BODY_S
 from .publish import tools_json
+from .request_ids import HEADER, begin_request
 from .wire import LARGE_BYTES, MOST_BRACKETS, BodyUnread, Document, send_options, send_reply, takes_gzip
 
 MOST_BODY_BYTES = 64 * 1024
 
+log = structlog.get_logger(__name__)
 _NOBODY = Asking("")
 """Of whom nothing is counted."""
 _NO_QUERY: Mapping[str, str] = {}
@@ -209,6 +214,7 @@ def create_app(
         routes.append(Route(path, document, methods=["GET", "OPTIONS"]))
     routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
     app = Service(
+        dispatch.ctx.measures,
         routes=routes,
         lifespan=running,
         exception_handlers={HTTPException: _http_error, Exception: _unexpected},
@@ -236,14 +242,31 @@ def documents() -> dict[str, ASGIApp]:
     }
 
 
+_STATUSES = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
+
+
 class Service(Starlette):
-    """The application; it sees no key in a path."""
+    """The application; it sees no key in a path. Every request has an id, and its answer says it."""
+
+    def __init__(self, measures: Measures, **given: Any) -> None:
+        super().__init__(**given)
+        self._measures = measures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or runs the lifespan."""
-        if scope["type"] == "http":
-            clean(scope)
-        await super().__call__(scope, receive, send)
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        clean(scope)
+        told = (HEADER, begin_request().encode())
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._measures.count("answers", _STATUSES[message["status"] // 100])
+                message = {**message, "headers": [*message.get("headers", ()), told]}
+            await send(message)
+
+        await super().__call__(scope, receive, sending)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -257,5 +280,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    reply = error_reply(Unexpected(), {"cache-control": "no-store"})
+    unexpected = Unexpected()
+    log.error("request failed", request=unexpected.request_id, exc_info=error)
+    reply = error_reply(unexpected, {"cache-control": "no-store"})
     return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")

@@ -22,7 +22,7 @@ from roundtrip.domain.errors import CallerFault
 from .about import INSTRUCTIONS, NOTE
 from .callers import Asking, Callers
 from .catalog import tools
-from .dispatch import Dispatch, Reply, error_reply
+from .dispatch import Dispatch, Named, Reply, error_reply, named
 from .envelope import Unfit, read_envelope, read_headers, send_unfit
 from .gate import Refused
 from .once import given_once
@@ -78,7 +78,10 @@ class McpDoor:
         try:
             await self._dispatch.gate.look_at(self._asking(scope))
         except Refused as refused:
-            raise refused.error from None
+            error = named(refused.error)
+            if isinstance(error, Named):
+                self._dispatch.failures.tell(error, "mcp", "mcp")
+            raise error from None
 
     async def __call__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -176,7 +179,8 @@ class McpDoor:
 
     async def _reply(self, operation: Operation, arguments: Mapping[str, object], scope: Scope) -> Reply:
         given = _no_object if _UNFIT in scope else arguments
-        return await self._dispatch.run(operation, given, self._asking(scope), once=scope[_ONCE])
+        asking = self._asking(scope)
+        return await self._dispatch.run(operation, given, asking, once=scope[_ONCE], door="mcp")
 
     async def _call(
         self, operation: Operation, arguments: Mapping[str, object], scope: Scope

@@ -9,6 +9,8 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from roundtrip.domain.measured import Measures
+
 from .callers import anonymous, parsed
 
 MOST_HEAD_BYTES = 512 * 1024
@@ -75,10 +77,19 @@ def spare_files(most_connections: int) -> int:
 class Places:
     """Who is connected. Of more than ``most`` connections, and of more than a tenth of that from one address,
     one that is idle makes room, else the one whose request has been awaited longest, else the newest is
-    refused. ``proxies`` stand for many: for them only ``most`` counts."""
+    refused. ``proxies`` stand for many: for them only ``most`` counts. ``measures``: where it is told."""
 
-    def __init__(self, most: int = 2_000, proxies: tuple[IPv4Network | IPv6Network, ...] = ()) -> None:
+    def __init__(
+        self,
+        most: int = 2_000,
+        proxies: tuple[IPv4Network | IPv6Network, ...] = (),
+        measures: Measures | None = None,
+    ) -> None:
         self._most = most
+        self._measures = measures or Measures()
+        self._measures.watch("connections", "open", lambda: len(self._names))
+        self._measures.watch("connections", "idle", lambda: len(self._idle))
+        self._measures.watch("connections", "most", lambda: self._most)
         self._most_of_one = max(_LEAST_OF_ONE, most // 10)
         self._proxies = proxies
         self._names: dict[BoundedProtocol, str] = {}
@@ -100,6 +111,10 @@ class Places:
         self._of_one.setdefault(name, {})[one] = None
         self._awaited[one] = None
         return True
+
+    def refused(self, why: str) -> None:
+        """A connection was ended by us before its request was read."""
+        self._measures.count("refused_connections", why)
 
     def leave(self, one: "BoundedProtocol") -> None:
         """It counts no more; also one that has still to be closed, so that it does not make room twice."""
@@ -168,7 +183,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.flow = _Flow(transport, self.pipeline)
         if not self._places.enter(self, self.client[0] if self.client else None):
-            self._refuse(_TOO_MANY)
+            self._refuse(_TOO_MANY, "many")
             return
         self._coming = self.loop.call_later(HEAD_S, self.request_is_late)
 
@@ -186,7 +201,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > MOST_HEAD_BYTES:
-                self._refuse(_TOO_LARGE)
+                self._refuse(_TOO_LARGE, "large")
                 return
         super().data_received(data)
         self._settle()
@@ -258,7 +273,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP has the shape of every error."""
         if not self._overrun:
-            self._refuse(_UNREADABLE)
+            self._refuse(_UNREADABLE, "unreadable")
 
     def request_is_late(self) -> None:
         """What began to come did not come in time."""
@@ -266,7 +281,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._begun and not self._head_bytes:
             self.transport.close()
         elif self._in_head and not self._is_answering():
-            self._refuse(_TOO_SLOW)
+            self._refuse(_TOO_SLOW, "slow")
         else:
             self.transport.abort()
 
@@ -286,13 +301,14 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self.timeout_keep_alive_task is not None:
             self.transport.close()
         else:
-            self._refuse(_TOO_MANY)
+            self._refuse(_TOO_MANY, "many")
 
     def _settle(self) -> None:
         self._places.settle(self, self._is_answering(), self.timeout_keep_alive_task is not None)
 
-    def _refuse(self, refusal: bytes) -> None:
+    def _refuse(self, refusal: bytes, why: str) -> None:
         if not self.transport.is_closing():
+            self._places.refused(why)
             self.transport.write(refusal)
             self.transport.close()
             self._watch_going()

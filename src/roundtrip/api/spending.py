@@ -111,6 +111,10 @@ class Spending:
     _gone_until_s: float | None = None
     _said_gone: bool = False
 
+    def waiting(self) -> int:
+        """Credits that are to be held, spent or given back, and are not yet."""
+        return len(self._wanted) + len(self._ends)
+
     async def hold(self, mite_id: int, caller: str | None, taken_ms: int) -> Hold | None:
         """A credit for one call, which is written down under ``caller``'s minute with it; None: there is
         none. Raises ServiceFull (busy): nobody knows. Whoever is cancelled here holds nothing."""

@@ -15,7 +15,7 @@ CORS = (
     (b"access-control-allow-origin", b"*"),
     (
         b"access-control-expose-headers",
-        b"x-ratelimit-limit, x-ratelimit-remaining, x-cache, retry-after",
+        b"x-ratelimit-limit, x-ratelimit-remaining, x-cache, retry-after, x-request-id",
     ),
 )
 """Of what anybody's page may read."""

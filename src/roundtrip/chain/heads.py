@@ -135,6 +135,10 @@ class Heads:
         """How simulations speak; None while that is not known."""
         return self._dialect
 
+    def age_s(self) -> float | None:
+        """For how long there has been no other head; None: there was none yet."""
+        return None if self._head is None else self._clock() - self._head.heard_s
+
     def last_number(self) -> int:
         """The newest block ever heard of; 0 before the first."""
         return self._last_number

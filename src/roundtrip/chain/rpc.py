@@ -186,20 +186,32 @@ class Node:
         if budgeted:
             self.budget.spend(len(calls), self.clock())
         body = msgspec.json.encode(entries(calls))
+        return _sort_answers(await self._measured(calls, body, meter, timeout_s or self.timeout_s), calls)
+
+    async def _measured(
+        self, calls: Sequence[RpcCall], body: bytes, meter: Meter | None, timeout_s: float
+    ) -> bytes:
+        measures, sort = self.measures, _sort(calls)
         started, ended = time.perf_counter(), "failed"
-        try:
-            raw = await self._post(body, timeout_s or self.timeout_s)
-            ended = "answered"
-        except asyncio.CancelledError:
-            ended = "left"
-            raise
-        finally:
-            self.measures.observe("node", _sort(calls), ended, time.perf_counter() - started)
-            if meter is not None:
-                meter.trips += 1
-                meter.calls += len(calls)
-                meter.node_ms += (time.perf_counter() - started) * 1000
-        return _sort_answers(raw, calls)
+        with measures.span("node", sort) as span:
+            try:
+                raw = await self._post(body, timeout_s)
+                ended = "answered"
+            except asyncio.CancelledError:
+                ended = "left"
+                raise
+            finally:
+                took_s = time.perf_counter() - started
+                measures.observe("node", sort, ended, took_s)
+                for call in calls:
+                    measures.count("node_calls", call.method)
+                if meter is not None:
+                    meter.trips += 1
+                    meter.calls += len(calls)
+                    meter.node_ms += took_s * 1000
+                span.note("calls", len(calls))
+                span.note("ended", ended)
+        return raw
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter

@@ -12,11 +12,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from roundtrip.api.callers import Callers
-from roundtrip.api.dispatch import Dispatch, Unexpected
+from roundtrip.api.dispatch import Dispatch, Named, Unexpected, named
 from roundtrip.api.front import FRONT, wants_page
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
-from .live import Live
+from .live import MOST, Live
 from .page import COOKIE, Console, Page, Visit, form_in, same_site, session_in, sign_in_for
 from .pages import PAGES
 from .render import Templates
@@ -54,8 +54,13 @@ class PageEndpoint:
         visit = Visit(self.console, scope, session, scope["path_params"], query)
         try:
             response = await self._answered(visit, page, receive)
-        except RoundtripError as error:
+        except Named as error:
             response = _fault(visit, error)
+        except RoundtripError as error:
+            shown = named(error)
+            if isinstance(shown, Named):
+                self.console.dispatch.failures.tell(shown, page.path, "pages")
+            response = _fault(visit, shown)
         except Exception:
             unexpected = Unexpected()
             log.exception("page failed", request=unexpected.request_id, page=page.path)
@@ -110,6 +115,8 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> lis
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
     live = Live(functools.partial(told, dispatch, templates))
+    dispatch.ctx.measures.watch("streams", "open", live.open)
+    dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
     console = Console(dispatch, callers, templates, secure, live)
     by_path: dict[str, dict[str, Page]] = {}
     for page in PAGES:

@@ -1,9 +1,13 @@
-"""How long things took: what this process measured, to be shown and to be exported. Times are handed in."""
+"""How long things took, how often they happened, how many wait: what this process measured, to be shown and
+to be exported. Times are handed in."""
 
 import bisect
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol
 
 BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds, as a histogram of Prometheus has them."""
@@ -41,11 +45,49 @@ Label = tuple[str, str, str]
 """What was done, which of it, how it ended. All of closed sets."""
 
 
+class Span(Protocol):
+    """Something that is being done, for whoever traces it."""
+
+    def note(self, name: str, value: str | int) -> None:
+        """What is to be known of it. Values are ours: of closed sets, numbers, request ids."""
+
+
+class Traces(Protocol):
+    """Whoever follows what is done inside of what. ``is_root``: it is inside of nothing, whatever goes on;
+    what is no root and inside of nothing is not followed."""
+
+    def span(self, what: str, name: str, is_root: bool) -> AbstractContextManager[Span]: ...
+
+
+class _Untraced:
+    """A span that nobody follows."""
+
+    __slots__ = ()
+
+    def note(self, name: str, value: str | int) -> None:
+        """Nothing is kept."""
+
+    def __enter__(self) -> "_Untraced":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+UNTRACED = _Untraced()
+
+
 @dataclass(slots=True)
 class Measures:
-    """All that one process measures: the one registry, which an export walks over, too."""
+    """All that one process measures: the one registry, which an export walks over, too. ``traces``: who
+    follows it; None: nobody does."""
 
+    traces: Traces | None = None
     _by_label: dict[Label, Durations] = field(default_factory=dict)
+    _counts: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    _watched: dict[tuple[str, str], Callable[[], int | None]] = field(default_factory=dict)
 
     def observe(self, what: str, name: str, ended: str, took_s: float) -> None:
         """Something took so long."""
@@ -53,8 +95,37 @@ class Measures:
 
     def of(self, what: str, name: str, ended: str) -> Durations:
         """What was measured of it by now."""
-        return self._by_label.setdefault((what, name, ended), Durations())
+        label = (what, name, ended)
+        found = self._by_label.get(label)
+        if found is None:
+            found = self._by_label[label] = Durations()
+        return found
 
     def all(self) -> Iterator[tuple[Label, Durations]]:
         """By label."""
         yield from sorted(self._by_label.items())
+
+    def count(self, what: str, *labels: str, by: int = 1) -> None:
+        """Something happened. ``labels``: of closed sets, and always as many of one thing."""
+        key = (what, labels)
+        self._counts[key] = self._counts.get(key, 0) + by
+
+    def counts(self) -> Iterator[tuple[str, tuple[str, ...], int]]:
+        """What happened, its labels, how often since the process began."""
+        yield from ((what, labels, count) for (what, labels), count in sorted(self._counts.items()))
+
+    def watch(self, what: str, of: str, read: Callable[[], int | None]) -> None:
+        """How many of something there are is asked of ``read`` whenever somebody looks; None: it cannot be
+        told. Who watches the same again takes the place of who did."""
+        self._watched[what, of] = read
+
+    def watched(self) -> Iterator[tuple[str, str, int]]:
+        """What there is, which of it, how many."""
+        for (what, of), read in sorted(self._watched.items()):
+            value = read()
+            if value is not None:
+                yield what, of, value
+
+    def span(self, what: str, name: str, is_root: bool = False) -> AbstractContextManager[Span]:
+        """Around something that is done. Where nobody follows it costs nothing worth speaking of."""
+        return UNTRACED if self.traces is None else self.traces.span(what, name, is_root)

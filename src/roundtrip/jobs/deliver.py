@@ -65,6 +65,9 @@ async def deliver(ctx: Context, job: Job) -> Effect:
             if not sent:
                 raise
             break
+        if reply is not None:
+            ended = "delivered" if reply.ok else "failed"
+            ctx.measures.observe("delivery", channel.kind, ended, reply.took_ms / 1000)
         sent.append(_Sent(one, _time(at_s), reply))
         if reply is not None and not reply.ok:
             break

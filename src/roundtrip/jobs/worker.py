@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 import asyncpg
 import structlog
+from structlog.contextvars import bind_contextvars
 
 from roundtrip.chain.background import beside, is_cancelled
 from roundtrip.domain.errors import RoundtripError
@@ -175,8 +176,13 @@ class Worker(Generic[C]):
         return task
 
     async def _do(self, kind: Kind[C], job: Job) -> None:
+        # In every line of the log that is written for it.
+        bind_contextvars(job=job.id)
         began_s = time.perf_counter()
-        ended = await self._done(kind, job)
+        with self._measures.span("job", job.kind, is_root=True) as span:
+            span.note("job", job.id)
+            ended = await self._done(kind, job)
+            span.note("ended", ended)
         self._measures.observe("job", job.kind, ended, time.perf_counter() - began_s)
 
     async def _done(self, kind: Kind[C], job: Job) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import asyncpg
@@ -14,7 +14,7 @@ from roundtrip.chain.background import is_cancelled
 from roundtrip.chain.feed import Feed
 from roundtrip.chain.rpc import Asks
 from roundtrip.chain.span_stream import Forked, spans
-from roundtrip.chain.spans import NodeLied, read_refs
+from roundtrip.chain.spans import BlockRead, NodeLied, read_refs
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, RoundtripError
 from roundtrip.domain.measured import Measures
@@ -98,6 +98,10 @@ class Sync:
         self._is_ours = self._looked = False
         """Whether the node was seen to be of this chain; and to have what was followed of it, since there was
         reason to doubt that."""
+        self._number: int | None = None
+        """The newest block that this one wrote down."""
+        following.measures.watch("sync", "leads", lambda: int(self._leads is True))
+        following.measures.watch("sync", "block", lambda: self._number)
 
     async def run(self, stays: bool = False) -> None:
         """Until it is cancelled; it stands by as long as another one leads. Raises OtherChain when the
@@ -245,12 +249,23 @@ class Sync:
                     raise NodeLied(f"its block {blocks[0].ref.number} is older than the one before it")
                 before_s = last.timestamp_s
                 newest = max(newest_s, last.timestamp_s)
-                began_s = time.perf_counter()
-                self._rows += await self._writer.append(connection, blocks, newest)
-                took_s = time.perf_counter() - began_s
-                self._following.measures.observe("sync", "batch", "written", took_s)
+                self._rows += await self._append(connection, blocks, newest)
                 self._failures = 0
                 self._following.tell(Progress(last.number, feed.newest(), self._rows))
+
+    async def _append(
+        self, connection: asyncpg.Connection, blocks: Sequence[BlockRead], newest_s: int
+    ) -> int:
+        measures, began_s = self._following.measures, time.perf_counter()
+        with measures.span("sync", "batch", is_root=True) as span:
+            span.note("blocks", len(blocks))
+            rows = await self._writer.append(connection, blocks, newest_s)
+            span.note("rows", rows)
+        self._number = blocks[-1].ref.number
+        measures.observe("sync", "batch", "written", time.perf_counter() - began_s)
+        measures.count("sync_blocks", by=len(blocks))
+        measures.count("sync_facts", by=rows)
+        return rows
 
     async def _read_older(self, connection: asyncpg.Connection, at: chain.Cursor) -> None:
         """Launches and pools of the blocks before the first."""

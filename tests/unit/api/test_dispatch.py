@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from roundtrip.api.answers import SharedAnswers, TookTooLong
 from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.dispatch import Dispatch, Reply
+from roundtrip.api.failures import MOST_A_SECOND
 from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
@@ -194,10 +195,20 @@ EXPECTED: list[RoundtripError] = [
 async def test_an_error_of_ours_keeps_its_code_and_its_words(
     house: House, operation: Operation, error: RoundtripError
 ) -> None:
-    reply = await house.fails(error, operation)
-    assert reply.error is error
+    with capture_logs() as logged:
+        reply = await house.fails(error, operation)
     assert reply.status == STATUS_BY_CODE[error.code]
-    assert error_in(reply.body) == (error.code, error.message)
+    said = error.message
+    if error.status < 500:
+        assert reply.error is error
+        assert logged == []
+    else:
+        (event,) = logged
+        said += f" Request {event['request']}."
+        assert (event["event"], event["log_level"]) == ("a request failed", "warning")
+        assert (event["code"], event["said"]) == (error.code, error.message)
+        assert (event["operation"], event["door"]) == ("double", "http")
+    assert error_in(reply.body) == (error.code, said)
     assert reply.headers.get("retry-after") == (str(error.retry_after_s) if error.retry_after_s else None)
     assert "x-cache" not in reply.headers
 
@@ -234,6 +245,35 @@ async def test_every_unknown_failure_has_its_own_request_id(house: House) -> Non
     with capture_logs():
         bodies = {(await house.fails(ValueError())).body for _ in range(3)}
     assert len(bodies) == 3
+
+
+async def test_failures_by_the_thousand_do_not_fill_the_log(house: House) -> None:
+    house.dispatch = replace(house.dispatch, clock=house.clock)
+    busy = ServiceFull("busy", "Later.", 1)
+    with capture_logs() as logged:
+        told = {(await house.fails(busy)).body for _ in range(MOST_A_SECOND + 5)}
+        house.clock.now += 1
+        await house.fails(busy)
+        await house.fails(busy)
+    assert len(told) == MOST_A_SECOND + 5
+    assert [event.get("left_out") for event in logged] == [*([None] * MOST_A_SECOND), 5, None]
+
+
+async def test_requests_and_their_errors_are_counted_by_closed_sets(house: House) -> None:
+    measures = Measures()
+    house.dispatch = replace(house.dispatch, ctx=cast(Context, SimpleNamespace(measures=measures)))
+    unlike = replace(PLAIN, handler=answering(Answered(Doubled("", 0))))
+    with capture_logs():
+        await house.fails(NodeFault("it took too long"))
+        await house.ask(unlike, nothing="that fits")
+        await house.dispatch.run(unlike, {"address": "x"}, CALLER, door="mcp")
+    assert set(measures.counts()) == {
+        ("requests", ("http", "failed"), 1),
+        ("requests", ("http", "refused"), 1),
+        ("requests", ("mcp", "made"), 1),
+        ("errors", ("double", "upstream"), 1),
+        ("errors", ("double", "bad_input"), 1),
+    }
 
 
 WRONG_ANSWERS: list[Any] = [Params("x"), None, {"text": "x"}, {"text": 5, "number": 1}, Doubled("x", "1")]  # type: ignore[arg-type]
@@ -292,7 +332,7 @@ async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
     for _ in range(5):
         reply = await house.ask(slow)
         assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
-        assert isinstance(reply.error, TookTooLong)
+        assert error_in(reply.body)[1].startswith(TookTooLong().message)
         assert reply.headers["retry-after"] == "1"
         assert reply.headers.get("x-ratelimit-remaining") == (None if counts == "never" else "3")
     assert len(ended) == 5

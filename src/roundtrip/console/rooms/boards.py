@@ -65,7 +65,7 @@ async def rows(visit: Visit) -> Response:
 
 async def told(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
     """What a board says now, by event. Where it cannot be read that alone is told: rows stay as they were."""
-    reply = await dispatch.run(_UNCOUNTED[tool], {}, _NOBODY)
+    reply = await dispatch.run(_UNCOUNTED[tool], {}, _NOBODY, door="pages")
     if reply.error is not None:
         return {"state": templates.render("boards/state.html", is_live=False, why=reply.error.message)}
     try:

@@ -1,0 +1,99 @@
+"""Spans over OTLP/HTTP. They wait for a thread of their own that sends them, a bounded number of them: while
+the collector is away they are lost, and nobody waits.
+"""
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+import roundtrip
+from roundtrip.domain.measured import UNTRACED, Span
+
+MOST_WAITING = 8_192
+"""Spans."""
+EVERY_MS = 1_000
+SENDING_S = 5.0
+"""For a batch, with all tries to send it."""
+LAST_S = 2.0
+"""For what is left when the process ends."""
+
+_KINDS = {"request": trace.SpanKind.SERVER, "node": trace.SpanKind.CLIENT, "database": trace.SpanKind.CLIENT}
+_NOTHING = Context()
+"""What a root is inside of: whatever a library may have read from a stranger's headers is left out."""
+
+
+class Collector:
+    """Who is told. ``url``: where it listens, without ``/v1/traces``. ``role``: of this process."""
+
+    def __init__(self, url: str, role: str) -> None:
+        told = {
+            "service.name": "roundtrip",
+            "service.version": roundtrip.__version__,
+            "service.instance.id": str(os.getpid()),
+            "roundtrip.role": role,
+        }
+        self._provider = TracerProvider(resource=Resource.create(told), shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(url.rstrip("/") + "/v1/traces", timeout=SENDING_S)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter, MOST_WAITING, EVERY_MS))
+        # Not the process's own tracer: what libraries would tell is theirs to choose, and may be anything.
+        self._tracer = self._provider.get_tracer("roundtrip", roundtrip.__version__)
+
+    def span(self, what: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[Span]:
+        """As ``Traces``: of what goes on by itself, as the newest block is asked for, nothing is told."""
+        if not is_root and not trace.get_current_span().is_recording():
+            return UNTRACED
+        return self._followed(what, name, _NOTHING if is_root else None)
+
+    @contextlib.contextmanager
+    def _followed(self, what: str, name: str, inside: Context | None) -> Iterator["_Followed"]:
+        kind = _KINDS.get(what, trace.SpanKind.INTERNAL)
+        # The text of an exception may hold a stranger's, or a secret: it is not told.
+        with self._tracer.start_as_current_span(
+            f"{what} {name}", inside, kind, record_exception=False, set_status_on_exception=False
+        ) as span:
+            followed = _Followed(span)
+            try:
+                yield followed
+            except BaseException as error:
+                followed.note("ended", "left" if isinstance(error, asyncio.CancelledError) else "failed")
+                raise
+
+    async def end(self) -> None:
+        """Sends what is left, for a moment: the library would try for half a minute."""
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+
+        def told() -> None:
+            if not over.done():
+                over.set_result(None)
+
+        def end() -> None:
+            self._provider.shutdown()
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(told)
+
+        # No thread of the loop's: those are waited for when the process ends.
+        threading.Thread(target=end, name="last spans", daemon=True).start()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_S):
+                await over
+
+
+class _Followed:
+    def __init__(self, span: trace.Span) -> None:
+        self._span = span
+
+    def note(self, name: str, value: str | int) -> None:
+        """As ``Span``."""
+        self._span.set_attribute(f"roundtrip.{name}", value)
+        if name == "ended" and value == "failed":
+            self._span.set_status(trace.StatusCode.ERROR)
