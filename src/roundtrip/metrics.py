@@ -129,6 +129,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "node_calls": (("method",), "Calls to nodes, by method; a trip has many."),
     "sync_blocks": ((), "Blocks that were written down."),
     "sync_facts": ((), "Facts that were written down."),
+    "spans": (("ended",), "Spans for the collector, where there is one."),
 }
 """What is told as ``roundtrip_<name>_total``, by these labels."""
 

@@ -4,24 +4,26 @@ the collector is away they are lost, and nobody waits.
 
 import asyncio
 import contextlib
+import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import structlog
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 import roundtrip
-from roundtrip.domain.measured import UNTRACED, Span
+from roundtrip.domain.measured import UNTRACED, Measures, Span
 
 MOST_WAITING = 8_192
 """Spans."""
 EVERY_MS = 1_000
-SENDING_S = 5.0
+SENDING_S = 3.0
 """For a batch, with all tries to send it."""
 LAST_S = 2.0
 """For what is left when the process ends."""
@@ -31,10 +33,14 @@ _NOTHING = Context()
 """What a root is inside of: whatever a library may have read from a stranger's headers is left out."""
 
 
-class Collector:
-    """Who is told. ``url``: where it listens, without ``/v1/traces``. ``role``: of this process."""
+log = structlog.get_logger(__name__)
 
-    def __init__(self, url: str, role: str) -> None:
+
+class Collector:
+    """Who is told. ``url``: where it listens, without ``/v1/traces``. ``role``: of this process.
+    ``measures``: where it is counted what was sent, and what was not."""
+
+    def __init__(self, url: str, role: str, measures: Measures) -> None:
         told = {
             "service.name": "roundtrip",
             "service.version": roundtrip.__version__,
@@ -42,7 +48,7 @@ class Collector:
             "roundtrip.role": role,
         }
         self._provider = TracerProvider(resource=Resource.create(told), shutdown_on_exit=False)
-        exporter = OTLPSpanExporter(url.rstrip("/") + "/v1/traces", timeout=SENDING_S)
+        exporter = _Sender(url.rstrip("/") + "/v1/traces", measures)
         self._provider.add_span_processor(BatchSpanProcessor(exporter, MOST_WAITING, EVERY_MS))
         # Not the process's own tracer: what libraries would tell is theirs to choose, and may be anything.
         self._tracer = self._provider.get_tracer("roundtrip", roundtrip.__version__)
@@ -86,6 +92,34 @@ class Collector:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_S):
                 await over
+
+
+class _Sender(SpanExporter):
+    """Counts what is sent and what is lost, and says once that the collector is away. It runs in a thread:
+    what it counts has to be there before, and nobody else counts it."""
+
+    def __init__(self, url: str, measures: Measures) -> None:
+        # It would say so twice a second.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        self._sends = OTLPSpanExporter(url, timeout=SENDING_S)
+        self._measures = measures
+        self._is_away = False
+        for ended in ("sent", "lost"):
+            measures.count("spans", ended, by=0)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Sends a batch."""
+        result = self._sends.export(spans)
+        is_away = result is not SpanExportResult.SUCCESS
+        self._measures.count("spans", "lost" if is_away else "sent", by=len(spans))
+        if is_away != self._is_away:
+            self._is_away = is_away
+            log.warning("spans cannot be sent, they are lost" if is_away else "spans are sent again")
+        return result
+
+    def shutdown(self) -> None:
+        """Nothing more is sent, and nothing tried again."""
+        self._sends.shutdown()  # type: ignore[no-untyped-call]
 
 
 class _Followed:

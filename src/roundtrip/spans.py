@@ -19,7 +19,7 @@ async def sent(settings: Settings, measures: Measures, role: str) -> AsyncIterat
     if settings.otlp_url is None:
         yield
         return
-    collector = importlib.import_module(_SENDS).Collector(settings.otlp_url, role)
+    collector = importlib.import_module(_SENDS).Collector(settings.otlp_url, role, measures)
     measures.traces = collector
     try:
         yield

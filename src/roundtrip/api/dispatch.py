@@ -127,6 +127,8 @@ class Dispatch:
         with measures.span("request", operation.name, is_root=True) as span:
             reply = await self._run(operation, raw, asking, query, once)
             ended = _ended(reply)
+            if measures.traces is not None:
+                span.note("request", request_id())
             span.note("door", door)
             span.note("ended", ended)
             if reply.error is not None:

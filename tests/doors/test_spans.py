@@ -1,0 +1,172 @@
+"""Spans as a collector gets them: what was inside of what, nothing of strangers, and nobody waits for it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import aiohttp
+import pytest
+from structlog.testing import capture_logs
+
+from roundtrip import spans
+from roundtrip.chain.rpc import Node
+from roundtrip.devnet.node import free_port
+from roundtrip.devnet.world import Built
+from roundtrip.domain.measured import UNTRACED, Measures
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from roundtrip.store import connections
+from support.collector import Collector, Told, collector
+from support.serving import service
+
+STRANGERS = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+SERVER, CLIENT = 2, 3
+
+
+@dataclass
+class House:
+    """A service whose node and pool are measured by what is traced."""
+
+    ctx: Context
+    heard: Collector
+
+    def settings(self) -> Settings:
+        return Settings(otlp_url=self.heard.url)
+
+
+@pytest.fixture
+async def house(ctx: Context, database_url: str) -> AsyncIterator[House]:
+    measures = Measures()
+    assert isinstance(ctx.node, Node)
+    node = replace(ctx.node, measures=measures)
+    async with (
+        connections.create_pool(database_url, measures, max_size=4) as pool,
+        collector() as heard,
+    ):
+        yield House(replace(ctx, measures=measures, node=node, pool=pool), heard)
+
+
+def above(one: Told, among: list[Told]) -> list[str]:
+    """The names of what it is inside of, from the root on."""
+    by_id = {span.id: span for span in among}
+    found: list[str] = []
+    while one.inside:
+        one = by_id[one.inside]
+        found.insert(0, one.name)
+    return found
+
+
+async def test_a_request_is_followed_down_to_the_node_and_the_database(house: House, built: Built) -> None:
+    token = built.tokens["plain"]
+    async with (
+        spans.sent(house.settings(), house.ctx.measures, "serve"),
+        service(house.ctx) as url,
+        aiohttp.ClientSession() as session,
+        session.get(f"{url}/v1/check/{token}", headers={"traceparent": STRANGERS}) as response,
+    ):
+        assert response.status == 200
+        request_id = response.headers["x-request-id"]
+    told = house.heard.spans
+    (root,) = house.heard.named("request check_token")
+    assert (root.inside, root.kind, root.is_error) == ("", SERVER, False)
+    assert root.attributes == {
+        "roundtrip.request": request_id, "roundtrip.door": "http", "roundtrip.ended": "made",
+    }  # fmt: skip
+    assert root.of["service.name"] == "roundtrip"
+    assert root.of["roundtrip.role"] == "serve"
+    simulated, lent = house.heard.named("node simulations"), house.heard.named("database requests")
+    assert simulated
+    assert lent
+    for one in (*simulated, *lent):
+        assert one.kind == CLIENT
+        assert one.trace == root.trace
+        assert above(one, told) == ["request check_token", "use_case check_token"]
+    assert all(int(one.attributes["roundtrip.calls"]) >= 1 for one in simulated)
+    # Nobody's words, addresses or traces.
+    assert root.trace != STRANGERS.split("-")[1]
+    assert token[2:].lower() not in str(told).lower()
+
+
+async def test_tools_are_followed_and_what_failed_says_so(house: House) -> None:
+    node = replace(house.ctx.node, url="http://127.0.0.1:1/none")  # type: ignore[type-var]
+    call = {
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": "explain_transaction", "arguments": {"hash": "0x" + "5c" * 32},
+            "_meta": {"traceparent": STRANGERS},
+        },
+    }  # fmt: skip
+    ctx = replace(house.ctx, node=node)
+    async with (
+        spans.sent(house.settings(), ctx.measures, "serve"),
+        service(ctx) as url,
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/mcp", json=call) as response,
+    ):
+        said = json.dumps(await response.json())
+        request_id = response.headers["x-request-id"]
+    assert "upstream" in said
+    assert f"Request {request_id}." in said
+    (root,) = house.heard.named("request explain_transaction")
+    assert root.attributes == {
+        "roundtrip.request": request_id, "roundtrip.door": "mcp", "roundtrip.ended": "failed",
+        "roundtrip.code": "upstream",
+    }  # fmt: skip
+    assert root.is_error
+    assert root.trace != STRANGERS.split("-")[1]
+    (read,) = house.heard.named("node reads")
+    assert (read.is_error, read.attributes["roundtrip.ended"]) == (True, "failed")
+
+
+async def test_what_nobody_asked_for_is_not_followed(house: House) -> None:
+    async with spans.sent(house.settings(), house.ctx.measures, "serve"):
+        await house.ctx.heads.refresh()
+        async with house.ctx.pool.acquire():
+            pass
+        with house.ctx.measures.span("job", "names", is_root=True):
+            async with house.ctx.pool.acquire():
+                pass
+    assert [span.name for span in house.heard.spans] == ["database requests", "job names"]
+
+
+async def test_a_span_that_is_left_or_fails_says_so_and_not_why(house: House) -> None:
+    measures = house.ctx.measures
+    async with spans.sent(house.settings(), measures, "work"):
+        for error in (asyncio.CancelledError("secret words"), RuntimeError("secret words")):
+            with pytest.raises(type(error)), measures.span("job", "names", is_root=True):
+                raise error
+    ended = [(one.attributes["roundtrip.ended"], one.is_error) for one in house.heard.named("job names")]
+    assert ended == [("left", False), ("failed", True)]
+    assert "secret" not in str(house.heard.spans)
+
+
+async def test_a_collector_that_is_away_hurts_nobody(house: House) -> None:
+    """Nothing listens there: answers go out, the log says it once, what was lost is counted, and the end
+    does not wait for it."""
+    settings = Settings(otlp_url=f"http://127.0.0.1:{free_port()}")
+    measures = house.ctx.measures
+    with capture_logs() as logged:
+        async with (
+            asyncio.timeout(20),
+            spans.sent(settings, measures, "serve"),
+            service(house.ctx) as url,
+            aiohttp.ClientSession() as session,
+        ):
+            for _ in range(3):
+                async with session.get(f"{url}/v1/health") as response:
+                    assert response.status == 200
+            # The library's thread tells nobody.
+            while not logged:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    counts = {(what, labels): count for what, labels, count in measures.counts()}
+    assert counts["spans", ("lost",)] >= 3
+    assert counts["spans", ("sent",)] == 0
+    assert len([event for event in logged if event["event"].startswith("spans")]) == 1
+
+
+async def test_off_nothing_is_followed() -> None:
+    measures = Measures()
+    async with spans.sent(Settings(), measures, "serve"):
+        assert measures.traces is None
+        assert measures.span("request", "health", is_root=True) is UNTRACED
