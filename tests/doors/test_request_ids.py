@@ -1,0 +1,149 @@
+"""Every request has an id of ours: in its answer, in the log, and nowhere anything that a stranger sent."""
+
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import pytest
+import structlog
+from starlette.requests import Request
+from starlette.routing import Route
+
+from roundtrip.api.answers import SharedAnswers
+from roundtrip.api.callers import Callers
+from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.gate import gate_over
+from roundtrip.api.http import create_app
+from roundtrip.devnet.world import Built
+from roundtrip.domain.measured import Measures
+from roundtrip.services.context import Context
+from roundtrip.terminal import log_to_stderr
+from support.keys import Clock, Person, key_for, random_context
+from support.serving import served, service
+
+ID = "x-request-id"
+STRANGERS = "stranger's own id\tand more"
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "chain_vitals"}}
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[None]:
+    """As they were before, afterwards."""
+    root = logging.getLogger()
+    before = root.handlers
+    yield
+    root.handlers = before
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    # The server hangs up on what broke outside of every use case.
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as found:
+        yield found
+
+
+def lines(captured: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in captured.splitlines()]
+
+
+async def test_every_answer_says_its_own(
+    indexed: Context, session: aiohttp.ClientSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log_to_stderr()
+    measures = Measures()
+    seen: list[str] = []
+    async with service(replace(indexed, measures=measures)) as url:
+        for method, path, body in (
+            ("GET", "/v1/health", None), ("GET", "/v1/check/0x12", None), ("GET", "/nothing", None),
+            ("PUT", "/v1/health", None), ("OPTIONS", "/v1/health", None), ("HEAD", "/v1/health", None),
+            ("GET", "/v1/tools.json", None), ("GET", "/", None), ("GET", "/boards", None),
+            ("POST", "/mcp", CALL), ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+            ("POST", "/mcp", {"jsonrpc": "1.0"}), ("POST", "/v1/simulate", {}),
+        ):  # fmt: skip
+            async with session.request(method, url + path, json=body, headers={ID: STRANGERS}) as response:
+                (said,) = response.headers.getall(ID)
+                seen.append(said)
+        async with session.get(f"{url}/v1/health") as response:
+            assert ID in response.headers["access-control-expose-headers"]
+    assert all(re.fullmatch("[0-9a-f]{12}", one) for one in seen)
+    assert len(set(seen)) == len(seen)
+    assert "stranger" not in capfd.readouterr().err
+    answers = {labels[0]: count for what, labels, count in measures.counts() if what == "answers"}
+    assert (sum(answers.values()), answers["4xx"]) == (len(seen) + 1, 5)
+
+
+async def test_what_was_not_the_callers_doing_is_found_in_the_log(
+    ctx: Context, session: aiohttp.ClientSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Over both doors; and the secrets that came with it are in no line."""
+    log_to_stderr()
+    shop = random_context(ctx, Clock())
+    key = (await key_for(shop, Person()))["key"]
+    secret = f"whsec_{'s3cr3t' * 5} https://node.example/{key} 0x{'ab' * 65}"
+
+    def now_s() -> float:
+        if broken:
+            raise RuntimeError(f"said {secret}")
+        return 1_760_000_000.0
+
+    broken = False
+    headers = {"authorization": f"Bearer {key}", "cookie": f"session={key}", ID: key, "x-sig": secret}
+    call = {**CALL, "params": {"name": "my_mite", "arguments": {"note": secret}}}
+    async with service(replace(shop, now_s=now_s)) as url:
+        broken = True
+        told = []
+        for path, body in (("/mcp", call), (f"/mcp/{key}", call), ("/v1/keys/nonce", {"address": secret})):
+            async with session.post(url + path, json=body, headers=headers) as response:
+                text = await response.text()
+                told.append((response.headers[ID], text))
+        broken = False
+    written = capfd.readouterr().err
+    for request, text in told:
+        assert f"Request {request}." in text
+        # Of what broke outside of every use case the HTTP server writes one, too.
+        line = next(one for one in lines(written) if one.get("request") == request)
+        assert (line["event"], line["level"]) == ("request failed", "error")
+        assert "RuntimeError: said whsec_..." in line["exception"]
+    for trace in ("s3cr3t", key[9:], "abab"):
+        assert trace not in written
+        assert not any(trace in text for _, text in told)
+
+
+async def test_without_its_database_what_is_told_is_in_the_log(
+    ctx: Context, built: Built, session: aiohttp.ClientSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log_to_stderr()
+    await ctx.pool.close()
+    async with (
+        service(ctx) as url,
+        session.get(f"{url}/v1/check/{built.tokens['plain']}") as response,
+    ):
+        request, error = response.headers[ID], (await response.json())["error"]
+        assert response.status == 503
+    written = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]
+    (line,) = [one for one in written if one["event"] == "a request failed"]
+    assert error == {"code": line["code"], "message": f"{line['said']} Request {request}."}
+    assert (line["operation"], line["door"]) == ("check_token", "http")
+
+
+async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
+    ctx: Context, session: aiohttp.ClientSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log_to_stderr()
+
+    async def broken(request: Request) -> None:
+        raise RuntimeError("here")
+
+    dispatch = Dispatch(ctx, gate_over(ctx), SharedAnswers(lambda: 0.0))
+    app = create_app(dispatch, Callers(), beside=[Route("/broken", broken)])
+    async with served(app) as url, session.get(f"{url}/broken") as response:
+        assert response.status == 500
+        request, error = response.headers[ID], (await response.json())["error"]
+    assert error == {"code": "internal", "message": f"Something failed on our side. Request {request}."}
+    written = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]
+    assert "RuntimeError: here" in written[0]["exception"]

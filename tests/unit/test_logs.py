@@ -1,0 +1,97 @@
+"""What is cut from a line of the log before it is written, and what stays."""
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from roundtrip import logs
+from roundtrip.domain import keys
+
+KEY, SESSION = keys.written(b"\x01" * 32), keys.written(b"\x02" * 32, keys.SESSION_PREFIX)
+
+SECRETS = {
+    "key": (f"showed {KEY} twice", KEY[9:]),
+    "session": (f"cookie {SESSION};", SESSION[9:]),
+    "node's url": ("asked https://node.example/v2/s3cr3t-path", "s3cr3t"),
+    "node's query": ("asked wss://node.example:8546?apikey=s3cr3t", "s3cr3t"),
+    "database": ("connect postgresql://role:s3cr3t@db.example:5432/main failed", "s3cr3t"),
+    "database with a slash": ("postgresql://role:s3c/r3t@db.example/main", "r3t"),
+    "valkey": ("rediss://:s3cr3t@cache.example:6380/0", "s3cr3t"),
+    "bot": ("POST https://api.telegram.org/bot123456:AAF-s3cr3t_s3cr3t_s3cr3t_0123/send", "s3cr3t"),
+    "bot alone": ("token 123456:AAF-s3cr3t_s3cr3t_s3cr3t_0123 is wrong", "s3cr3t"),
+    "webhook's secret": ("made whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "MfKQ9r8"),
+    "webhook's signature": ("x-service-sig: sha256=" + "5c" * 32, "5c5c5c"),
+    "standard signature": ("webhook-signature v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", "K5oZ"),
+    "signed text": ("signature 0x" + "ab" * 65, "abab"),
+    "compact signature": ("signature 0x" + "ab" * 64 + " of", "abab"),
+    "bearer": ("'authorization': 'Bearer s3cr3t-of-some-kind'", "s3cr3t"),
+    "basic": ("Authorization: Basic czNjcjN0", "czNj"),
+    "dsn": ("host=db user=role password=s3cr3t sslmode=require", "s3cr3t"),
+    "key of secrets": ("ROUNDTRIP_SECRET_KEY q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k= is set", "q83v"),
+}
+
+KEPT = (
+    "transaction 0x" + "5c" * 32 + " of 0x" + "1a" * 20,
+    "2026-11-23T07:12:21.562746Z worker.py:209 took 0.25 s",
+    'File "/srv/roundtrip/api/dispatch.py", line 120, in _run',
+    "a job failed token:0x1a tries=3 12345:retry",
+    "the websocket of node.example:8546 is away",
+)
+
+
+@pytest.mark.parametrize("what", SECRETS)
+def test_a_secret_is_cut(what: str) -> None:
+    text, secret = SECRETS[what]
+    assert secret in text
+    assert secret not in logs.without_secrets(text)
+    # Also as JSON has it, in the middle of a trace.
+    line = json.dumps({"exception": f"Traceback:\n  {text}\n  more"})
+    cut = logs.without_secrets(line)
+    assert secret not in cut
+    assert json.loads(cut)["exception"].endswith("\n  more")
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert logs.without_secrets(text) == text
+
+
+def test_of_a_url_the_host_stays() -> None:
+    said = logs.without_secrets("no answer of https://user:pass@node.example:8545/v2/key?x=1, again")
+    assert said == "no answer of https://node.example:8545 again"
+
+
+@pytest.fixture
+def restored() -> Iterator[None]:
+    """Everything as before afterwards."""
+    root = logging.getLogger()
+    before = root.handlers
+    yield
+    root.handlers = before
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("restored")
+def test_lines_of_libraries_are_like_ours(capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        logs.configure(watched=False)
+    with bound_contextvars(request="5bf5b80fb0e5"):
+        structlog.get_logger("ours").warning("something", url="https://a.example/s3cr3t")
+        try:
+            raise RuntimeError("postgresql://role:s3cr3t@db.example/main")
+        except RuntimeError:
+            logging.getLogger("theirs").exception("it failed for %s", "Bearer s3cr3t")
+    written = capfd.readouterr().err
+    ours, theirs = (json.loads(line) for line in written.splitlines())
+    assert (ours["event"], ours["level"], ours["request"]) == ("something", "warning", "5bf5b80fb0e5")
+    assert ours["url"] == "https://a.example"
+    assert (theirs["event"], theirs["level"], theirs["request"]) == (
+        "it failed for Bearer ...", "error", "5bf5b80fb0e5",
+    )  # fmt: skip
+    assert theirs["logger"] == "theirs"
+    assert "RuntimeError: postgresql://db.example" in theirs["exception"]
+    assert "s3cr3t" not in written
