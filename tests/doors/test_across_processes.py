@@ -4,6 +4,7 @@ the store's faults reaches a caller."""
 import asyncio
 import contextlib
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -49,6 +50,11 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield found
 
 
+def without_id(text: str) -> str:
+    """What everybody was told: the id of a request is its own."""
+    return re.sub("Request [0-9a-f]{12}", "Request", text)
+
+
 async def test_two_hundred_requests_of_two_services_run_one_check(
     ctx: Context, built: Built, valkey_url: str, session: aiohttp.ClientSession
 ) -> None:
@@ -85,7 +91,7 @@ async def test_a_node_that_fails_fails_for_both_and_costs_nobody_a_call(
             path = f"/v1/check/{built.tokens['plain']}"
             for _ in range(4):
                 came = await asyncio.gather(*(asked(session, url + path) for url in urls))
-                assert {body for _, body, *_ in came} == {came[0][1]}
+                assert len({without_id(str(body)) for _, body, *_ in came}) == 1
                 assert {status for status, *_ in came} <= {200, 502}
             left = [(await asked(session, f"{urls[0]}/v1/check/0x12"))[3] for _ in range(3)]
             assert left == ["2", "1", "0"]
@@ -227,7 +233,7 @@ async def test_two_processes_run_once_and_if_the_one_that_runs_is_killed_the_oth
             await until(watching, 2)
             await lock.rollback()
             came = await asyncio.gather(*waiting)
-            assert len({str(one) for one in came}) == 1
+            assert len({without_id(str(one)) for one in came}) == 1
             assert "has not been followed yet" in came[0]["content"][0]["text"]
         await watching.close()
         await locking.close()

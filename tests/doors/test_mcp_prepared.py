@@ -62,7 +62,7 @@ async def answered(
 ) -> tuple[int, dict[str, str], bytes]:
     headers, body = sent
     async with session.post(f"{base_url}/mcp", json=body, headers=headers) as response:
-        told = {name.lower(): value for name, value in response.headers.items()}
+        told = {name.lower(): value for name, value in response.headers.items() if name != "x-request-id"}
         return response.status, told, await response.read()
 
 

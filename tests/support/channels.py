@@ -15,6 +15,7 @@ from roundtrip.channels.seal import Seal
 from roundtrip.channels.targets import Target
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.alerts import Alert, Draft
+from roundtrip.domain.measured import Measures
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
 from roundtrip.jobs.kinds import KINDS
@@ -116,6 +117,7 @@ class Street:
     key: bytes = b"k" * 32
     has_bot: bool = True
     draw: Callable[[], bytes] = lambda: secrets.token_bytes(32)
+    measures: Measures = field(default_factory=Measures)
 
     @property
     def outward(self) -> Outward:
