@@ -62,7 +62,8 @@ async def answered(
 ) -> tuple[int, dict[str, str], bytes]:
     headers, body = sent
     async with session.post(f"{base_url}/mcp", json=body, headers=headers) as response:
-        told = {name.lower(): value for name, value in response.headers.items() if name != "x-request-id"}
+        told = {name.lower(): value for name, value in response.headers.items()}
+        del told["x-request-id"]
         return response.status, told, await response.read()
 
 
