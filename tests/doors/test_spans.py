@@ -139,6 +139,18 @@ async def test_a_span_that_is_left_or_fails_says_so_and_not_why(house: House) ->
     ended = [(one.attributes["roundtrip.ended"], one.is_error) for one in house.heard.named("job names")]
     assert ended == [("left", False), ("failed", True)]
     assert "secret" not in str(house.heard.spans)
+    assert not any(span.events for span in house.heard.spans)
+
+
+async def test_a_root_is_inside_of_nothing_whatever_goes_on(house: House) -> None:
+    """A library may have taken a stranger's trace for the one that goes on."""
+    measures = house.ctx.measures
+    async with spans.sent(house.settings(), measures, "serve"):
+        with measures.span("job", "names", is_root=True), measures.span("request", "health", is_root=True):
+            pass
+    (job,), (request,) = house.heard.named("job names"), house.heard.named("request health")
+    assert (job.inside, request.inside) == ("", "")
+    assert job.trace != request.trace
 
 
 async def test_a_collector_that_is_away_hurts_nobody(house: House) -> None:

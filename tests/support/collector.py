@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass(frozen=True)
 class Told:
-    """One span. ``inside``: the id of the one around it; empty: it is a root."""
+    """One span. ``events``: what happened in it. ``inside``: the id of the one around it; empty: a root."""
 
     name: str
     id: str
@@ -22,6 +22,7 @@ class Told:
     is_error: bool
     attributes: dict[str, str | int]
     of: dict[str, str | int]
+    events: list[str]
 
 
 @dataclass
@@ -64,6 +65,7 @@ def _spans(resource: object) -> list[Told]:
             is_error=span.status.code == 2,
             attributes=_read(span.attributes),
             of=of,
+            events=[str(event) for event in span.events],
         )
         for scope in resource.scope_spans  # type: ignore[attr-defined]
         for span in scope.spans
