@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel clean
+.PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
@@ -105,6 +105,14 @@ rejudge: $(VENV)/.installed
 wheel: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python -m hatchling build -t wheel
 
+# What is installed and under which licences: docs/licences.md, and into dist/ a CycloneDX bill and the lock of what runs.
+sbom: $(VENV)/.installed
+	@$(BIN)/python -m deploy.bill
+
+# What runs it as a service, looked at by the tools of those who run such: none of it is in the gate.
+lint-deploy: $(VENV)/.installed deploy/.lint/.installed
+	@$(BIN)/python -m deploy.lint deploy/.lint/bin
+
 # The lock is made anew from requirements.in with: make lock (needs uv).
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -136,6 +144,12 @@ tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json
 	@echo "installing Ponder, to measure beside it"
 	@cd bench/peers/ponder && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+deploy/.lint/.installed: deploy/lint.txt
+	@echo "installing what looks at compose files, images and bills"
+	@$(PYTHON) -m venv deploy/.lint
+	@deploy/.lint/bin/python -m pip install -qq --disable-pip-version-check -r deploy/lint.txt
 	@touch $@
 
 clean:

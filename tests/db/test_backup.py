@@ -241,7 +241,7 @@ async def test_what_could_not_be_written_leaves_the_file_of_before(
 @pytest.mark.parametrize(
     ("url", "plain", "password"),
     [
-        ("postgresql://me:p%40ss@host:5433/db?ssl=x", "postgresql://me@host:5433/db?ssl=x", "p@ss"),
+        ("postgresql://me:p%40ss@host:1/db?sslmode=x&jit=on", "postgresql://me@host:1/db?sslmode=x", "p@ss"),
         ("postgres://me@host/db", "postgres://me@host/db", None),
         ("postgresql:///db?host=%2Fx&password=a%26b&user=me", "postgresql:///db?host=%2Fx&user=me", "a&b"),
     ],

@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-import asyncpg
-
 from roundtrip.domain.errors import CannotRun
 
+from . import connections
 from .forget import FORGOTTEN
 from .migrate import migrations
 
@@ -28,6 +27,12 @@ _SINCE_17 = b"SET transaction_timeout = 0;\n"
 """Of ``pg_dump`` 18: servers of before 17 do not know the setting, nor need it."""
 _END = b"-- PostgreSQL database dump complete\n"
 _PASSED_ON = 1 << 20
+_OF_LIBPQ = frozenset(
+    ("host", "port", "user", "dbname", "passfile", "sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl",
+     "sslpassword", "sslnegotiation", "ssl_min_protocol_version", "ssl_max_protocol_version",
+     "target_session_attrs", "krbsrvname", "gsslib")
+)  # fmt: skip
+"""What asyncpg and libpq both take for where a server is. For asyncpg all else sets the session."""
 _THEN = """
 DO $$ BEGIN IF (SELECT max(number) FROM public.migrations) > {ours} THEN
 RAISE EXCEPTION 'the backup is of a newer roundtrip than this one: restore it with that'; END IF; END $$;
@@ -65,7 +70,7 @@ def _for_its_owner(file: Path) -> IO[bytes]:
 async def restore(url: str, file: Path, environment: Environment) -> None:
     """Makes an empty database what it was when ``file`` was written, in one transaction. Raises BackupError
     where it is not empty, or the file is no whole backup or of a newer release; OSError."""
-    connection = await asyncpg.connect(url)
+    connection = await connections.connect(url)
     try:
         if await connection.fetchval("SELECT to_regclass('public.migrations') IS NOT NULL"):
             raise BackupError("this database is not empty: restore into a new one")
@@ -140,16 +145,15 @@ async def _run(program: str, url: str, environment: Environment, into: IO[bytes]
 
 
 def _apart(url: str) -> tuple[str, str | None]:
-    """The address without its password, and that: what a program is started with everybody on the machine can
-    read."""
+    """The address without its password, and that: what a program is started with everybody on the machine
+    can read."""
     parts = urllib.parse.urlsplit(url)
     who, _, where = parts.netloc.rpartition("@")
     user, _, password = who.partition(":")
     asked = urllib.parse.parse_qsl(parts.query)
     said = dict(asked).get("password") or urllib.parse.unquote(password) or None
-    query = urllib.parse.urlencode(
-        [one for one in asked if one[0] != "password"], quote_via=urllib.parse.quote
-    )
+    kept = [one for one in asked if one[0] in _OF_LIBPQ]
+    query = urllib.parse.urlencode(kept, quote_via=urllib.parse.quote)
     whom = f"{user}@{where}" if user else where
     return f"{parts.scheme}://{whom}{parts.path}{'?' if query else ''}{query}", said
 
