@@ -10,7 +10,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
-from roundtrip.api.pressure import FAR_FOR_S, FAR_S, Pressure
+from roundtrip.api.pressure import ALL_AFTER_S, LATE_S, Pressure
 from roundtrip.services.context import Context
 from support.serving import served
 
@@ -20,7 +20,7 @@ async def url(ctx: Context) -> AsyncIterator[str]:
     """A service whose loop was far behind for long, and is not looked at since."""
     pressure = Pressure(8)
     for look in range(1, 20):
-        pressure.note(look * FAR_FOR_S, FAR_S, 0)
+        pressure.note(look * ALL_AFTER_S, LATE_S, 0)
     gate = gate_over(ctx, None)
     dispatch = Dispatch(ctx, gate, SharedAnswers(lambda: 0.0))
     async with gate.open(), served(create_app(dispatch, Callers(), turns_away=pressure.turns_away)) as at:

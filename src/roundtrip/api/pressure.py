@@ -7,16 +7,17 @@ from collections.abc import AsyncIterator, Callable
 from roundtrip.chain.background import beside
 
 TICK_S = 0.05
-LATE_S, LATE_FOR_S = 0.05, 0.25
-"""A loop that was late at every look for so long has more runs under way than it can do."""
-FAR_S, FAR_FOR_S = 0.1, 1.0
-"""One that was so late for so long cannot even answer what is shared."""
-LEAST_RUNNING = 4
+LATE_S = 0.1
+"""Later than this the loop is behind."""
+RUNS_AFTER_S, ALL_AFTER_S = 0.5, 1.0
+"""A loop that was behind at every look for so long has more runs under way than it can do; and for so long
+cannot even answer what is shared."""
+LEAST_RUNNING = 8
 _CUT, _GROWS_S = 0.7, 5.0
-"""What is left of the runs that may be under way, at most every ``LATE_FOR_S``; how many more a second may be
-while the loop is in time."""
-_AWAY_RISES_S, _AWAY_FALLS_S = 1.0, 0.1
-"""By how much a second the share that is turned away changes: while the loop is far behind, and while not."""
+"""What is left of the runs that may be under way, at most every ``RUNS_AFTER_S``; how many more a second may
+be while the loop is not behind."""
+_AWAY_RISES_S, _AWAY_FALLS_S = 1.0, 0.25
+"""By how much a second the share that is turned away changes: while the loop is behind, and while not."""
 
 
 class Pressure:
@@ -33,7 +34,7 @@ class Pressure:
         self._owed = 0.0
         self._looked_s: float | None = None
         self._late_since_s: float | None = None
-        self._far_since_s: float | None = None
+        self._cut_s = 0.0
 
     def allowed(self) -> int:
         """So many runs."""
@@ -51,17 +52,20 @@ class Pressure:
         """The loop came back so late, with so many runs under way."""
         spent_s = 0.0 if self._looked_s is None else now_s - self._looked_s
         self._looked_s = now_s
-        self._late_since_s = _since(self._late_since_s, now_s, late_s, LATE_S)
-        self._far_since_s = _since(self._far_since_s, now_s, late_s, FAR_S)
-        if self._late_since_s is None:
+        if late_s < LATE_S:
+            self._late_since_s = None
             self._allowed = min(self._most, self._allowed + _GROWS_S * spent_s)
-        elif now_s - self._late_since_s >= LATE_FOR_S:
+            self._away = max(0.0, self._away - _AWAY_FALLS_S * spent_s)
+            return
+        if self._late_since_s is None:
+            # However late one look is: a process that stood still goes on with what it had.
+            self._late_since_s = now_s
+        stood_s = now_s - self._late_since_s
+        if stood_s >= RUNS_AFTER_S and now_s - self._cut_s >= RUNS_AFTER_S:
             least = min(LEAST_RUNNING, self._most)
             self._allowed = max(least, min(self._allowed, running) * _CUT)
-            self._late_since_s = now_s
-        if self._far_since_s is None:
-            self._away = max(0.0, self._away - _AWAY_FALLS_S * spent_s)
-        elif self._away or now_s - self._far_since_s >= FAR_FOR_S:
+            self._cut_s = now_s
+        if self._away or stood_s >= ALL_AFTER_S:
             self._away = min(1.0, self._away + _AWAY_RISES_S * spent_s)
 
     @contextlib.asynccontextmanager
@@ -76,10 +80,3 @@ class Pressure:
             due_s = now_s() + TICK_S
             await asyncio.sleep(TICK_S)
             self.note(now_s(), now_s() - due_s, running())
-
-
-def _since(known_s: float | None, now_s: float, late_s: float, bound_s: float) -> float | None:
-    """Since when every look found it as late; None: the last one did not."""
-    if late_s < bound_s:
-        return None
-    return now_s - late_s if known_s is None else known_s

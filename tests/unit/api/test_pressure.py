@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.api import pressure as module
 from roundtrip.api.answers import Shared, SharedAnswers
-from roundtrip.api.pressure import FAR_FOR_S, FAR_S, LATE_FOR_S, LATE_S, LEAST_RUNNING, TICK_S, Pressure
+from roundtrip.api.pressure import ALL_AFTER_S, LATE_S, LEAST_RUNNING, RUNS_AFTER_S, TICK_S, Pressure
 from roundtrip.domain.errors import ServiceFull
 
 MOST = 100
@@ -45,18 +45,19 @@ def test_in_time_all_of_it_is_allowed(looks: Looks) -> None:
 
 def test_a_burst_changes_nothing(looks: Looks) -> None:
     """However late it makes one look."""
-    looks.late(FAR_FOR_S * 0.9, 0.01)
+    looks.late(10 * ALL_AFTER_S, 0.01)
     looks.late(0.0, 0.01)
+    assert looks.pressure.allowed() == MOST
     assert looks.turned_away() == 0
 
 
 def test_a_delay_that_stands_takes_runs_away(looks: Looks) -> None:
     """From those that are under way, down to a few, which stay."""
-    looks.late(LATE_S, LATE_FOR_S, running=40)
+    looks.late(LATE_S, RUNS_AFTER_S + 3 * TICK_S, running=40)
     assert looks.pressure.allowed() == 28
+    assert looks.turned_away() == 0
     looks.late(LATE_S, 60.0, running=40)
     assert looks.pressure.allowed() == LEAST_RUNNING
-    assert looks.turned_away() == 0
 
 
 def test_of_few_places_none_is_added() -> None:
@@ -74,22 +75,22 @@ def test_runs_come_back_when_the_loop_is_in_time(looks: Looks) -> None:
 
 
 def test_a_loop_far_behind_turns_a_growing_share_away_and_lets_it_in_again(looks: Looks) -> None:
-    looks.late(FAR_S, FAR_FOR_S * 0.7)
+    looks.late(LATE_S, ALL_AFTER_S * 0.7)
     assert looks.turned_away() == 0
-    looks.late(FAR_S, 0.8)
+    looks.late(LATE_S, 0.8)
     some = looks.turned_away()
     assert 0 < some < 100
-    looks.late(FAR_S, 5.0)
+    looks.late(LATE_S, 5.0)
     assert looks.turned_away() == 100
-    looks.late(0.0, 5.0)
+    looks.late(0.0, 2.0)
     assert 0 < looks.turned_away() < 100
     looks.late(0.0, 10.0)
     assert looks.turned_away() == 0
 
 
 def test_who_is_turned_away_is_spread_evenly(looks: Looks) -> None:
-    looks.late(FAR_S, 5.0)
-    looks.late(0.0, 5.0)
+    looks.late(LATE_S, 5.0)
+    looks.late(0.0, 2.0)
     told = [looks.pressure.turns_away() for _ in range(100)]
     assert "".join("x" if one else "." for one in told).count("xx") <= sum(told) // 4
 
