@@ -39,6 +39,10 @@ def test_what_a_course_is_told(of: Callable[[float], float], says: str, seconds:
     assert course(samples, RULE).says == says
 
 
+def test_a_peak_at_the_end_is_no_rise() -> None:
+    assert course(sampled(lambda at: 5_000 if 1700 <= at < 1740 else 100), RULE).says == "flat"
+
+
 def test_what_is_too_high_is_told_however_flat() -> None:
     assert course(sampled(lambda at: 10.0), Allowance(0.1, 1.0, most=5.0)).says == "high"
     assert course(sampled(lambda at: 10.0), Allowance(0.1, 1.0, most=14.0)).says == "flat"

@@ -92,7 +92,11 @@ def test_who_is_turned_away_is_spread_evenly(looks: Looks) -> None:
     looks.late(LATE_S, 5.0)
     looks.late(0.0, 2.0)
     told = [looks.pressure.turns_away() for _ in range(100)]
+    assert 45 <= sum(told) <= 55
     assert "".join("x" if one else "." for one in told).count("xx") <= sum(told) // 4
+    looks.late(LATE_S, 5.0)
+    looks.late(0.0, 1.2)
+    assert 65 <= looks.turned_away() <= 75
 
 
 async def test_fewer_runs_are_begun_under_pressure() -> None:
@@ -106,8 +110,9 @@ async def test_fewer_runs_are_begun_under_pressure() -> None:
 
     runs = [asyncio.create_task(shared.get(str(number), makes)) for number in range(3)]
     await asyncio.sleep(0)
-    with pytest.raises(ServiceFull, match="busy"):
-        await shared.get("without a key", makes)
+    async with asyncio.timeout(10):
+        with pytest.raises(ServiceFull, match="busy"):
+            await shared.get("without a key", makes)
     assert shared.running() == 3
     gate.set()
     await asyncio.gather(*runs)
