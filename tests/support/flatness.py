@@ -20,7 +20,7 @@ _HOUR_S = 3600.0
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """By how much a figure may rise over two thirds of a run: ``share`` of its level, and at least ``least``
-    of its unit. ``most``: what its windows may never pass, whatever they do."""
+    of its unit. ``most``: what the median of its windows may not pass, however flat."""
 
     share: float
     least: float
@@ -30,7 +30,7 @@ class Allowance:
 @dataclass(frozen=True, slots=True)
 class Course:
     """How a figure went. ``start``, ``middle``, ``end``: medians of the first, middle and last tenth.
-    ``per_hour``: the slope. ``says``: flat, fills, rises, or high (past what it may ever be)."""
+    ``per_hour``: the slope. ``says``: flat, fills, rises, or high (past what it may be)."""
 
     start: float
     middle: float
@@ -51,14 +51,14 @@ def course(samples: Sequence[tuple[float, float]], allowed: Allowance) -> Course
     counted = [(at, value) for at, value in samples if at >= begin_s + (end_s - begin_s) / 3]
     windows = _windows(counted)
     slope = _slope(windows)
-    most = max(value for _, value in windows)
+    level = statistics.median(value for _, value in windows)
     return Course(
         start=statistics.median(values[:tenth]),
         middle=statistics.median(values[middle : middle + tenth]),
         end=statistics.median(values[-tenth:]),
         most=max(values),
         per_hour=slope * _HOUR_S,
-        says="high" if most > allowed.most else _says(windows, slope, allowed),
+        says="high" if level > allowed.most else _says(windows, slope, allowed),
     )
 
 
