@@ -26,11 +26,12 @@ from typing import cast
 import msgspec
 import uvloop
 
+from roundtrip.api.protocol import spare_files
 from support.slow_clients import Slow
 
 from .soak_mix import Ask, Mix, Plan, outcome
 
-ADDRESSES, MOST_LINES = 1000, 1500
+ADDRESSES, MOST_LINES, MOST_FILES = 1000, 1500, 4000
 WINDOW_S, LATE_S = 4.0, 45.0
 _WRONG_KEPT = 20
 BUSY = ("busy", "page 503")
@@ -281,6 +282,7 @@ async def main(plan: Plan, seed: int) -> None:
 
 
 if __name__ == "__main__":
+    spare_files(MOST_FILES)
     asked = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main(asked, int(sys.argv[2])))
