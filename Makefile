@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy clean
+.PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
@@ -84,6 +84,10 @@ bench-practice: $(VENV)/.installed node_modules/.installed
 # What each page weighs with all that it loads, and how soon a token's page is there: half a minute.
 bench-pages: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m bench.pages $(FLAGS)
+
+# All of it at twice what it can do, for MINUTES (30), and what grows. FLAGS='--slow 1000': slow clients beside it.
+soak: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=src:tests $(BIN)/python -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
 
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed

@@ -26,6 +26,7 @@ from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.openapi import openapi_json
+from roundtrip.api.pressure import Pressure
 from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
 from roundtrip.api.publish import tools_json
 from roundtrip.api.shared_answers import SharedInValkey
@@ -96,7 +97,8 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store, service=ctx.service_id)
         across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, minutes)
-    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across)
+    pressure = Pressure(settings.most_checks_at_once)
+    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across, pressure.allowed)
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -107,10 +109,13 @@ def application(settings: Settings, ctx: Context) -> Starlette:
                 closing.push_async_callback(minutes.settle)
             await closing.enter_async_context(gate.open())
             await closing.enter_async_context(opening(ctx))
+            await closing.enter_async_context(pressure.watched(shared.running))
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
-    return create_app(dispatch, callers, running, beside=pages(dispatch, callers))
+    return create_app(
+        dispatch, callers, running, beside=pages(dispatch, callers), turns_away=pressure.turns_away
+    )
 
 
 def pages(dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES) -> list[Route]:
