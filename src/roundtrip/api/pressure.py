@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from roundtrip.chain.background import beside
 
 TICK_S = 0.05
-LATE_S = 0.1
+LATE_S = 0.15
 """Later than this the loop is behind."""
-RUNS_AFTER_S, ALL_AFTER_S = 0.5, 1.0
+RUNS_AFTER_S, ALL_AFTER_S = 1.0, 2.0
 """A loop that was behind at every look for so long has more runs under way than it can do; and for so long
 cannot even answer what is shared."""
 LEAST_RUNNING = 8
