@@ -1,0 +1,42 @@
+"""``make pictures``: the verdict card that the README shows, light and dark, into docs/pictures."""
+
+import asyncio
+from pathlib import Path
+
+from e2e.browser import browsing, is_there, visiting
+from roundtrip import tour_commands
+from roundtrip.devnet import world
+
+PROJECT = Path(__file__).resolve().parents[2]
+FOLDER = PROJECT / "docs" / "pictures"
+TOKEN = "blacklist_after_buy"
+"""The story that is shown: a plain check is green to whoever only reads the contract, and the sell fails."""
+SIZE = (780, 900)
+SCHEMES = ("light", "dark")
+
+
+async def main() -> None:
+    """Takes both."""
+    at = world.Places(PROJECT, PROJECT / "var")
+    built = world.build(at, print)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tour_commands.place_for(at) as var:
+        async with (
+            tour_commands.demo(var) as running,
+            browsing() as browser,
+            visiting(browser, running.place.url, SIZE) as visitor,
+        ):
+            await visitor.open(f"/token/{built.tokens[TOKEN]}")
+            card = visitor.page.locator("article.card")
+            for scheme in SCHEMES:
+                await visitor.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await card.screenshot(path=FOLDER / f"verdict.{scheme}.png", animations="disabled")
+            await visitor.page.screenshot(path="/tmp/whole.png", full_page=True)
+    for scheme in SCHEMES:
+        file = FOLDER / f"verdict.{scheme}.png"
+        print(f"{file.relative_to(PROJECT)}: {file.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    is_there()
+    asyncio.run(main())
