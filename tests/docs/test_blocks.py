@@ -14,7 +14,6 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/architecture.md", "text"): "docs/test_house.py",
     ("docs/credits.md", "bash"): "docs/test_credits_page.py",
     ("docs/keys.md", "bash"): "docs/test_keys_page.py",
-    ("docs/keys.md", "text"): "docs/test_commands.py",
     ("docs/operations.md", "json"): "docs/test_operations_page.py",
     ("docs/operations.md", "ini"): "docs/test_operations_page.py",
     ("docs/operations.md", "sql"): "docs/test_operations_page.py",
