@@ -13,6 +13,8 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/api.md", "json"): "unit/api/test_publish.py",
     ("docs/architecture.md", "text"): "docs/test_house.py",
     ("docs/credits.md", "bash"): "docs/test_credits_page.py",
+    ("docs/holders.md", "bash"): "docs/test_examples.py",
+    ("docs/holders.md", "json"): "docs/test_examples.py",
     ("docs/keys.md", "bash"): "docs/test_keys_page.py",
     ("docs/operations.md", "json"): "docs/test_operations_page.py",
     ("docs/operations.md", "ini"): "docs/test_operations_page.py",
@@ -21,6 +23,8 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/practice.md", "json"): "docs/test_examples.py",
     ("docs/proof.md", "bash"): "docs/test_examples.py",
     ("docs/proof.md", "text"): "docs/test_examples.py",
+    ("docs/rules.md", "bash"): "docs/test_examples.py",
+    ("docs/rules.md", "json"): "docs/test_examples.py",
     ("docs/rules.md", "text"): "docs/test_rules_page.py",
     ("docs/rules.md", "rules"): "docs/test_rules_page.py",
     ("docs/rules.md", "refused"): "docs/test_rules_page.py",
@@ -31,6 +35,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/trade.md", "python"): "docs/test_trade_page.py",
     ("docs/verify.md", "bash"): "docs/test_examples.py",
     ("docs/verify.md", "python"): "docs/test_examples.py",
+    ("docs/webhooks.md", "bash"): "channels/test_receivers.py",
     ("docs/webhooks.md", "http"): "channels/test_receivers.py",
 }
 """A page, and the language of its fences: the test, below tests/, that takes all of them."""

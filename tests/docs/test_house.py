@@ -14,7 +14,9 @@ from unit.test_floors import MAY_IMPORT
 PAGE = "docs/architecture.md"
 PACKAGE = PROJECT / "src" / "roundtrip"
 FLOORS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
-MODULE = re.compile(rf"(?P<module>(?:{'|'.join(FLOORS)})/[\w/]+?)(?:\.py|\.(?P<name>[A-Za-z]\w*(?:\.\w+)?)(?:\(.*\))?)?")
+MODULE = re.compile(
+    rf"(?P<module>(?:{'|'.join(FLOORS)})/[\w/]+?)(?:\.py|\.(?P<name>[A-Za-z]\w*(?:\.\w+)?)(?:\(.*\))?)?"
+)
 WAYS = ("one check", "a block", "a practice buy, over MCP")
 
 

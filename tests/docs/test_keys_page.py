@@ -29,8 +29,8 @@ def test_the_page_has_five_steps() -> None:
     assert len(STEPS) == 5
 
 
-async def test_the_page_makes_a_key(base_url: str, tmp_path: Path) -> None:
-    _, text, _, made = await run(tmp_path, STEPS[:-1], base_url)
+async def test_the_page_makes_a_key_and_uses_it(base_url: str, tmp_path: Path) -> None:
+    _, text, _, made, used = await run(tmp_path, STEPS, base_url)
     wallet = text.splitlines()[1]
     assert text.startswith("127.0.0.1:8463 wants you to sign in with your Ethereum account:\n0x")
     assert "\nChain ID: 4663\n" in text
@@ -38,11 +38,6 @@ async def test_the_page_makes_a_key(base_url: str, tmp_path: Path) -> None:
     assert is_key(answer["key"])
     assert answer["mite"]["wallet"] == wallet.lower()
     assert answer["limits"] == {"perMinute": 60, "perDay": 20_000}
-
-
-async def test_the_pages_key_is_used(base_url: str, tmp_path: Path) -> None:
-    *_, made, used = await run(tmp_path, STEPS, base_url)
-    key, result = json.loads(made), json.loads(used)["result"]
-    told: dict[str, Any] = result["structuredContent"]
-    assert told["wallet"] == key["mite"]["wallet"]
-    assert [(one["start"], one["label"]) for one in told["keys"]] == [(key["key"][:8], "my first key")]
+    told: dict[str, Any] = json.loads(used)["result"]["structuredContent"]
+    assert told["wallet"] == answer["mite"]["wallet"]
+    assert [(one["start"], one["label"]) for one in told["keys"]] == [(answer["key"][:8], "my first key")]

@@ -11,6 +11,7 @@ WITH_DECISIONS = sorted(
     str(one.relative_to(PROJECT))
     for one in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *(PROJECT / "docs").rglob("*.md"))
 )
+MOST_BYTES = 80_000
 SHOWN = re.compile(r'(?:src|srcset)="([^"]+)"|!?\[[^\]]*\]\(([^)\s]+)\)')
 
 
@@ -38,3 +39,16 @@ def test_a_link_leads_somewhere(page: str) -> None:
 def test_every_page_is_led_to_from_the_readme() -> None:
     linked = set(re.findall(r"\((docs/[\w-]+\.md)", prose("README.md")))
     assert linked == {page for page in WITH_DECISIONS if re.fullmatch(r"docs/[\w-]+\.md", page)}
+
+
+def test_pictures_are_small_said_in_words_and_there_for_light_and_dark() -> None:
+    found = sorted((PROJECT / "docs" / "pictures").iterdir())
+    assert {picture.suffix for picture in found} == {".png"}
+    assert all(picture.read_bytes()[:4] == b"\x89PNG" for picture in found)
+    assert all(picture.stat().st_size < MOST_BYTES for picture in found)
+    told = prose("README.md")
+    assert {f"docs/pictures/{picture.name}" for picture in found} == set(
+        re.findall(r"docs/pictures/[\w.]+", told)
+    )
+    (alt,) = re.findall('<img [^>]*alt="([^"]*)"', told)
+    assert "Trap, cannot_sell" in alt

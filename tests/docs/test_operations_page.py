@@ -17,8 +17,8 @@ from roundtrip.cli import app
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.settings import Settings
-from support.holding_asked import copied
 from support.documents import blocks, prose
+from support.holding_asked import copied
 
 PAGE = "docs/operations.md"
 OTHER = "0x" + "1" * 40
@@ -64,7 +64,7 @@ async def test_the_commands_of_who_runs_it_do_what_the_page_says(capsys: pytest.
 def test_the_defaults_are_those_of_the_settings() -> None:
     """A row names one setting or two; what is none is said in words."""
     table = prose(PAGE).partition("## Settings")[2].partition("\n## ")[0]
-    told = {}
+    told: dict[str, str] = {}
     for names, defaults in re.findall(r"(?m)^\| (`ROUNDTRIP_[^|]*) \| ([^|]*) \|", table):
         fields = re.findall("`ROUNDTRIP_([A-Z_]+)`", names)
         values = defaults.split(", ") if len(fields) > 1 else [defaults]

@@ -1,4 +1,4 @@
-"""The pages as their readers have them: what is fenced, what stands in the line, and one shell to run it in."""
+"""The pages as their readers have them: what is fenced, what stands in the line, a shell to run it in."""
 
 import asyncio
 import os
@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one in (PROJECT / "docs").glob("*.md")))
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(f"docs/{one.name}" for one in (PROJECT / "docs").glob("*.md")),
+)
 """All but decisions, which tell of their day."""
 WRITTEN = frozenset({"docs/api.md", "docs/tour.md"})
 """Pages that a command writes out of what it finds; other tests hold them against it."""
@@ -65,11 +69,11 @@ def spans(page: str) -> list[Part]:
 def lines(page: str, language: str = "bash") -> list[Part]:
     """The commands of fenced blocks, one by one, without what is said behind them; what goes on in the next
     line is one command."""
-    found = []
-    for block in blocks(page, language):
-        for line in re.sub(r"\\\n *", "", block.text).splitlines():
-            found.append(Part(page, block.line, language, line.partition(" # ")[0].strip()))
-    return found
+    return [
+        Part(page, block.line, language, line.partition(" # ")[0].strip())
+        for block in blocks(page, language)
+        for line in re.sub(r"\\\n *", "", block.text).splitlines()
+    ]
 
 
 async def run(folder: Path, texts: Sequence[str], url: str, rpc_url: str = "") -> list[str]:
@@ -95,17 +99,19 @@ def differs(shown: Any, answer: Any, at: str = "") -> list[str]:
     """Where an answer is not as a page shows it, which may leave out what follows ``…``: the end of a text,
     of a list, or fields."""
     if isinstance(shown, dict) and isinstance(answer, dict):
-        left_out = shown.keys() & {MORE}
-        gone = [f"{at}.{name} is not answered" for name in shown.keys() - answer.keys() - left_out]
-        kept = [] if left_out else [f"{at}.{name} is not shown" for name in answer.keys() - shown.keys()]
-        both = [differs(shown[name], answer[name], f"{at}.{name}") for name in shown.keys() & answer.keys()]
-        return gone + kept + sum(both, [])
+        found = [f"{at}.{name} is not answered" for name in shown.keys() - answer.keys() - {MORE}]
+        if MORE not in shown:
+            found += [f"{at}.{name} is not shown" for name in answer.keys() - shown.keys()]
+        for name in shown.keys() & answer.keys():
+            found += differs(shown[name], answer[name], f"{at}.{name}")
+        return found
     if isinstance(shown, list) and isinstance(answer, list):
         if shown[-1:] == [MORE]:
             shown, answer = shown[:-1], answer[: len(shown) - 1]
         if len(shown) != len(answer):
             return [f"{at} has {len(answer)} items"]
-        return sum((differs(*pair, f"{at}[{n}]") for n, pair in enumerate(zip(shown, answer, strict=True))), [])
+        pairs = enumerate(zip(shown, answer, strict=True))
+        return [one for n, pair in pairs for one in differs(*pair, f"{at}[{n}]")]
     if isinstance(shown, str) and isinstance(answer, str) and shown.endswith(MORE):
         return [] if answer.startswith(shown.removesuffix(MORE)) else [f"{at} is {answer!r}"]
     is_same = type(shown) is type(answer) and shown == answer
