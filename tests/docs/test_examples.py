@@ -11,11 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.services.context import Context
 from support.documents import blocks, differs, run, text_of
 from support.serving import service
+
+
+SHOWN = "blacklist_after_buy"
+"""The token of the README: one of the five that ``make run`` prints."""
 
 
 @pytest.fixture
@@ -39,7 +44,8 @@ async def test_the_readmes_calls_answer_what_it_shows(url: str, folder: Path, bu
     assert differs(shown, check) == []
     assert tool["result"]["structuredContent"]["verdict"] == check["verdict"]
     addresses = set(re.findall("0x[0-9a-f]{40}", text_of("README.md")))
-    assert addresses == {built.tokens["blacklist_after_buy"]}
+    assert addresses == {built.tokens[SHOWN]}
+    assert [story.sample for story in STORIES if story.key == SHOWN] == [True]
 
 
 async def test_a_trade_is_proven_from_the_shell_and_in_python(url: str, folder: Path) -> None:

@@ -105,7 +105,7 @@ _MEANT = MappingProxyType(
         "buy_gas_limit": "the gas of a buy: the most that one transaction may have (EIP-7825)",
         "sell_gas_ladder": "the gas of a sell, tried in turn until it goes through",
         "hook_gas_limit": "the most that a swap may take in a pool with a stranger's hook",
-        "most_tried": "pools without a stranger's hook that are tried; of more, those where a buy brings most",
+        "most_tried": "pools without a stranger's hook that are tried: those where a buy brings most",
         "most_hooked": "the same of pools with a stranger's hook",
         "most_scouted": "pools of either sort that are bought on once to find these",
         "part_gas_ladder": "the gas of a sell of a part, tried in turn",
