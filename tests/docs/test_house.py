@@ -68,7 +68,7 @@ def test_the_tree_has_every_floor_and_nothing_else() -> None:
 
 
 def test_the_line_of_floors_is_what_is_held() -> None:
-    (line,) = re.findall(r"(?m)^`(domain <- .*)`$", text_of(PAGE))
+    (line,) = [span.text for span in spans(PAGE) if span.text.startswith("domain <- ")]
     below: set[str] = set()
     for group in line.split(" <- "):
         names = set(re.findall(r"[\w*]+", group))
