@@ -18,7 +18,6 @@ from roundtrip.services.context import Context
 from support.documents import blocks, differs, run, text_of
 from support.serving import service
 
-
 SHOWN = "blacklist_after_buy"
 """The token of the README: one of the five that ``make run`` prints."""
 
