@@ -17,7 +17,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/holders.md", "json"): "docs/test_examples.py",
     ("docs/keys.md", "bash"): "docs/test_keys_page.py",
     ("docs/operations.md", "json"): "docs/test_operations_page.py",
-    ("docs/operations.md", "ini"): "docs/test_operations_page.py",
+    ("docs/operations.md", "bash"): "docs/test_operations_page.py",
     ("docs/operations.md", "sql"): "docs/test_operations_page.py",
     ("docs/practice.md", "bash"): "docs/test_examples.py",
     ("docs/practice.md", "json"): "docs/test_examples.py",

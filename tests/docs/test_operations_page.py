@@ -2,10 +2,11 @@
 blocks taken by what reads them."""
 
 import asyncio
-import configparser
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from roundtrip.cli import app
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.settings import Settings
-from support.documents import blocks, prose
+from support.documents import PROJECT, blocks, prose
 from support.holding_asked import copied
 
 PAGE = "docs/operations.md"
@@ -89,13 +90,20 @@ def test_the_nodes_that_the_page_sets_are_read(monkeypatch: pytest.MonkeyPatch) 
         assert (second.calls_per_second, second.calls_per_day, second.calls_a_request) == (25, 100_000, 20)
 
 
-def test_a_unit_runs_a_command_of_ours() -> None:
-    for block in blocks(PAGE, "ini"):
-        unit = configparser.ConfigParser(interpolation=None)
-        unit.optionxform = str  # type: ignore[assignment,method-assign]
-        unit.read_string(block.text)
-        program, *_ = shlex.split(unit["Service"]["ExecStart"])
-        assert program.endswith("/roundtrip")
+def test_what_is_installed_is_what_make_writes_by_options_that_there_are() -> None:
+    """It asks a registry, which the gate does not: what it names is held instead."""
+    (block,) = blocks(PAGE, "bash")
+    _, *installing = (shlex.split(line) for line in block.text.strip().splitlines())
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--help"], capture_output=True, text=True, check=True
+    )
+    for program, command, *given in installing:
+        assert (Path(program).name, command) == ("pip", "install")
+        assert [word for word in given if word[0] == "-" and f"{word} " not in done.stdout + " "] == []
+    files = {word for words in installing for word in words if word.startswith("dist/")}
+    assert files == {"dist/requirements.lock", "dist/roundtrip-*.whl"}
+    assert "`make wheel` builds `dist/roundtrip-*.whl`" in prose(PAGE)
+    assert "requirements.lock" in (PROJECT / "deploy" / "bill.py").read_text()
 
 
 async def test_what_the_page_asks_of_the_database_is_answered(connection: asyncpg.Connection) -> None:
