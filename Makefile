@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak clean
+.PHONY: run test test-server e2e screenshots pictures schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
@@ -25,6 +25,10 @@ e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installe
 # Every page, light and dark, on a phone and a desktop, into var/screenshots.
 screenshots: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m e2e.screenshots
+
+# The verdict card that the README shows, light and dark, into docs/pictures.
+pictures: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m e2e.pictures
 
 # The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 400 of them.
 schemathesis: $(VENV)/.installed node_modules/.installed

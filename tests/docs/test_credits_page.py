@@ -1,7 +1,6 @@
 """docs/credits.md as a newcomer follows it: every command of the page, in order, against a real service."""
 
 import json
-import re
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -10,20 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from chain.test_keys_page import run
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
+from support.documents import blocks, run, text_of
 from support.serving import service
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "credits.md"
+PAGE = "docs/credits.md"
 PAY_TO = "0xa0ee7a142d267c1f36714e4a8f75612f20a79720"
-
-
-def blocks() -> list[str]:
-    """What is to be run, in order."""
-    return re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
@@ -39,8 +33,8 @@ async def test_the_page_pays_and_is_credited(
     (tmp_path / "var").mkdir()
     (tmp_path / "var" / "devnet.json").write_text(json.dumps(describe(built, rpc.url)))
     assert PAY_TO in describe(built, rpc.url)["accounts"][9]["address"]
-    assert f"ROUNDTRIP_PAY_TO={PAY_TO} make run" in PAGE.read_text()
-    told = await run(base_url, tmp_path, blocks())
+    assert f"ROUNDTRIP_PAY_TO={PAY_TO} make run" in text_of(PAGE)
+    told = await run(tmp_path, [block.text for block in blocks(PAGE, "bash")], base_url)
     _, status, _, early, _, counted, again = told
     assert json.loads(status)["pay"]["payTo"] == PAY_TO
     refused = json.loads(early)["error"]

@@ -1,9 +1,9 @@
 """What ``docs/rules.md`` says of a rule is so: how it is kept, what it tells of, and what is refused."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -13,16 +13,18 @@ from roundtrip.domain.rule_index import RuleIndex, Source
 from roundtrip.domain.rules import DECIMALS, VERBS, Happening, Verb, Watch
 from roundtrip.domain.types import Address
 from roundtrip.services.rules import BELOW, MOST_CHARACTERS, parse
+from support.documents import PAGES, spans, text_of
+from support.documents import blocks as fenced_as
 from support.ruled import happening
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/rules.md").read_text()
+PAGE = text_of("docs/rules.md")
 SUPPLY_RAW = 10**27
 
 
 def blocks(kind: str) -> Iterator[list[tuple[str, str]]]:
     """The examples of the page: each line as what it is and what it says."""
-    for fenced in re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, re.M | re.S):
-        for block in fenced.strip().split("\n\n"):
+    for fenced in fenced_as("docs/rules.md", kind):
+        for block in fenced.text.strip().split("\n\n"):
             found = re.findall(r"^(rule|kept|who|told|not told|says) +(.+)$", block, re.M)
             assert len(found) == len(block.split("\n")), block
             yield found
@@ -115,3 +117,29 @@ def test_the_page_names_the_limits_that_hold() -> None:
     ]
     assert BELOW["eth"] == BELOW["usd"]
     assert [limit for limit in limits if limit not in PAGE] == []
+
+
+def test_the_form_above_all_else_is_that_of_a_rule() -> None:
+    """Each way to fill in what stands in <> and to choose what stands in []."""
+    (form,) = fenced_as("docs/rules.md", "text")
+    who, verb, over, on = re.findall(r"<\w+>(?= )|\[[^]]+\]|<\w+>", form.text.strip())
+    assert f"{who} {verb} {over} {on}" == form.text.strip()
+    units = over.removesuffix("]").split()[-1].split("|")
+    overs = ["", *(f" over 5 {unit}" for unit in units)]
+    ons = ["", f" on 0x{'a' * 40}"]
+    refused = []
+    for each, more, where in itertools.product(VERBS, overs, ons):
+        try:
+            assert parse(f"any {each}{more}{where}").text() == f"any {each}{more}{where}"
+        except CallerFault as fault:
+            refused.append((each, more, str(fault)))
+    assert {(each, more) for each, more, _ in refused} == {
+        (each, " over 5 %") for each in ("launching", "graduating")
+    }
+
+
+def test_every_rule_that_a_page_writes_is_one() -> None:
+    written = [span for page in PAGES for span in spans(page) if re.match(r"any \w+ing\b", span.text)]
+    assert len(written) > 10
+    for span in written:
+        assert parse(span.text).text() == span.text, span

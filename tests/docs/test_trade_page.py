@@ -16,15 +16,16 @@ import pytest
 from chain.test_demo import Demo
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
+from support.documents import blocks, text_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "trade.md"
+PAGE = "docs/trade.md"
 WAIT_S = 20.0
 DONE = "the block above is done"
 
 
-def blocks() -> list[tuple[str, str]]:
+def steps() -> list[tuple[str, str]]:
     """Language and text of every fenced block that is to be run, in order."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    found = [(block.language, block.text) for block in blocks(PAGE)]
     assert {language for language, _ in found} == {"bash", "python"}
     return found
 
@@ -116,7 +117,7 @@ def test_the_page_does_what_it_says_from_its_first_command_to_its_last(
 ) -> None:
     printed: list[str] = []
     held: dict[str, int] = {}
-    for language, text in blocks():
+    for language, text in steps():
         printed.append(terminal.run(language, text))
         for name in re.findall(r"send\.py var/(\w+)\.json", text):
             trade = terminal.file(f"{name}.json")
@@ -157,6 +158,6 @@ def _shown(bought: Any, printed: list[str]) -> None:
 
 
 def test_the_page_makes_as_many_calls_as_it_says() -> None:
-    calls = sum(text.count("http://127.0.0.1:8463/v1/") for language, text in blocks() if language == "bash")
+    calls = sum(text.count("http://127.0.0.1:8463/v1/") for language, text in steps() if language == "bash")
     assert calls == 7
-    assert "this page makes seven" in PAGE.read_text()
+    assert "this page makes seven" in text_of(PAGE)
