@@ -30,7 +30,6 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Head, Heads
@@ -40,7 +39,7 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Market
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import ZERO_ADDRESS, BlockRef
-from roundtrip.networks import ROBINHOOD
+from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.context import Context
 from roundtrip.store import chain
 from roundtrip.store.migrate import migrate

@@ -9,7 +9,6 @@ import aiohttp
 import asyncpg
 import pytest
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, examine
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.heads import Heads
@@ -18,6 +17,7 @@ from roundtrip.chain.rpc import Budget, Node
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
+from roundtrip.networks import CHAIN_ID
 from roundtrip.services.context import Context
 from roundtrip.services.health import HealthParams, health
 from support.dialects import DialectNode, Kind, parent_number

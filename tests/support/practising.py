@@ -12,9 +12,9 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import BalanceSlot
 from roundtrip.domain import keys
-from roundtrip.domain.evidence import Venue
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.venue import Venue
 from roundtrip.services import practice_buy, practice_sell
 from roundtrip.services.context import Context
 from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams

@@ -33,9 +33,9 @@ from .events import (
     Swapped,
     Transferred,
 )
-from .evidence import VenueKind
 from .operations import Operation, account_at, operations
 from .types import ZERO_ADDRESS, Address
+from .venue import VenueKind
 
 _BY_STEP: tuple[tuple[Kind, tuple[StepKind, ...]], ...] = (
     ("launch", ("launch",)),

@@ -15,11 +15,11 @@ from .evidence import (
     Refused,
     Size,
     Sold,
-    Venue,
     VenueEvidence,
 )
 from .policy import Policy
 from .types import BPS
+from .venue import Venue
 
 PIPS = 1_000_000
 

@@ -11,8 +11,8 @@ from roundtrip.domain.account import (
     Step,
 )
 from roundtrip.domain.events import CurveTraded, Launched, LaunchMoved, PoolOpened
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.venue import VenueKind
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 

@@ -3,8 +3,9 @@
 from functools import partial
 
 from roundtrip.domain.events import LiquidityMoved, PoolOpened, Priced, Swapped
-from roundtrip.domain.evidence import Hop, PoolFacts, Venue, VenueKind
+from roundtrip.domain.evidence import Hop
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import PoolFacts, Venue, VenueKind
 
 from . import abi, erc20
 from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name

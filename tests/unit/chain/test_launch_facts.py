@@ -12,9 +12,10 @@ from roundtrip.chain.facts import facts_plan, read_launch, read_pool_facts, snip
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Results, StepResult
-from roundtrip.domain.evidence import Curve, Launch, Missing, PoolFacts
+from roundtrip.domain.evidence import Curve, Launch, Missing
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import PoolFacts
 from roundtrip.venues import amm_v3, launchpad_curve
 from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.evidence import Missing, Venue
+from roundtrip.domain.evidence import Missing
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import Venue
 from roundtrip.services import candidates as module
 from roundtrip.services.candidates import Candidates, unseen
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.domain.worth import MOST_MICRO_USD
-from roundtrip.sync.ledger import Batch
+from roundtrip.sync.batch import Batch
 from roundtrip.venues.base import Log
 from support.told_blocks import (
     Q96,
