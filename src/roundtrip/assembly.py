@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 import aiohttp
+import asyncpg
 import coincurve
 
 from roundtrip.chain.background import beside
@@ -253,6 +254,18 @@ async def migrated(database_url: str) -> list[int]:
         return await migrate(connection)
     finally:
         await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """A connection for a command, to a database that is up to date; also beside a service."""
+    async with database(settings, joins=True) as database_url:
+        await migrated(database_url)
+        connection = await connections.connect(database_url)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
 
 async def rebuilt(database_url: str, network: Network) -> int:
