@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import aiohttp
@@ -24,12 +23,6 @@ from support.dialects import DialectNode, Kind, parent_number
 from support.faulty_node import FaultyNode
 from support.followed import followed
 from support.nodes import node_of, pair
-
-
-@pytest.fixture
-async def faulty(rpc: SyncRpc, built: Built) -> AsyncIterator[FaultyNode]:
-    async with FaultyNode(rpc.url).running() as found:
-        yield found
 
 
 def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> Patient:

@@ -23,21 +23,9 @@ from support.keys import (
     code_of,
     kept_of,
     key_for,
-    random_context,
     revoke_of,
     text_for,
 )
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def shop(ctx: Context, clock: Clock) -> Context:
-    return random_context(ctx, clock)
-
 
 # --- the answers -----------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from roundtrip.services.practice_buy import practice_buy
 from roundtrip.services.practice_sell import practice_sell
 from roundtrip.services.practice_trades import practice_trades
 from support.actors import code_of
-from support.keys import Clock, random_context
+from support.keys import Clock
 from support.practising import a_mite, conserved, read
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet, calldata
@@ -29,21 +29,6 @@ from truth.cases import Case
 from truth.test_zoo import V4
 
 ETH = WEI_PER_ETH
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def shop(ctx: Context, clock: Clock) -> Context:
-    return random_context(ctx, clock)
-
-
-@pytest.fixture
-async def mite(shop: Context) -> Mite:
-    return await a_mite(shop)
 
 
 async def buys(shop: Context, mite: Mite, token: str, eth: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from roundtrip.venues.base import Contracts
 from sim.arena import until
 from support.alerting import PLAIN, OneByOne, amiss, mites, wished, without
 from support.databases import connected
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_blocks import Chain, Sent, bought, launched, sent, sold
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -110,12 +110,6 @@ class Ground:
 
     async def is_right(self) -> None:
         assert await amiss(self.index, NETWORK) == []
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "alert_tests") as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """Flags over a database and a chain told by hand: what proves them, what does not, and who may flag."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.calls import APART_S, MOST_A_DAY, MOST_OPEN, RUNS_WEI, SETTLED_S, WEEK_S
@@ -31,10 +29,8 @@ from support.flagged import (
     Ground,
     burns,
     buys_in_pool,
-    emptied_accounts,
     mints,
 )
-from support.tables import own_database
 from support.told_blocks import launched, sent
 from support.told_winners import BUYERS, DAY_S, DEPLOYER, HIS_FRIEND, buys, curve, sells
 from unit.venues.network import address
@@ -42,21 +38,6 @@ from unit.venues.network import address
 CROWD = BUYERS[3:6]
 DOWN_WEI = 10**16
 NOW_WEI = 9 * 10**16
-
-
-@pytest.fixture(scope="module")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "calls") as found:
-        yield found
-
-
-@pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
-        await emptied_accounts(index)
-        made = Ground(pool, index)
-        await made.begin()
-        yield made
 
 
 async def refused(ground: Ground, kind: str, token: str = TOKEN, wallet: str = FLAGGER) -> str:

@@ -1,7 +1,6 @@
 """What lies in curves, and what insiders did: against an obvious sum over what is kept, also after forks."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -17,7 +16,7 @@ from roundtrip.sync.rebuild import rebuild
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
-from support.tables import all_rows, appended, begun, own_database
+from support.tables import all_rows, appended, begun
 from support.told_blocks import (
     DEAD,
     WETH,
@@ -49,14 +48,6 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "curve_properties") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 async def told(connection: asyncpg.Connection, table: str) -> list[Row]:

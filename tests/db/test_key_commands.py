@@ -25,6 +25,7 @@ ONE, OTHER = Address("0x" + "1a" * 20), Address("0x" + "2b" * 20)
 
 @pytest.fixture
 async def url(database_url: str) -> AsyncIterator[str]:
+    """Every test has one to itself: what is listed is all there is."""
     async with own_database(database_url, "key_commands") as found:
         yield found
 

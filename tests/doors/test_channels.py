@@ -22,6 +22,7 @@ from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store import accounts, alerts, deliveries
 from support.keys import Clock, Person, key_for, random_context
+from support.loopback import on_loopback
 from support.serving import service
 
 KEY = base64.b64encode(b"k" * 32).decode()
@@ -55,13 +56,8 @@ async def receiver() -> AsyncIterator[Receiver]:
     found = Receiver()
     app = web.Application()
     app.router.add_post("/alerts", found.take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    found.port = runner.addresses[0][1]
-    yield found
-    await runner.cleanup()
+    async with on_loopback(app) as found.port:
+        yield found
 
 
 @pytest.fixture
