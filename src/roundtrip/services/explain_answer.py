@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.account import Kind, StepKind
+from roundtrip.domain.transaction import Kind, StepKind
 from roundtrip.domain.types import TxHash
 from roundtrip.domain.venue import VenueKind
 

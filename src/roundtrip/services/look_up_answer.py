@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.account import Kind
+from roundtrip.domain.transaction import Kind
 from roundtrip.domain.venue import VenueKind
 
 from .explain_answer import Status

@@ -155,16 +155,6 @@ async def untag_agent(connection: asyncpg.Connection, mite_id: int) -> Mite:
     return _mite(row)
 
 
-async def mite_of(connection: asyncpg.Connection, hashed: bytes) -> Mite | None:
-    """Whose live key has this hash; None: there is none, or it was revoked."""
-    row = await connection.fetchrow(
-        f"SELECT {_MITE} FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id"  # noqa: S608
-        " WHERE key.hash = $1 AND key.revoked_at IS NULL",
-        hashed,
-    )
-    return None if row is None else _mite(row)
-
-
 def _mite(row: asyncpg.Record) -> Mite:
     wallet = as_address(row["wallet"])
     return Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
