@@ -7,9 +7,8 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.mite import Mite
 from roundtrip.services.context import Context
 from support.keys import Clock
+from support.practised import Holder, account, buys, pass_s, refused, sells, wei
 from support.practising import a_mite, conserved
-
-from .test_practice_real import Holder, account, buys, pass_s, refused, sells, wei
 
 MOVED = "UPDATE accounts.practice_position SET at = $2 WHERE mite_id = $1"
 AT = "SELECT at FROM accounts.practice_position WHERE mite_id = $1"

@@ -8,7 +8,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from db.test_alerts import Ground
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE
 from roundtrip.domain.bag import GUARD
 from roundtrip.domain.events import Spot
@@ -18,6 +17,7 @@ from roundtrip.jobs.alert_guard import wish_checks
 from roundtrip.jobs.alerts import Alerts, Parts
 from roundtrip.store import bags
 from roundtrip.store.words import as_bytes
+from support.alert_ground import Ground
 from support.alerting import amiss, mites, wished
 from support.databases import connected
 from support.tables import begun

@@ -13,8 +13,8 @@ from roundtrip.store.past_prices import STALE_S, past_prices
 from roundtrip.store.words import as_address
 from support.tables import appended, begun
 from support.told_blocks import USDG, WETH, Chain, MadeUp, sent, v3_at, v3_opened, v3_priced
+from unit.sync.priced import at_usd, swap
 from unit.sync.telling import NVDA
-from unit.sync.test_prices import at_usd, swap
 from unit.venues.logs import NETWORK
 
 SHALLOW = v3_at(WETH, USDG)

@@ -27,49 +27,41 @@ from roundtrip.domain.token_flows import Fill, Move, TokenTx
 from roundtrip.domain.types import Address, BlockRef
 from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
+from unit.chain.token_chain import (
+    BACK,
+    CURVE,
+    CURVE_BUY,
+    HIGH_ID,
+    HIGH_SELL,
+    HOOK,
+    LOW_BUY,
+    LOW_ID,
+    MANAGER,
+    MINT,
+    MOVE,
+    OTHER,
+    POOL,
+    SOURCES,
+    STRANGE_ID,
+    TOKEN,
+    V3_BUY,
+    V3_SELL,
+    ZERO,
+    A,
+    B,
+    moved,
+    v3,
+    v4,
+)
 from unit.venues import logs
 from unit.venues.logs import NETWORK, STRANGER
-from unit.venues.network import address
-
-TOKEN, CURVE, POOL, OTHER = address(0x70CE), address(0xC0), address(0xB3), address(0x07)
-A, B, C, ZERO = address(0xABCDEF), address(0xBB), address(0xCC), address(0)
-LOW_ID, HIGH_ID, STRANGE_ID = ("0x" + two * 32 for two in ("1d", "2d", "3d"))
-HOOK, MANAGER = NETWORK.launchpad_hook, NETWORK.v4_pool_manager
-SOURCES = Sources(
-    TOKEN,
-    {
-        CURVE: Quoted("launchpad_curve", False, ZERO),
-        POOL: Quoted("amm_v3", True, NETWORK.weth),
-        LOW_ID: Quoted("amm_v4", True, NETWORK.usdg),
-        HIGH_ID: Quoted("launchpad_pool", False, ZERO),
-    },
-    NETWORK,
-)
-PRICE = 2**96
-
-
-def moved(sender: Address, to: Address, raw: int, token: Address = TOKEN) -> Log:
-    return logs.TRANSFER.log(token, sender, to, raw)
-
-
-def v3(amount0: int, amount1: int, pool: Address = POOL, sender: Address = A) -> Log:
-    return logs.V3_SWAP.log(pool, sender, A, amount0, amount1, PRICE, 1, 5)
-
-
-def v4(at: str, amount0: int, amount1: int, sender: Address = A) -> Log:
-    """Amounts as the swapper's."""
-    return logs.V4_SWAP.log(MANAGER, bytes.fromhex(at[2:]), sender, amount0, amount1, PRICE, 1, 5, 3000)
 
 
 def odd(*topics: str, data: bytes = b"", emitter: Address = TOKEN) -> Log:
     return Log(emitter, topics, data)
 
 
-MINT, MOVE, BACK = moved(ZERO, A, 1000), moved(A, B, 10), moved(B, A, 2**256 - 1)
-CURVE_BUY = logs.CURVE_BUY.log(CURVE, A, B, 70, 7, 1, 2)
 CURVE_SELL = logs.CURVE_SELL.log(CURVE, A, B, 8, 80, 1, 2)
-V3_BUY, V3_SELL = v3(-9, 90), v3(11, -110)
-LOW_BUY, HIGH_SELL = v4(LOW_ID, 12, -120), v4(HIGH_ID, 130, -13)
 CONVERSION = v4(HIGH_ID, 14, -140, HOOK or ZERO)
 NOISE = moved(A, B, 5, OTHER)
 NOT_ASKED = odd("0x" + "77" * 32)

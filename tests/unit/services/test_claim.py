@@ -36,7 +36,7 @@ from roundtrip.venues.base import Contracts
 from unit.chain.samples import interpreters_recursion_limit
 from unit.domain.builders import NODE, TOKEN, cells, evidence, venue
 from unit.domain.launches import LAUNCH
-from unit.services.test_environments import HEAD
+from unit.services.heads import HEAD
 from unit.venues.network import CONTRACTS, address
 
 SEED = bytes(range(32))

@@ -20,8 +20,8 @@ from roundtrip.domain.venue import Venue
 from roundtrip.networks import ROBINHOOD
 from roundtrip.venues import BY_KIND, amm_v3, launchpad_v1
 from roundtrip.venues.base import Call, Contracts, Listed, Log
+from unit.chain.launch_records import record as record_of_v2
 from unit.chain.samples import ENVIRONMENT, did, refused
-from unit.chain.test_launch_facts import record as record_of_v2
 from unit.venues.network import ABOVE, BELOW, address
 from unit.venues.network import CONTRACTS as BARE
 
