@@ -20,7 +20,9 @@ from support.keys import Clock, random_context
 from support.made_index import MadeIndex
 from support.practising import a_mite
 from support.reading import RANGE, Service, service_over
+from support.simulated import Strangers
 from support.tables import emptied, own_database
+from support.wallet import Wallet
 
 MADE_BLOCK = 1000
 """The newest of an index made by hand."""
@@ -94,3 +96,14 @@ async def by_hand(ctx: Context, made_url: str) -> AsyncIterator[Context]:
     """The real local chain's node, and the index made by hand."""
     async with asyncpg.create_pool(made_url, min_size=1, max_size=2) as pool:
         yield replace(ctx, pool=pool)
+
+
+@pytest.fixture
+def wallet(rpc: SyncRpc, built: Built) -> Wallet:
+    """Ten eth and nothing else."""
+    return Wallet(rpc, built.contracts, "simulated")
+
+
+@pytest.fixture
+def strangers(rpc: SyncRpc, tmp_path_factory: pytest.TempPathFactory) -> Strangers:
+    return Strangers(rpc, tmp_path_factory.mktemp("odd"))

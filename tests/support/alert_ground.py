@@ -16,7 +16,8 @@ from roundtrip.sync.apply import Writer
 from roundtrip.venues.base import Contracts
 from support.alerting import PLAIN, amiss
 from support.tables import appended
-from support.told_blocks import Chain, Sent
+from support.told_blocks import Chain, Sent, bought, sent
+from unit.sync.telling import ALICE, CURVE
 from unit.venues.logs import NETWORK
 
 NOW_S = 1_767_225_600.0
@@ -93,3 +94,10 @@ class Ground:
 
     async def is_right(self) -> None:
         assert await amiss(self.index, NETWORK) == []
+
+
+WAIT_S = 20.0
+
+
+def buys(who: Address = ALICE, wei: int = 500, times: int = 1) -> Sent:
+    return sent(*(bought(CURVE, who, who, wei, 7) for _ in range(times)), sender=who)

@@ -1,11 +1,19 @@
 """A scripted chain with one token's transfers and trades."""
 
+import contextlib
+from collections.abc import Sequence
+
+from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.token_logs import (
     Quoted,
     Sources,
+    TokenSpan,
+    new_width,
+    token_spans,
 )
-from roundtrip.domain.types import Address
+from roundtrip.domain.types import Address, BlockRef
 from roundtrip.venues.base import Log
+from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
 from unit.venues import logs
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
@@ -60,3 +68,47 @@ V3_BUY, V3_SELL = v3(-9, 90), v3(11, -110)
 
 
 LOW_BUY, HIGH_SELL = v4(LOW_ID, 12, -120), v4(HIGH_ID, 130, -13)
+
+
+def odd(*topics: str, data: bytes = b"", emitter: Address = TOKEN) -> Log:
+    return Log(emitter, topics, data)
+
+
+CURVE_SELL = logs.CURVE_SELL.log(CURVE, A, B, 8, 80, 1, 2)
+
+
+NOISE = moved(A, B, 5, OTHER)
+
+
+NOT_ASKED = odd("0x" + "77" * 32)
+
+
+LAST = 5
+
+
+def chain() -> ScriptedChain:
+    """Blocks 0 to 5: the second has three transactions of the token, the fourth one, the last one another."""
+    made = ScriptedChain(1, blocks=1)
+    made.mine([NOISE])
+    made.mine([NOISE, MINT, NOT_ASKED], [NOISE], [MOVE, V3_BUY, LOW_BUY, BACK], [CURVE_BUY, HIGH_SELL, MOVE])
+    made.mine()
+    made.mine([NOT_ASKED], [CURVE_SELL, V3_SELL])
+    made.mine([BACK])
+    return made
+
+
+def ref(made: ScriptedChain, number: int) -> BlockRef:
+    return BlockRef(number, made.hash_of(number), FIRST_TIME_S + number)
+
+
+def silent(calls: Sequence[RpcCall], answers: Answers) -> None:
+    """A node whose logs do not tell when their block was made."""
+    for call, answer in zip(calls, answers, strict=True):
+        for log in answer if call.method == "eth_getLogs" else ():
+            del log["blockTimestamp"]
+
+
+async def told(made: ScriptedChain, first: int, last: BlockRef, parent: str | None = None) -> list[TokenSpan]:
+    stream = token_spans(made, SOURCES, first, last, new_width(), parent_hash=parent)
+    async with contextlib.aclosing(stream):
+        return [span async for span in stream]
