@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.assembly import context, contracts_from
+from roundtrip.assembly import context
 from roundtrip.chain.rpc import Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.compile import compile_contract
@@ -35,6 +35,7 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
+from roundtrip.networks import contracts_from
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

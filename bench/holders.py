@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.assembly import context, contracts_from, spare_the_collector, worker
+from roundtrip.assembly import context, spare_the_collector, worker
 from roundtrip.chain.background import beside
 from roundtrip.chain.rpc import Node
 from roundtrip.chain.spans import read_refs
@@ -35,6 +35,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import RunningNode
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.types import parse_address
+from roundtrip.networks import contracts_from
 from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders
 from roundtrip.services.holders_answer import Holders, HoldersParams

@@ -34,11 +34,11 @@ from urllib.parse import urlsplit
 import asyncpg
 import msgspec
 
-from roundtrip.assembly import contracts_from
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, RunningNode, free_port
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.types import Address
+from roundtrip.networks import contracts_from
 from roundtrip.store.postgres import EmbeddedPostgres
 from roundtrip.venues.abi import keccak
 from roundtrip.venues.base import Log

@@ -8,7 +8,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from db.test_alerts import Ground
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE
 from roundtrip.domain.bag import GUARD
 from roundtrip.domain.events import Spot
@@ -18,9 +17,10 @@ from roundtrip.jobs.alert_guard import wish_checks
 from roundtrip.jobs.alerts import Alerts, Parts
 from roundtrip.store import bags
 from roundtrip.store.words import as_bytes
+from support.alert_ground import Ground
 from support.alerting import amiss, mites, wished
 from support.databases import connected
-from support.tables import begun, own_database
+from support.tables import begun
 from support.told_blocks import (
     WETH,
     Chain,
@@ -58,12 +58,6 @@ def sells(who: Address, raw: int = PART) -> Sent:
 
 def gives(who: Address, to: Address, raw: int) -> Sent:
     return sent(moved(HIGH, who, to, raw), sender=who)
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "bag_guard_tests") as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,11 +1,7 @@
 """Deliveries over a real database, to servers that answer as a test says. Time is moved by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-
-import asyncpg
-import pytest
 
 from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
 from roundtrip.jobs.deliver import MOST_A_RUN, deliver
@@ -14,23 +10,6 @@ from roundtrip.jobs.worker import Worker
 from roundtrip.store import channels, deliveries, jobs
 from roundtrip.store.jobs import Job
 from support.channels import NO_ANSWER, OK, WAIT_S, Street, answered
-from support.tables import own_database
-
-HALF = (2**31).to_bytes(4, "big") + b"\0" * 28
-"""Drawn in the middle: waits are what the table says."""
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "deliver_tests") as found:
-        yield found
-
-
-@pytest.fixture
-async def street(url: str) -> AsyncIterator[Street]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
-        await pool.execute("TRUNCATE jobs.job; DELETE FROM accounts.secret WHERE name = 'seal'")
-        yield Street(pool, draw=lambda: HALF)
 
 
 async def claimed(street: Street) -> Job:

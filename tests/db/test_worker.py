@@ -445,10 +445,11 @@ async def test_an_end_is_an_end_whatever_fails_on_the_way_out(ground: Ground) ->
     begun = asyncio.Event()
 
     class Broken(Worker[Ground]):
-        async def _rounds(self) -> None:
+        async def take(self) -> list[asyncio.Task[None]]:
             try:
                 begun.set()
                 await ground.go.wait()
+                return []
             finally:
                 raise asyncpg.InterfaceError("the connection is gone")
 

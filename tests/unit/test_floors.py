@@ -98,7 +98,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "backup_commands": {"assembly", "settings", "store", "terminal"},
     "delivery_commands": {"assembly", "domain", "settings", "store", "terminal"},
     "key_commands": {"assembly", "domain", "settings", "store", "terminal"},
-    "proof_commands": {"assembly", "services", "settings", "terminal", "verify"},
+    "proof_commands": {"assembly", "networks", "services", "settings", "terminal", "verify"},
     "publish_commands": {"api", "domain"},
     "serve_commands": {"assembly", "metrics", "networks", "processes", "serving", "settings", "terminal"},
     "work_commands": {"assembly", "chain", "metrics", "networks", "processes", "settings", "terminal"},

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .crowd import Purses
-from .evidence import VenueKind
 from .types import Address
+from .venue import VenueKind
 
 WINDOW_S = 600
 """Ten minutes of the chain's time."""

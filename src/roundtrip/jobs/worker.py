@@ -16,14 +16,12 @@ from typing import Generic, Protocol, TypeVar
 import asyncpg
 import structlog
 
-from roundtrip.chain.background import beside, is_cancelled
-from roundtrip.domain.errors import RoundtripError
+from roundtrip.chain.background import beside
 from roundtrip.domain.measured import Measures
-from roundtrip.domain.names import clean
 from roundtrip.store import jobs
 from roundtrip.store.jobs import Job
 
-from .listening import listening
+from .rounds import Rounds, described
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """After the first failure, the second and so on; after the last of them the same again."""
@@ -33,9 +31,7 @@ POLL_S = 2.0
 """How often it is looked for what is due by now, and for what no word came of."""
 END_S = 5.0
 """How long its end waits for what is under way to let go."""
-_AGAIN_S = 0.5
 _DATABASE_S = 5.0
-_ERROR_LENGTH = 200
 log = structlog.get_logger(__name__)
 
 
@@ -104,27 +100,17 @@ class Worker(Generic[C]):
         self._ctx = ctx
         self._kinds = kinds
         self._chance = chance
-        self._poll_s, self._end_s = poll_s, end_s
+        self._end_s = end_s
         self._measures = measures or Measures()
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
-        self._wake = asyncio.Event()
-        self._started = self._away = False
+        self._rounds = Rounds(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
+        self._started = False
 
     async def run(self) -> None:
         """Until it is cancelled; a database that goes away is waited for. What is under way then is left to
         whoever takes it after the lease."""
         try:
-            while True:
-                try:
-                    await self._rounds()
-                except Exception as error:
-                    if is_cancelled():
-                        raise asyncio.CancelledError from error
-                    # Whatever it is: nobody else would begin this again.
-                    if not self._away:
-                        log.warning("no jobs can be taken", error=described(error))
-                    self._away = True
-                    await asyncio.sleep(_AGAIN_S)
+            await self._rounds.run(self._begin_once, self.take)
         finally:
             await self._end()
 
@@ -147,21 +133,10 @@ class Worker(Generic[C]):
                 if kind.at_start is not None:
                     await jobs.enqueue(connection, name, kind.at_start)
 
-    async def _rounds(self) -> None:
-        """As long as the connection lasts by which it hears of wishes."""
-        async with listening(self._ctx.pool, jobs.CHANNEL, self._wake) as cut:
-            if not self._started:
-                await self.start()
-                self._started = True
-            while not cut.is_set():
-                self._wake.clear()
-                await self.take()
-                if self._away:
-                    log.info("jobs are taken again")
-                self._away = False
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._poll_s):
-                        await self._wake.wait()
+    async def _begin_once(self) -> None:
+        if not self._started:
+            await self.start()
+            self._started = True
 
     def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
@@ -169,7 +144,7 @@ class Worker(Generic[C]):
 
         def over(done: asyncio.Task[None]) -> None:
             self._running[job.kind].discard(done)
-            self._wake.set()
+            self._rounds.wake.set()
 
         task.add_done_callback(over)
         return task
@@ -235,12 +210,6 @@ class Worker(Generic[C]):
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
-
-
-def described(error: Exception) -> str:
-    """An error for people. Its text may hold a stranger's: cleaned and cut."""
-    said = error.message if isinstance(error, RoundtripError) else str(error)
-    return clean(f"{type(error).__name__}: {said}", _ERROR_LENGTH)
 
 
 def where(error: Exception) -> str:

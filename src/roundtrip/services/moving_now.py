@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.moving import (
     CROWD,
     MOST_OF_A_SORT,
@@ -20,6 +19,7 @@ from roundtrip.domain.moving import (
     considered,
     crowd,
 )
+from roundtrip.domain.venue import VenueKind
 from roundtrip.store import moving, vitals
 from roundtrip.store.tokens import Label, labels
 

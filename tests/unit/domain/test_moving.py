@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.crowd import Origin, Purses
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
@@ -26,6 +25,7 @@ from roundtrip.domain.moving import (
     to_check,
 )
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.verdict import CODES
 
 NOW_S = 1_000_000.0

@@ -3,7 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from .account import (
+from .events import (
+    CurveTraded,
+    Event,
+    HookFeeTaken,
+    Launched,
+    LaunchMoved,
+    LiquidityMoved,
+    PoolOpened,
+    Swapped,
+    Transferred,
+)
+from .operations import Operation, account_at, operations
+from .transaction import (
     TRADES,
     Account,
     Allowed,
@@ -19,23 +31,11 @@ from .account import (
     StepKind,
     Wrapped,
 )
-from .account_parts import insides, without_parts
-from .account_sums import nets
-from .account_trades import Owners
-from .events import (
-    CurveTraded,
-    Event,
-    HookFeeTaken,
-    Launched,
-    LaunchMoved,
-    LiquidityMoved,
-    PoolOpened,
-    Swapped,
-    Transferred,
-)
-from .evidence import VenueKind
-from .operations import Operation, account_at, operations
+from .transaction_parts import insides, without_parts
+from .transaction_sums import nets
+from .transaction_trades import Owners
 from .types import ZERO_ADDRESS, Address
+from .venue import VenueKind
 
 _BY_STEP: tuple[tuple[Kind, tuple[StepKind, ...]], ...] = (
     ("launch", ("launch",)),

@@ -7,8 +7,8 @@ has an end elsewhere is told: a drain may stand beside a tiny trade."""
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from .account import TRADES, Allowed, Doing, Market, Step, StepKind
-from .account_sums import Nets
+from .transaction import TRADES, Allowed, Doing, Market, Step, StepKind
+from .transaction_sums import Nets
 from .types import ZERO_ADDRESS, Address
 
 _VENUES: frozenset[StepKind] = frozenset(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from .events import Event
-from .evidence import VenueKind
 from .types import Address
+from .venue import VenueKind
 
 # --- read off one log, beside what history is made of --------------------------------------------------
 

@@ -5,18 +5,6 @@ from typing import Any
 
 import pytest
 
-from roundtrip.domain.account import (
-    Account,
-    Allowed,
-    Doing,
-    Market,
-    Moved,
-    OperationEnded,
-    Said,
-    Wrapped,
-)
-from roundtrip.domain.account_reading import account
-from roundtrip.domain.account_sums import nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.domain.events import (
     CurveTraded,
     Executing,
@@ -28,6 +16,18 @@ from roundtrip.domain.events import (
     Swapped,
     Transferred,
 )
+from roundtrip.domain.transaction import (
+    Account,
+    Allowed,
+    Doing,
+    Market,
+    Moved,
+    OperationEnded,
+    Said,
+    Wrapped,
+)
+from roundtrip.domain.transaction_reading import account
+from roundtrip.domain.transaction_sums import nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 

@@ -6,9 +6,9 @@ victim's tokens, or for somebody else. A trade is somebody's who really gave wha
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from .account import TRADES, Doing, Step, Wrapped
-from .account_sums import Nets
 from .events import CurveTraded, Transferred
+from .transaction import TRADES, Doing, Step, Wrapped
+from .transaction_sums import Nets
 from .types import ZERO_ADDRESS, Address
 
 

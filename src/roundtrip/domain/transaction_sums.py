@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from .account import TRADES, Account, Doing, Said, Step, StepKind, Wrapped
 from .events import CurveTraded, Transferred
+from .transaction import TRADES, Account, Doing, Said, Step, StepKind, Wrapped
 from .types import ZERO_ADDRESS, Address
 
 Nets = Mapping[Address, Mapping[Address, int]]
