@@ -13,7 +13,6 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
-from db.test_alerts import Ground, buys
 from roundtrip.cli import app
 from roundtrip.domain import keys
 from roundtrip.domain.types import Address
@@ -23,6 +22,7 @@ from roundtrip.store.evidence import KeptEvidence
 from roundtrip.store.forget import FORGOTTEN
 from roundtrip.store.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer
+from support.alert_ground import Ground, buys
 from support.alerting import mites
 from support.databases import connected, database, named
 from support.servers import STRANGE, ServerPostgres

@@ -10,10 +10,11 @@ from roundtrip.domain import keys
 from roundtrip.domain.rules import Rule, Who
 from roundtrip.domain.scorecard import Score
 from roundtrip.domain.types import Address
-from roundtrip.store import accounts, scorecard, watches
+from roundtrip.store import scorecard, watches
 from roundtrip.store.migrate import migrate, migrations
 from roundtrip.store.scorecard import Scored
 from support.databases import connected, database
+from support.keys import mite_of_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = keys.written(bytes(32))
@@ -88,7 +89,7 @@ async def test_what_an_older_release_wrote_is_kept(connection: asyncpg.Connectio
         assert await migrate(connection, migrations()[:number]) == [number]
         assert await rows_of(connection, of_then) == before, f"migration {number}"
     # And who reads it now finds it.
-    mite = await accounts.mite_of(connection, keys.hash_of(KEY))
+    mite = await mite_of_key(connection, keys.hash_of(KEY))
     assert mite is not None
     assert mite.designation == "mite-1"
     assert [(kept.rule, kept.hits) for kept in await watches.rules_of(connection, mite.id)] == [
