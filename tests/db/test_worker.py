@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -479,6 +479,28 @@ async def test_when_the_line_of_wishes_is_cut_it_is_laid_again(ground: Ground) -
             await until(lambda: _is(ground.left(), []))
     assert logged == []
     assert await ground.marks() == ["0-1", "1-1", "2-1"]
+
+
+@pytest.mark.parametrize("back_s", [HOUR_S, 24 * HOUR_S])
+async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s: float) -> None:
+    """What is done every half minute was to be done by a time that comes in an hour, or a day."""
+
+    async def again(ground: Ground, job: Job) -> Effect:
+        ground.begun.append(job.key)
+        run_at = ground.now() + timedelta(seconds=30)
+
+        async def effect(connection: asyncpg.Connection) -> None:
+            await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
+
+        return effect
+
+    one = worker(ground, walk=replace(kind(again), at_start="round"))
+    await one.start()
+    for moved_s, times in ((0, 1), (back_s, 2), (-back_s, 3), (29, 3), (1, 4)):
+        ground.at_s += moved_s
+        await one.mind_the_clock()
+        await round_of(one)
+        assert len(ground.begun) == times
 
 
 async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> None:

@@ -20,6 +20,7 @@ from roundtrip.chain.background import beside, is_cancelled
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.measured import Measures
 from roundtrip.domain.names import clean
+from roundtrip.domain.our_clock import age_s
 from roundtrip.store import jobs
 from roundtrip.store.jobs import Job
 
@@ -109,6 +110,7 @@ class Worker(Generic[C]):
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
         self._wake = asyncio.Event()
         self._started = self._away = False
+        self._latest_s = 0.0
 
     async def run(self) -> None:
         """Until it is cancelled; a database that goes away is waited for. What is under way then is left to
@@ -140,6 +142,16 @@ class Worker(Generic[C]):
             begun += [self._begin(kind, job) for job in found]
         return begun
 
+    async def mind_the_clock(self) -> None:
+        """Where our clock was put back, what is done again and again would wait for as long as that: it is
+        wished for anew."""
+        now_s = self._ctx.now_s()
+        if age_s(self._latest_s, now_s) is None:
+            log.warning("the clock was put back", by_s=int(self._latest_s - now_s))
+            await self.start()
+            self._latest_s = now_s
+        self._latest_s = max(self._latest_s, now_s)
+
     async def start(self) -> None:
         """Wishes for what every worker wishes for."""
         async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
@@ -155,6 +167,7 @@ class Worker(Generic[C]):
                 self._started = True
             while not cut.is_set():
                 self._wake.clear()
+                await self.mind_the_clock()
                 await self.take()
                 if self._away:
                     log.info("jobs are taken again")
