@@ -145,10 +145,8 @@ async def database(settings: Settings, *, joins: bool = False) -> AsyncIterator[
     except PostgresInUse:
         if not joins:
             raise
-    try:
+    async with server.kept():
         yield server.dsn
-    finally:
-        await server.stop()
 
 
 @contextlib.asynccontextmanager
