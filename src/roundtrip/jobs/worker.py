@@ -63,7 +63,8 @@ async def nothing(connection: asyncpg.Connection) -> None:
 class Kind(Generic[C]):
     """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
     ``at_once``: so many of the kind in one worker. ``limit_s``: a handler that takes longer has failed.
-    ``at_start``: the key of the one that every worker wishes for when it starts."""
+    ``at_start``: the key of the one that every worker wishes for when it starts. ``put_back``: what is to be
+    done besides when our clock was put back."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
     lease_s: float
@@ -72,6 +73,7 @@ class Kind(Generic[C]):
     waits_s: tuple[float, ...] = WAITS_S
     most_tries: int = MOST_TRIES
     at_start: str | None = None
+    put_back: Callable[[asyncpg.Connection, datetime], Awaitable[None]] | None = None
 
     def wait_s(self, tries: int, drawn: float) -> float:
         """How long to wait after ``tries``. ``drawn``, 0 to 1, spreads it by a quarter to both sides."""
@@ -149,6 +151,11 @@ class Worker(Generic[C]):
         if age_s(self._latest_s, now_s) is None:
             log.warning("the clock was put back", by_s=int(self._latest_s - now_s))
             await self.start()
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                for kind in self._kinds.values():
+                    if kind.put_back is not None:
+                        async with connection.transaction():
+                            await kind.put_back(connection, self._now())
             self._latest_s = now_s
         self._latest_s = max(self._latest_s, now_s)
 
