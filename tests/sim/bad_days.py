@@ -47,6 +47,8 @@ REACHED_S = 60.0
 OURS = {code for code, status in STATUS_BY_CODE.items() if status in (502, 503)}
 KILLS = {"serving process killed"}
 """Of which connections may be lost."""
+CALLS_BEFORE = 3
+"""That begin a run, and count."""
 LOST_BY_A_CRASH = 20
 """Counts of the last second: their commits do not wait for the disk (docs/decisions/0020-counting.md)."""
 _AT_THE_HEAD = (
@@ -217,7 +219,7 @@ async def _uncounted(connection: asyncpg.Connection, crowd: Crowd) -> list[str]:
     calls = await connection.fetchval("SELECT sum(calls) FROM accounts.day")
     for what, there, whose, spare in (
         ("trades", trades, ("practice",), 0),
-        ("calls", calls, ("practice", "keyed check"), LOST_BY_A_CRASH),
+        ("calls", calls - CALLS_BEFORE, ("practice", "keyed check"), LOST_BY_A_CRASH),
     ):
         answered = sum(one.code == OK for one in crowd.said if one.who in whose)
         open_ones = sum(one.code != OK for one in crowd.said if one.who in whose)

@@ -15,8 +15,8 @@ from sim.bad_service import Service, bound, fill
 from sim.run import CUT
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
-NO_TABLES, NO_LOG = 2**20, 2**19
-"""Bytes: segments of the log are a mebibyte here."""
+NO_TABLES, NO_LOG = 2**20, 2**14
+"""Bytes: segments of the log are a mebibyte here, so that it goes on while tables cannot grow."""
 LIES_RATE = 0.5
 Puts = Callable[[Service], AbstractAsyncContextManager[None]]
 

@@ -20,6 +20,7 @@ import structlog
 
 from roundtrip import processes, serving
 from roundtrip.devnet.world import Built, Places, write_description
+from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from sim import arena
 from sim.arena import Database, WentWrong
@@ -98,20 +99,19 @@ _FILLING = (
 async def fill(url: str) -> None:
     """Makes the table of what checks saw as large as it may be, with rows that are never there, whose room is
     not given back so soon; or ends the server with it, where there is no room for its log."""
-    connection = await asyncpg.connect(url)
-    try:
-        for count in (*(100,) * 10, *(1,) * 100):
-            transaction = connection.transaction()
-            await transaction.start()
-            try:
-                await connection.execute(_FILLING, count)
-            except asyncpg.PostgresError:
-                if count == 1 or connection.is_closed():
-                    return
-            await transaction.rollback()
-    finally:
-        await connection.close()
-    raise WentWrong("a table has room without end")
+    with contextlib.suppress(*DATABASE_FAULTS):
+        connection = await asyncpg.connect(url)
+        try:
+            # A row at a time in the end, so that no room is left.
+            for count in (*(100,) * 10, *(1,) * 100):
+                transaction = connection.transaction()
+                await transaction.start()
+                with contextlib.suppress(*(DATABASE_FAULTS if count > 1 else ())):
+                    await connection.execute(_FILLING, count)
+                await transaction.rollback()
+        finally:
+            connection.terminate()
+        raise WentWrong("a table has room without end")
 
 
 @dataclass
