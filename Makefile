@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots pictures schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak clean
+.PHONY: run test test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
@@ -101,6 +101,10 @@ truth: $(VENV)/.installed node_modules/.installed
 sweep: $(VENV)/.installed node_modules/.installed
 	@set -e; for runs in $(or $(RUNS),index alerts); do \
 	  PYTHONPATH=tests $(BIN)/python -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
+
+# The whole service with users on it, and one fault after another: eight minutes. FLAGS='--only "node stalls"': some of them.
+bad-days: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m sim.bad_days $(FLAGS)
 
 # The corpus of tests/evidence anew from the local chain; and only its verdicts, after a change of the policy.
 evidence: $(VENV)/.installed node_modules/.installed

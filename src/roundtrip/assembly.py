@@ -116,10 +116,8 @@ async def database(settings: Settings, *, joins: bool = False) -> AsyncIterator[
     except PostgresInUse:
         if not joins:
             raise
-    try:
+    async with server.kept():
         yield server.dsn
-    finally:
-        await server.stop()
 
 
 @contextlib.asynccontextmanager

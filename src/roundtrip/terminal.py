@@ -1,13 +1,14 @@
 """How commands run, and speak to whoever started them."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Coroutine
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
 import uvloop
@@ -62,8 +63,24 @@ def is_on_terminal() -> bool:
     return True
 
 
+class _Unfailing:
+    """A file whose disk may be full: that costs lines, and never what they tell of."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+
 def log_to_stderr() -> None:
-    """One line of JSON an event, to standard error; readable lines where a person watches."""
+    """One line of JSON an event, to standard error; readable lines where a person watches. Never raises."""
     watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
     renderer = structlog.dev.ConsoleRenderer(colors=False) if watched else structlog.processors.JSONRenderer()
     structlog.configure(
@@ -74,5 +91,5 @@ def log_to_stderr() -> None:
             structlog.processors.format_exc_info,
             renderer,
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Unfailing(sys.stderr))),
     )

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
 from roundtrip.jobs.deliver import MOST_A_RUN, deliver
 from roundtrip.jobs.kinds import KINDS
@@ -81,6 +83,27 @@ async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end
         channel_id,
     )
     assert [tuple(one) for one in tries] == [(n + 1, None, NO_ANSWER.error) for n in range(MOST_TRIES)]
+
+
+@pytest.mark.parametrize("back_s", [3600, 86_400])
+async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, back_s: int) -> None:
+    """Whose server checks when it was sent refuses what a clock sends that is ahead."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
+    await worker.mind_the_clock()
+    street.at_s += back_s
+    await worker.mind_the_clock()
+    await street.alert(mite, "one")
+    street.servers.otherwise = answered(401)
+    assert await street.run() == 1
+    street.at_s -= back_s
+    street.servers.otherwise = OK
+    assert await street.run() == 0
+    await worker.mind_the_clock()
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["delivered"]
+    assert len(set(street.servers.ids())) == 1
 
 
 async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: Street) -> None:

@@ -18,6 +18,7 @@ import structlog
 
 from roundtrip.chain.background import beside
 from roundtrip.domain.measured import Measures
+from roundtrip.domain.our_clock import age_s
 from roundtrip.store import jobs
 from roundtrip.store.jobs import Job
 
@@ -58,7 +59,8 @@ async def nothing(connection: asyncpg.Connection) -> None:
 class Kind(Generic[C]):
     """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
     ``at_once``: so many of the kind in one worker. ``limit_s``: a handler that takes longer has failed.
-    ``at_start``: the key of the one that every worker wishes for when it starts."""
+    ``at_start``: the key of the one that every worker wishes for when it starts. ``put_back``: what is to be
+    done besides when our clock was put back."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
     lease_s: float
@@ -67,6 +69,7 @@ class Kind(Generic[C]):
     waits_s: tuple[float, ...] = WAITS_S
     most_tries: int = MOST_TRIES
     at_start: str | None = None
+    put_back: Callable[[asyncpg.Connection, datetime], Awaitable[None]] | None = None
 
     def wait_s(self, tries: int, drawn: float) -> float:
         """How long to wait after ``tries``. ``drawn``, 0 to 1, spreads it by a quarter to both sides."""
@@ -105,12 +108,13 @@ class Worker(Generic[C]):
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
         self._rounds = Rounds(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
         self._started = False
+        self._latest_s = 0.0
 
     async def run(self) -> None:
         """Until it is cancelled; a database that goes away is waited for. What is under way then is left to
         whoever takes it after the lease."""
         try:
-            await self._rounds.run(self._begin_once, self.take)
+            await self._rounds.run(self._begin_once, self._turn)
         finally:
             await self._end()
 
@@ -126,6 +130,21 @@ class Worker(Generic[C]):
             begun += [self._begin(kind, job) for job in found]
         return begun
 
+    async def mind_the_clock(self) -> None:
+        """Where our clock was put back, what is done again and again would wait for as long as that: it is
+        wished for anew."""
+        now_s = self._ctx.now_s()
+        if age_s(self._latest_s, now_s) is None:
+            log.warning("the clock was put back", by_s=int(self._latest_s - now_s))
+            await self.start()
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                for kind in self._kinds.values():
+                    if kind.put_back is not None:
+                        async with connection.transaction():
+                            await kind.put_back(connection, self._now())
+            self._latest_s = now_s
+        self._latest_s = max(self._latest_s, now_s)
+
     async def start(self) -> None:
         """Wishes for what every worker wishes for."""
         async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
@@ -137,6 +156,10 @@ class Worker(Generic[C]):
         if not self._started:
             await self.start()
             self._started = True
+
+    async def _turn(self) -> None:
+        await self.mind_the_clock()
+        await self.take()
 
     def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")

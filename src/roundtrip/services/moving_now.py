@@ -137,9 +137,9 @@ def _row(flow: Flow, label: Label, people: int, now_s: float) -> Moving:
 
 
 def _check(checked: Checked | None, now_s: float) -> TokenCheck | None:
-    if checked is None:
+    if checked is None or (age_s := checked.age_s(now_s)) is None:
         return None
-    return TokenCheck(checked.code, checked.level, when(int(checked.at_s)), checked.age_s(now_s))
+    return TokenCheck(checked.code, checked.level, when(int(checked.at_s)), age_s)
 
 
 # --- in words --------------------------------------------------------------------------------------
