@@ -25,8 +25,8 @@ from support.keys import Clock, random_context
 from support.practising import a_mite, conserved, read
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet, calldata
+from truth.animals import V4
 from truth.cases import Case
-from truth.test_zoo import V4
 
 ETH = WEI_PER_ETH
 
