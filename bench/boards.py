@@ -20,7 +20,6 @@ import gc
 import json
 import random
 import shutil
-import statistics
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ from roundtrip.store import chain
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
 
-from . import index_filler
+from . import figures, index_filler, timing
 from .board_questions import PREPARED, QUESTIONS, REFERENCE, Question, Sample, sample
 from .made_cast import Scale
 from .made_up import ETH_USD
@@ -112,19 +111,10 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """Of one question in one database, in milliseconds; ``worst``: the argument that took longest."""
+class Times(timing.Times):
+    """Of one question in one database; ``worst``: the argument that took longest."""
 
-    times_ms: list[float]
     worst: Any
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.times_ms)
-
-    @property
-    def p95(self) -> float:
-        return sorted(self.times_ms)[int(len(self.times_ms) * 0.95)]
 
 
 # --- databases -------------------------------------------------------------------------------------
@@ -310,6 +300,15 @@ async def ask(server: EmbeddedPostgres, asked: argparse.Namespace) -> None:
             found.append((question, both))
             print(f"  {question.name}: " + ", ".join(f"{one.p95:.2f} ms" for one in both), flush=True)
         show(found, asked.trades)
+        rows = [
+            figures.beside(
+                f"boards, {trades / 1e6:g} million trades: {question.name}", times, REFERENCE.name, reference
+            )
+            for number, trades in enumerate(asked.trades)
+            for (question, each), reference in ((one, found[0][1][number]) for one in found[1:])
+            for times in (each[number],)
+        ]
+        figures.keep(asked.keep, [figures.Table("out of the index", figures.SIDE_BY_SIDE, rows)])
 
 
 async def run(asked: argparse.Namespace) -> None:
@@ -331,6 +330,7 @@ def main() -> None:
     parser.add_argument("--reuse", action="store_true")
     parser.add_argument("--only", nargs="+", help="questions with one of these words in their names")
     parser.add_argument("--explain", metavar="QUESTION")
+    parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asyncio.run(run(parser.parse_args()))
 
 

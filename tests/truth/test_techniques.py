@@ -1,4 +1,4 @@
-"""The techniques that ``bench.techniques`` compares, each on tokens that it is right about and that it misses."""
+"""The techniques that ``bench.techniques`` compares, each on tokens that it is right about and misses."""
 
 import pytest
 from bench.other_techniques import (
