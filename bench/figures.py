@@ -10,6 +10,8 @@ from .timing import Times
 SIDE_BY_SIDE = ("measured", "median", "p95", "beside it, in the same run", "its median", "ratio")
 """The columns of what is measured beside something else."""
 
+LEAST_FOR_P95 = 20
+
 
 class Table(msgspec.Struct):
     """``title`` says of what; cells are ready to be read."""
@@ -34,15 +36,16 @@ class Table(msgspec.Struct):
 
 
 def beside(name: str, found: Times, other: str, others: Times) -> list[str]:
-    """A row of ``SIDE_BY_SIDE``, in milliseconds; the ratio is of the medians."""
+    """A row of ``SIDE_BY_SIDE``; the ratio is of the medians. Of few times no 95th percentile is told."""
     ratio = found.median / others.median
-    return [name, ms(found.median), ms(found.p95), other, ms(others.median), f"{ratio:.2f}"]
+    p95 = ms(found.p95) if len(found.times_ms) >= LEAST_FOR_P95 else "-"
+    return [name, ms(found.median), p95, other, ms(others.median), f"{ratio:.2f}"]
 
 
 def ms(time_ms: float) -> str:
-    """With as many digits as mean something, and in seconds from ten of them on."""
-    if time_ms >= 10_000:
-        return f"{time_ms / 1000:.1f} s"
+    """With as many digits as mean something, and in seconds where it is one or more."""
+    if time_ms >= 1000:
+        return f"{time_ms / 1000:.2f} s"
     return f"{time_ms:.0f} ms" if time_ms >= 100 else f"{time_ms:.2f} ms"
 
 
