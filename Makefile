@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days clean
+.PHONY: run test test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days bench-techniques bench-check clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
@@ -41,8 +41,18 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	@$(BIN)/mypy
 
-bench: $(VENV)/.installed node_modules/.installed
-	@$(BIN)/python bench/check.py
+# Our check beside the techniques of others, the sync beside Ponder, doors, holders, boards: a quarter of an hour on
+# two cores, and a page of tables in var/bench.md. FLAGS="--only techniques doors": some of it.
+bench: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m bench.side_by_side $(FLAGS)
+
+# Which technique is right about which token, against real wallets, by name: two minutes.
+bench-techniques: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m bench.techniques --misses $(FLAGS)
+
+# A check, a prepared trade, hedged reads, and logs decoded: what each costs.
+bench-check: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python -m bench.check
 	@$(BIN)/python -m bench.prepare
 	@PYTHONPATH=tests $(BIN)/python -m bench.nodes
 	@$(BIN)/python -m bench.decode

@@ -43,7 +43,7 @@ from roundtrip.services.context import Context
 from roundtrip.store import chain
 from roundtrip.store.postgres import EmbeddedPostgres
 
-from . import index_filler, timing
+from . import figures, index_filler, timing
 from .board_questions import PREPARED, QUESTIONS, REFERENCE, Question, Sample, sample
 from .made_cast import Scale
 from .made_up import ETH_USD
@@ -110,7 +110,7 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Times(timing.Times):
-    """In one database; ``worst``: the argument that took longest."""
+    """Of one question in one database; ``worst``: the argument that took longest."""
 
     worst: Any
 
@@ -283,6 +283,15 @@ async def ask(server: EmbeddedPostgres, asked: argparse.Namespace) -> None:
             found.append((question, both))
             print(f"  {question.name}: " + ", ".join(f"{one.p95:.2f} ms" for one in both), flush=True)
         show(found, asked.trades)
+        rows = [
+            figures.beside(
+                f"boards, {trades / 1e6:g} million trades: {question.name}", times, REFERENCE.name, reference
+            )
+            for number, trades in enumerate(asked.trades)
+            for (question, each), reference in ((one, found[0][1][number]) for one in found[1:])
+            for times in (each[number],)
+        ]
+        figures.keep(asked.keep, [figures.Table("out of the index", figures.SIDE_BY_SIDE, rows)])
 
 
 async def run(asked: argparse.Namespace) -> None:
@@ -304,6 +313,7 @@ def main() -> None:
     parser.add_argument("--reuse", action="store_true")
     parser.add_argument("--only", nargs="+", help="questions with one of these words in their names")
     parser.add_argument("--explain", metavar="QUESTION")
+    parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asyncio.run(run(parser.parse_args()))
 
 

@@ -32,8 +32,8 @@ from support.dialects import DialectNode, Kind, parent_number
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.wallet import Step, calldata
+from truth.animals import Animal
 from truth.simulated import buy_steps, money_for, spot_of
-from truth.test_zoo import Animal
 
 KINDS: dict[Kind, Dialect] = {"anvil": ANVIL, "geth": GETH, "nitro": NITRO}
 STORIES = {

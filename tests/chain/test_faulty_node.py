@@ -16,7 +16,7 @@ from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
-from truth.test_zoo import Animal
+from truth.animals import Animal
 
 FAULTS = (*ANSWER_FAULTS, *WIRE_FAULTS)
 

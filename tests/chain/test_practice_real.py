@@ -19,8 +19,8 @@ from support.keys import Clock
 from support.practised import ETH, Holder, account, buys, pass_s, refused, sells, wei
 from support.practising import a_mite, conserved
 from support.wallet import Wallet, calldata
+from truth.animals import V4
 from truth.cases import Case
-from truth.test_zoo import V4
 
 # --- to the wei ------------------------------------------------------------------------------------
 
