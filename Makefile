@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots schemathesis lint types gate bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel clean
+.PHONY: run test test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days bench-techniques bench-check clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
@@ -26,6 +26,10 @@ e2e: $(VENV)/.installed node_modules/.installed tests/e2e/node_modules/.installe
 screenshots: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m e2e.screenshots
 
+# The verdict card that the README shows, light and dark, into docs/pictures.
+pictures: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m e2e.pictures
+
 # The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 400 of them.
 schemathesis: $(VENV)/.installed node_modules/.installed
 	@SCHEMATHESIS_EXAMPLES=140 $(BIN)/python -m pytest -q -n 0 -s tests/doors/test_schemathesis.py
@@ -37,8 +41,18 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	@$(BIN)/mypy
 
-bench: $(VENV)/.installed node_modules/.installed
-	@$(BIN)/python bench/check.py
+# Our check beside the techniques of others, the sync beside Ponder, doors, holders, boards: a quarter of an hour on
+# two cores, and a page of tables in var/bench.md. FLAGS="--only techniques doors": some of it.
+bench: $(VENV)/.installed node_modules/.installed bench/peers/ponder/node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m bench.side_by_side $(FLAGS)
+
+# Which technique is right about which token, against real wallets, by name: two minutes.
+bench-techniques: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m bench.techniques --misses $(FLAGS)
+
+# A check, a prepared trade, hedged reads, and logs decoded: what each costs.
+bench-check: $(VENV)/.installed node_modules/.installed
+	@$(BIN)/python -m bench.check
 	@$(BIN)/python -m bench.prepare
 	@PYTHONPATH=tests $(BIN)/python -m bench.nodes
 	@$(BIN)/python -m bench.decode
@@ -85,6 +99,10 @@ bench-practice: $(VENV)/.installed node_modules/.installed
 bench-pages: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m bench.pages $(FLAGS)
 
+# All of it at twice what it can do, for MINUTES (30), and what grows. FLAGS='--slow 1000': slow clients beside it.
+soak: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=src:tests $(BIN)/python -m bench.soak --minutes $(or $(MINUTES),30) $(FLAGS)
+
 # Random tokens against real wallets: make truth N=2000, SEED= to have the same again, CASE= for one of them.
 truth: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=tests $(BIN)/python -m truth.run $(if $(CASE),--case '$(CASE)',$(or $(N),2000) $(SEED))
@@ -93,6 +111,10 @@ truth: $(VENV)/.installed node_modules/.installed
 sweep: $(VENV)/.installed node_modules/.installed
 	@set -e; for runs in $(or $(RUNS),index alerts); do \
 	  PYTHONPATH=tests $(BIN)/python -m sim.sweep $$runs $(or $(SEEDS),500) $(FIRST); done
+
+# The whole service with users on it, and one fault after another: eight minutes. FLAGS='--only "node stalls"': some of them.
+bad-days: $(VENV)/.installed node_modules/.installed
+	@PYTHONPATH=tests $(BIN)/python -m sim.bad_days $(FLAGS)
 
 # The corpus of tests/evidence anew from the local chain; and only its verdicts, after a change of the policy.
 evidence: $(VENV)/.installed node_modules/.installed
@@ -104,6 +126,14 @@ rejudge: $(VENV)/.installed
 # What pipx installs: into dist/.
 wheel: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/python -m hatchling build -t wheel
+
+# What is installed and under which licences: docs/licences.md, and into dist/ a CycloneDX bill and the lock of what runs.
+sbom: $(VENV)/.installed
+	@$(BIN)/python -m deploy.bill
+
+# What runs it as a service, looked at by the tools of those who run such: none of it is in the gate.
+lint-deploy: $(VENV)/.installed deploy/.lint/.installed
+	@$(BIN)/python -m deploy.lint deploy/.lint/bin
 
 # The lock is made anew from requirements.in with: make lock (needs uv).
 lock:
@@ -136,6 +166,12 @@ tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 bench/peers/ponder/node_modules/.installed: bench/peers/ponder/package-lock.json
 	@echo "installing Ponder, to measure beside it"
 	@cd bench/peers/ponder && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+deploy/.lint/.installed: deploy/lint.txt
+	@echo "installing what looks at compose files, images and bills"
+	@$(PYTHON) -m venv deploy/.lint
+	@deploy/.lint/bin/python -m pip install -qq --disable-pip-version-check -r deploy/lint.txt
 	@touch $@
 
 clean:

@@ -42,7 +42,7 @@ from roundtrip.venues.abi import keccak
 from support.receiver import Receiver, answer, receiver
 
 from .busy_chain import PROJECT, ways
-from .index import sync_environment, until
+from .indexers import sync_environment, until
 from .live import Clock, caught_up, headers
 from .watched import Watched, started
 

@@ -20,7 +20,6 @@ import gc
 import json
 import random
 import shutil
-import statistics
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Head, Heads
@@ -40,17 +38,16 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Market
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import ZERO_ADDRESS, BlockRef
-from roundtrip.networks import ROBINHOOD
+from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.context import Context
 from roundtrip.store import chain
-from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
 
-from . import index_filler
+from . import figures, index_filler, timing
 from .board_questions import PREPARED, QUESTIONS, REFERENCE, Question, Sample, sample
 from .made_cast import Scale
 from .made_up import ETH_USD
-from .schema_adopter import adopt
+from .schema_adopter import brought_up
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "var/bench-boards"
@@ -112,19 +109,10 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """Of one question in one database, in milliseconds; ``worst``: the argument that took longest."""
+class Times(timing.Times):
+    """Of one question in one database; ``worst``: the argument that took longest."""
 
-    times_ms: list[float]
     worst: Any
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.times_ms)
-
-    @property
-    def p95(self) -> float:
-        return sorted(self.times_ms)[int(len(self.times_ms) * 0.95)]
 
 
 # --- databases -------------------------------------------------------------------------------------
@@ -140,7 +128,7 @@ async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1", name
         )
         if reuse and there == said:
-            await _brought_up(admin, server, dsn)
+            await brought_up(admin, server.dsn, dsn)
             return dsn
         free, needed = shutil.disk_usage(FOLDER).free, scale.trades * BYTES_A_TRADE
         if free < needed:
@@ -156,21 +144,6 @@ async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
     finally:
         await admin.close()
     return dsn
-
-
-async def _brought_up(admin: asyncpg.Connection, server: EmbeddedPostgres, dsn: str) -> None:
-    """The schema may have been changed since it was filled."""
-    await admin.execute("DROP DATABASE IF EXISTS boards_schema")
-    await admin.execute("CREATE DATABASE boards_schema")
-    new = await asyncpg.connect(server.dsn.replace("///roundtrip?", "///boards_schema?"))
-    there = await asyncpg.connect(dsn, command_timeout=1800)
-    try:
-        await migrate(new)
-        await migrate(there)
-        await adopt(there, new)
-    finally:
-        await there.close()
-        await new.close()
 
 
 @contextlib.asynccontextmanager
@@ -310,6 +283,15 @@ async def ask(server: EmbeddedPostgres, asked: argparse.Namespace) -> None:
             found.append((question, both))
             print(f"  {question.name}: " + ", ".join(f"{one.p95:.2f} ms" for one in both), flush=True)
         show(found, asked.trades)
+        rows = [
+            figures.beside(
+                f"boards, {trades / 1e6:g} million trades: {question.name}", times, REFERENCE.name, reference
+            )
+            for number, trades in enumerate(asked.trades)
+            for (question, each), reference in ((one, found[0][1][number]) for one in found[1:])
+            for times in (each[number],)
+        ]
+        figures.keep(asked.keep, [figures.Table("out of the index", figures.SIDE_BY_SIDE, rows)])
 
 
 async def run(asked: argparse.Namespace) -> None:
@@ -331,6 +313,7 @@ def main() -> None:
     parser.add_argument("--reuse", action="store_true")
     parser.add_argument("--only", nargs="+", help="questions with one of these words in their names")
     parser.add_argument("--explain", metavar="QUESTION")
+    parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asyncio.run(run(parser.parse_args()))
 
 

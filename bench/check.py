@@ -1,6 +1,6 @@
 """How fast a check is: cold and warm, the node's share, the trips; warm against a constant route.
 
-    python bench/check.py [--cold 300] [--warm 20000]
+    python -m bench.check [--cold 300] [--warm 20000]
 
 Prints medians and 95th percentiles; take the ratios, machines are noisy. Everything runs on loopback,
 against a local chain that makes ten blocks a second.
@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.assembly import context, contracts_from
+from roundtrip.assembly import context
 from roundtrip.chain.rpc import Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.compile import compile_contract
@@ -35,12 +35,16 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
+from roundtrip.networks import contracts_from
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.serving import application, http_server, listen
 from roundtrip.settings import Settings
 from roundtrip.store.postgres import EmbeddedPostgres
+
+from .figures import SIDE_BY_SIDE, Table, beside, keep
+from .timing import Times
 
 PROJECT = Path(__file__).resolve().parents[1]
 STORIES = ("plain", "usdg_pool", "two_pools", "owner_only_sell", "six_decimals", "curve", "graduated")
@@ -84,8 +88,9 @@ def bare_ms(url: str, bodies: list[bytes]) -> float:
     return spent
 
 
-async def cold(ctx: Context, tokens: list[str], count: int) -> None:
-    """Checks that share nothing, one after another, each followed by its own requests sent bare."""
+async def cold(ctx: Context, tokens: list[str], count: int) -> list[str]:
+    """Checks that share nothing, one after another, each followed by its own requests sent bare. The row of
+    ``SIDE_BY_SIDE`` that tells of it."""
     assert isinstance(ctx.node, Node)
     node = RecordingNode(ctx.node.url, ctx.node.session)
     recording = replace(ctx, node=node)
@@ -106,6 +111,7 @@ async def cold(ctx: Context, tokens: list[str], count: int) -> None:
     print(f"cold check       {figures(whole)}   trips {sorted(trips)}")
     print(f"  awaiting node  {figures(waiting)}   {share:.0%} of it")
     print(f"  node alone     {figures(bare)}   cold is {ratio:.2f}x")
+    return beside("a cold check", Times(whole), "its requests to the node, sent bare", Times(bare))
 
 
 async def load(url: str, requests: int) -> tuple[float, list[float]]:
@@ -120,8 +126,9 @@ async def load(url: str, requests: int) -> tuple[float, list[float]]:
     return found["per_second"], found["times_ms"]
 
 
-async def warm(base_url: str, token: str, requests: int) -> None:
-    """A shared answer against a constant route of the same server and size, in turns."""
+async def warm(base_url: str, token: str, requests: int) -> list[str]:
+    """A shared answer against a constant route of the same server and size, in turns. The row of
+    ``SIDE_BY_SIDE`` that tells of it."""
     rounds: dict[str, list[tuple[float, list[float]]]] = {"/constant": [], f"/v1/check/{token}": []}
     for _ in range(3):
         for path, found in rounds.items():
@@ -134,6 +141,7 @@ async def warm(base_url: str, token: str, requests: int) -> None:
     print(
         f"warm check       {figures(answer[1])}   {answer[0]:,.0f} a second, {answer[0] / constant[0]:.2f}x"
     )
+    return beside("a shared check", Times(answer[1]), "constant route", Times(constant[1]))
 
 
 async def at_once(base_url: str, tokens: list[str]) -> None:
@@ -196,8 +204,8 @@ async def service(ctx: Context) -> AsyncIterator[str]:
         await task
 
 
-async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_requests: int) -> None:
-    """Every figure, one after another."""
+async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_requests: int) -> list[list[str]]:
+    """Every figure, one after another; the rows of ``SIDE_BY_SIDE``."""
     contracts = contracts_from(built.contracts)
     with tempfile.TemporaryDirectory() as folder:
         async with (
@@ -208,7 +216,7 @@ async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_reque
             tokens = [built.tokens[key] for key in STORIES]
             await cold(ctx, tokens, 20)
             print("--- after warming up")
-            await cold(ctx, tokens, cold_checks)
+            rows = [await cold(ctx, tokens, cold_checks)]
             print("--- a token with eight venues")
             many, eight = await asyncio.to_thread(put_tokens, rpc_url, built)
             await ctx.heads.refresh()
@@ -218,7 +226,8 @@ async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_reque
                 await at_once(base_url, many)
                 await asyncio.sleep(ctx.policy.answer_ttl_ms / 1000 + 0.1)
             await at_once(base_url, list(built.tokens.values()))
-            await warm(base_url, tokens[0], warm_requests)
+            rows.append(await warm(base_url, tokens[0], warm_requests))
+    return rows
 
 
 def main() -> None:
@@ -226,13 +235,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cold", type=int, default=300)
     parser.add_argument("--warm", type=int, default=20_000)
+    parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     places = world.Places(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     options = NodeOptions(block_time_s=0.1, state=built.state)
     loop = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with world.started(places, built, options) as node, loop as runner:
-        runner.run(measure(node.url, built, asked.cold, asked.warm))
+        rows = runner.run(measure(node.url, built, asked.cold, asked.warm))
+    keep(asked.keep, [Table("a check", SIDE_BY_SIDE, rows)])
 
 
 if __name__ == "__main__":

@@ -171,8 +171,11 @@ def _keep(dumped: str, path: Path) -> None:
 
 
 def kept(transfers: int) -> Path:
-    """The folder of a chain with so many. Another contract, shape or devnet has another."""
-    devnet = world.build(world.Places(PROJECT, PROJECT / "var"), print).state.parent.name
+    """The folder of a chain with so many. Another contract or shape has another, and so has another local
+    chain: by what stands on it, for it is built anew whenever a line of what builds it has changed."""
+    built = world.build(world.Places(PROJECT, PROJECT / "var"), print)
+    blocks = json.loads(built.state.read_bytes())["blocks"]
+    devnet = max(blocks, key=lambda block: int(block["header"]["number"], 16))["header"]["stateRoot"]
     shape = (BLOCKS, BLOCK_S, EARLY_BLOCKS, EARLY_ACTIONS, TRANSFERS_A_WALLET, _MONEY_WEI)
     ours = SOURCE.read_bytes() + repr(shape).encode() + devnet.encode()
     return FOLDER / f"{transfers}-{hashlib.sha256(ours).hexdigest()[:12]}"

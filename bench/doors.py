@@ -53,11 +53,20 @@ from roundtrip.store import accounts
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
 
+from . import figures
+from .timing import Times
+
 TOKEN = "0x" + "1a" * 20
 CONNECTIONS = 32
 KEY = keys.written(bytes(32))
 LOAD = Path(__file__).with_name("load.py")
 HERE = {"address": TOKEN}
+BESIDE = (
+    ("cached check, HTTP", "constant route"),
+    ("cached check, HTTP, with a key", "constant route"),
+    ("cached check, tool", "constant tool, same answer"),
+)
+"""What ``make bench`` tells of."""
 ANSWER: dict[str, Any] = {
     **HERE, "chainId": 4663, "flags": ["owner_active"], "launchpad": None,
     "verdict": {
@@ -173,7 +182,7 @@ def asked(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
-async def main(requests: int, rounds: int) -> None:
+async def main(requests: int, rounds: int, kept: Path | None = None) -> None:
     """Runs the rounds and prints what they came to."""
     call = asked("tools/call", name="check_token", arguments=HERE)
     roads: dict[str, tuple[str, dict[str, Any] | None, int]] = {
@@ -214,6 +223,12 @@ async def main(requests: int, rounds: int) -> None:
             serve.should_exit = True
             await task
     show(rates, times)
+    rows = [
+        figures.beside(f"doors: {name}", Times(times[name]), other, Times(times[other]))
+        for name, other in BESIDE
+    ]
+    title = f"{CONNECTIONS} connections that never pause"
+    figures.keep(kept, [figures.Table(title, figures.SIDE_BY_SIDE, rows)])
 
 
 def call_by_library(call: dict[str, Any]) -> dict[str, Any]:
@@ -246,6 +261,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main(options.requests, options.rounds))
+        runner.run(main(options.requests, options.rounds, options.keep))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from roundtrip.assembly import context, contracts_from
+from roundtrip.assembly import context
 from roundtrip.chain.rpc import Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import Market
@@ -16,6 +16,7 @@ from roundtrip.domain import practice
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.practice import MOST_POSITIONS, Position
 from roundtrip.domain.types import Address
+from roundtrip.networks import contracts_from
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

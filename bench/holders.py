@@ -27,14 +27,15 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.assembly import context, contracts_from, spare_the_collector, worker
-from roundtrip.chain.background import beside
+from roundtrip.assembly import context, spare_the_collector, worker
+from roundtrip.chain import background
 from roundtrip.chain.rpc import Node
 from roundtrip.chain.spans import read_refs
 from roundtrip.devnet import world
 from roundtrip.devnet.node import RunningNode
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.types import parse_address
+from roundtrip.networks import contracts_from
 from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders
 from roundtrip.services.holders_answer import Holders, HoldersParams
@@ -44,7 +45,9 @@ from roundtrip.store.postgres import EmbeddedPostgres
 
 from .check import bare_ms, figures
 from .crowd_token import PROJECT, Crowd, CrowdToken, build, started
+from .figures import SIDE_BY_SIDE, Table, beside, keep
 from .plain_logs import Plain, Reader
+from .timing import Times
 from .watched import started as process_started
 
 TRANSFERS = (10_000, 100_000, 1_000_000)
@@ -185,7 +188,7 @@ class Desk:
         start_mb, cpu_s = _memory_mb(), time.process_time()
         self.node.bodies.clear()
         late_ms: list[float] = []
-        async with beside(_beat(late_ms), "beat"):
+        async with background.beside(_beat(late_ms), "beat"):
             began = time.perf_counter()
             answer, asked = await self.ask(), 1
             first_s = time.perf_counter() - began
@@ -242,7 +245,7 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
             assert last is not None
             async with ctx.pool.acquire() as connection:
                 await chain.begin(connection, 0, last[0], is_local=True)
-            async with beside(worker(ctx).run(), "jobs"):
+            async with background.beside(worker(ctx).run(), "jobs"):
                 yield Desk(ctx, node, rpc, built, found, acted or found.acted)
 
 
@@ -299,8 +302,8 @@ def plain(place: Place) -> Plain:
     return min((reader.read(width, AT_ONCE, len) for _ in range(3)), key=lambda one: one.seconds)
 
 
-async def measure(place: Place) -> None:
-    """Prints one size's figures."""
+async def measure(place: Place) -> list[list[str]]:
+    """Prints one size's figures; the rows of ``figures.SIDE_BY_SIDE`` that tell most."""
     alone = await asyncio.to_thread(plain, place)
     first, again = msgspec.json.decode(await place.asking(True, 0), type=tuple[First, Again])
     assert first.status == "complete", first
@@ -312,6 +315,12 @@ async def measure(place: Place) -> None:
         cold += found.times_ms
         assert found.transfers == place.found.made + acted - place.found.acted, found
     tell(place.transfers, first, again, cold, alone)
+    size = f"holders, {first.transfers:,} transfers"
+    once, node = Times([first.whole_s * 1000]), Times([alone.seconds * 1000])
+    return [
+        beside(f"{size}: read whole", once, "its logs from the node, not looked at", node),
+        beside(f"{size}: 100 new", Times(again.times_ms), "nothing new", Times(again.same_ms)),
+    ]
 
 
 def tell(transfers: int, first: First, again: Again, cold: list[float], alone: Plain) -> None:
@@ -339,20 +348,22 @@ def tell(transfers: int, first: First, again: Again, cold: list[float], alone: P
     )
 
 
-async def run(transfers: int, node: RunningNode, found: CrowdToken) -> None:
+async def run(transfers: int, node: RunningNode, found: CrowdToken) -> list[list[str]]:
     """With a server of its own around it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         async with EmbeddedPostgres(folder) as server:
-            await measure(Place(found, transfers, node.url, server.dsn, folder))
+            return await measure(Place(found, transfers, node.url, server.dsn, folder))
 
 
-def each(sizes: list[int], reuse: bool, say: Callable[[str], None]) -> None:
+def each(sizes: list[int], reuse: bool, say: Callable[[str], None]) -> list[list[str]]:
     """One size after the other."""
+    rows = []
     for transfers in sizes:
         built, found = build(transfers, reuse, say)
         with started(built) as node, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(run(transfers, node, found))
+            rows += runner.run(run(transfers, node, found))
+    return rows
 
 
 def main() -> None:
@@ -366,6 +377,7 @@ def main() -> None:
         parser.add_argument(name, help=argparse.SUPPRESS)
     parser.add_argument("--acted", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--new", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.ask:
         # As whoever serves, or does the jobs, is run.
@@ -373,7 +385,8 @@ def main() -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(ask(asked))
         return
-    each(asked.transfers, asked.reuse, print)
+    rows = each(asked.transfers, asked.reuse, print)
+    keep(asked.keep, [Table("who holds a token", SIDE_BY_SIDE, rows)])
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.store.postgres import EmbeddedPostgres
 
 from .busy_chain import PROJECT, SEED, Crowd, ways
-from .index import sync_environment, until
+from .indexers import sync_environment, until
 from .watched import Watched, started
 
 BLOCK_TIME_S, TICK_S = 0.1, 0.1

@@ -19,7 +19,6 @@ from typing import get_args
 
 import asyncpg
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
@@ -27,7 +26,7 @@ from roundtrip.chain.rates import Rates
 from roundtrip.domain.league import Who
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.practice import WEEK_S, monday_s
-from roundtrip.networks import ROBINHOOD
+from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league
 from roundtrip.store.migrate import migrate

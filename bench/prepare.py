@@ -25,11 +25,12 @@ import msgspec
 import uvloop
 from bench.check import PROJECT, figures, service
 
-from roundtrip.assembly import context, contracts_from
+from roundtrip.assembly import context
 from roundtrip.chain.rpc import Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
+from roundtrip.networks import contracts_from
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.prepare import prepare_buy, prepare_sell
 from roundtrip.services.prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams

@@ -26,13 +26,12 @@ from roundtrip.domain.types import Address
 from roundtrip.networks import ROBINHOOD
 from roundtrip.store.addresses import addresses_of
 from roundtrip.store.happenings import Place, Replayed, happened, replayed
-from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
 from roundtrip.store.words import as_address
 
 from . import index_filler
 from .made_cast import DAY_S, Cast, Scale
-from .schema_adopter import adopt
+from .schema_adopter import brought_up
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "var/bench-replay"
@@ -73,7 +72,7 @@ async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1", name
         )
         if reuse and there == said:
-            await brought_up(admin, server, dsn)
+            await brought_up(admin, server.dsn, dsn)
             return dsn
         await admin.execute(f"DROP DATABASE IF EXISTS {name}")
         await admin.execute(f"CREATE DATABASE {name}")
@@ -83,21 +82,6 @@ async def filled(server: EmbeddedPostgres, scale: Scale, reuse: bool) -> str:
     finally:
         await admin.close()
     return dsn
-
-
-async def brought_up(admin: asyncpg.Connection, server: EmbeddedPostgres, dsn: str) -> None:
-    """The schema may have been changed since it was filled."""
-    await admin.execute("DROP DATABASE IF EXISTS replay_schema")
-    await admin.execute("CREATE DATABASE replay_schema")
-    new = await asyncpg.connect(server.dsn.replace("///roundtrip?", "///replay_schema?"))
-    there = await asyncpg.connect(dsn, command_timeout=1800)
-    try:
-        await migrate(new)
-        await migrate(there)
-        await adopt(there, new)
-    finally:
-        await there.close()
-        await new.close()
 
 
 async def put_moves(dsn: str, scale: Scale) -> None:

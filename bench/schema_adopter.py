@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import asyncpg
 
+from roundtrip.store.migrate import migrate
+
 Say = Callable[[str], None]
 
 
@@ -123,3 +125,19 @@ async def adopt(filled: asyncpg.Connection, new: asyncpg.Connection, say: Say = 
             changed = True
     if changed:
         await filled.execute("VACUUM (ANALYZE)")
+
+
+async def brought_up(admin: asyncpg.Connection, server_dsn: str, dsn: str) -> None:
+    """Has the filled database at ``dsn`` adopt today's schema, which may have been changed since.
+    ``server_dsn``: the server's own database, which ``admin`` is connected to."""
+    await admin.execute("DROP DATABASE IF EXISTS new_schema")
+    await admin.execute("CREATE DATABASE new_schema")
+    new = await asyncpg.connect(server_dsn.replace("///roundtrip?", "///new_schema?"))
+    there = await asyncpg.connect(dsn, command_timeout=1800)
+    try:
+        await migrate(new)
+        await migrate(there)
+        await adopt(there, new)
+    finally:
+        await there.close()
+        await new.close()

@@ -15,7 +15,6 @@ import asyncpg
 import pytest
 import redis
 
-from roundtrip.assembly import CHAIN_ID, contracts_from
 from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL, Dialect
 from roundtrip.chain.heads import Heads
@@ -25,6 +24,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.policy import POLICY
+from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.context import Context
 from roundtrip.store.migrate import migrate
 from support.databases import connected, database, server

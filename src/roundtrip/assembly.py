@@ -4,19 +4,16 @@ import contextlib
 import functools
 import gc
 import hashlib
-import json
 import math
 import os
-import re
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import MISSING, fields, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import aiohttp
+import asyncpg
 import coincurve
 
 from roundtrip.chain.background import beside
@@ -33,12 +30,12 @@ from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.measured import Measures
 from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.types import Address
 from roundtrip.jobs.alerts import Alerts
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.telegram import link_chats
 from roundtrip.jobs.worker import Worker
-from roundtrip.networks import ROBINHOOD, Network
+from roundtrip.networks import CHAIN_ID, ROBINHOOD, Network, network_from
 from roundtrip.sending import outward
 from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
@@ -59,7 +56,6 @@ from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts
 
-CHAIN_ID = 4663
 _POOL_CONNECTIONS = 11
 _JOB_CONNECTIONS = 8
 """Three of them listen: to jobs, to facts, and for who links a chat."""
@@ -85,31 +81,6 @@ def spare_the_collector() -> None:
     """For what makes tuples by the million and hardly a cycle: by default the collector walks all of them
     again and again. The sync's processor time for 130,000 logs went from 3.6 s to 1.9 s."""
     gc.set_threshold(*_COLLECTED)
-
-
-def contracts_from(named: Mapping[str, str]) -> Contracts:
-    """The network's contracts from their names in ``devnet.json``; of several under one name there is a space
-    between each two. Raises KeyError when one is missing."""
-    snake = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): value for name, value in named.items()}
-    found: dict[str, Any] = {}
-    for field in fields(Contracts):
-        if field.default is not MISSING and not snake.get(field.name):
-            continue
-        if field.default == ():
-            found[field.name] = tuple(parse_address(one) for one in snake[field.name].split())
-        else:
-            found[field.name] = parse_address(snake[field.name])
-    return Contracts(**found)
-
-
-def network_from(path: Path) -> Network:
-    """The network that a file such as ``devnet.json`` describes. Raises OSError, ValueError."""
-    try:
-        described = json.loads(path.read_text())
-        contracts, url = contracts_from(described["contracts"]), str(described["rpcUrl"])
-        return Network(CHAIN_ID, contracts, url, None)
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} does not describe a network: {error}") from None
 
 
 def network_of(settings: Settings) -> Network:
@@ -145,10 +116,8 @@ async def database(settings: Settings, *, joins: bool = False) -> AsyncIterator[
     except PostgresInUse:
         if not joins:
             raise
-    try:
+    async with server.kept():
         yield server.dsn
-    finally:
-        await server.stop()
 
 
 @contextlib.asynccontextmanager
@@ -283,6 +252,18 @@ async def migrated(database_url: str) -> list[int]:
         return await migrate(connection)
     finally:
         await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """A connection for a command, to a database that is up to date; also beside a service."""
+    async with database(settings, joins=True) as database_url:
+        await migrated(database_url)
+        connection = await connections.connect(database_url)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
 
 async def rebuilt(database_url: str, network: Network) -> int:

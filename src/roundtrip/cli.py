@@ -31,6 +31,8 @@ COMMANDS = MappingProxyType(
         "deliveries": ("delivery_commands", "app"),
         "work": ("work_commands", "work"),
         "migrate": ("work_commands", "migrate"),
+        "backup": ("backup_commands", "backup"),
+        "restore": ("backup_commands", "restore"),
         "doctor": ("work_commands", "doctor"),
         "verify": ("proof_commands", "verify_proof"),
         "verify-trade": ("proof_commands", "verify_trade"),

@@ -1,12 +1,9 @@
 """The commands of deliveries: what became of one, and sending it once more."""
 
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated
 
-import asyncpg
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +11,7 @@ from rich.text import Text
 from roundtrip import assembly
 from roundtrip.domain.channels import Illegal
 from roundtrip.settings import Settings
-from roundtrip.store import connections, deliveries
+from roundtrip.store import deliveries
 from roundtrip.terminal import console, run
 
 app = typer.Typer(
@@ -34,7 +31,7 @@ def list_deliveries(
 
 
 async def _list(settings: Settings, channel_id: int) -> None:
-    async with _connected(settings) as connection:
+    async with assembly.connected(settings) as connection:
         found = await deliveries.log(connection, channel_id, _MOST_LISTED)
     table = Table("id", "webhook id", "kind", "rows", "state", "tries", "made", "last status", "last error")
     for one in found:
@@ -56,7 +53,7 @@ def resend(
 
 
 async def _resend(settings: Settings, which: int) -> None:
-    async with _connected(settings) as connection, connection.transaction():
+    async with assembly.connected(settings) as connection, connection.transaction():
         try:
             before = await deliveries.resend(connection, which, datetime.fromtimestamp(time.time(), UTC))
         except Illegal:
@@ -66,14 +63,3 @@ async def _resend(settings: Settings, which: int) -> None:
         print(f"roundtrip: there is no message {which} of a channel that is told")
         raise SystemExit(_NO)
     print(f"message {which} was {before}, and is sent once more")
-
-
-@contextlib.asynccontextmanager
-async def _connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    async with assembly.database(settings, joins=True) as database_url:
-        await assembly.migrated(database_url)
-        connection = await connections.connect(database_url)
-        try:
-            yield connection
-        finally:
-            await connection.close()

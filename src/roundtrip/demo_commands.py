@@ -19,7 +19,7 @@ from roundtrip.chain.background import beside
 from roundtrip.devnet import live, world
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import STORIES
-from roundtrip.networks import Network
+from roundtrip.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.settings import Settings
 from roundtrip.store import embedded_valkey
 from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
@@ -79,8 +79,8 @@ def demo(actors: Actors = False, several: Several = 1) -> None:
 async def _serve_demo(
     settings: Settings, built: world.Built, rpc_url: str, listening: socket.socket, welcome: _Welcome
 ) -> None:
-    contracts = assembly.contracts_from(built.contracts)
-    network = Network(assembly.CHAIN_ID, contracts, rpc_url, None)
+    contracts = contracts_from(built.contracts)
+    network = Network(CHAIN_ID, contracts, rpc_url, None)
     local = settings.model_copy(update={"rpc_url": rpc_url, "rpc_urls": ()})
     async with (
         assembly.database(settings) as database_url,
@@ -132,7 +132,7 @@ async def _serve_demo_in(
 
 async def _cast(settings: Settings, built: world.Built, rpc_url: str, database_url: str) -> None:
     """In the process that starts the others, as long as it takes."""
-    contracts = assembly.contracts_from(built.contracts)
+    contracts = contracts_from(built.contracts)
     async with assembly.context(settings, rpc_url, contracts, database_url) as ctx:
         await demo_cast.run(ctx, built, rpc_url)
 

@@ -1,8 +1,6 @@
 """The commands of keys: which there are, and the end of one. A key itself is never told: nobody has it."""
 
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -15,7 +13,7 @@ from roundtrip import assembly
 from roundtrip.domain import keys
 from roundtrip.domain.types import Address, parse_address
 from roundtrip.settings import Settings
-from roundtrip.store import accounts, connections
+from roundtrip.store import accounts
 from roundtrip.store.accounts import Key
 from roundtrip.terminal import console, run
 
@@ -39,7 +37,7 @@ def list_keys(
 
 
 async def _list(settings: Settings, wallet: Address | None) -> None:
-    async with _connected(settings) as connection:
+    async with assembly.connected(settings) as connection:
         found = await accounts.every_key(connection, wallet)
     table = Table("id", "kind", "mite", "wallet", "start", "label", "made", "revoked")
     for key in found:
@@ -63,7 +61,7 @@ def revoke(
 
 
 async def _revoke(settings: Settings, which: str) -> None:
-    async with _connected(settings) as connection:
+    async with assembly.connected(settings) as connection:
         found = await _meant(connection, which)
         if len(found) != 1:
             # What was given may be a key: it is not repeated.
@@ -88,17 +86,6 @@ async def _meant(connection: asyncpg.Connection, which: str) -> list[Key]:
 def _several(found: list[Key]) -> str:
     told = "; ".join(f"{key.id} of {key.designation}, {key.wallet}" for key in found)
     return f"roundtrip: several keys begin like that, say which by its id: {told}"
-
-
-@contextlib.asynccontextmanager
-async def _connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
-    async with assembly.database(settings, joins=True) as database_url:
-        await assembly.migrated(database_url)
-        connection = await connections.connect(database_url)
-        try:
-            yield connection
-        finally:
-            await connection.close()
 
 
 def _kind(key: Key) -> str:

@@ -1,9 +1,10 @@
 """How the log is written: one line an event, ours and the libraries' alike, and no secret in any of them."""
 
+import contextlib
 import logging
 import re
 import sys
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -44,7 +45,10 @@ def configure(watched: bool) -> None:
     ]
     renderer = structlog.dev.ConsoleRenderer(colors=False) if watched else structlog.processors.JSONRenderer()
     last: list[Any] = [structlog.processors.format_exc_info, renderer, _scrubbed]
-    structlog.configure(processors=[*first, *last], logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    structlog.configure(
+        processors=[*first, *last],
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Unfailing(sys.stderr))),
+    )
     handler = _ToStderr()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -54,6 +58,22 @@ def configure(watched: bool) -> None:
     )
     root = logging.getLogger()
     root.handlers = [*(one for one in root.handlers if not isinstance(one, _ToStderr)), handler]
+
+
+class _Unfailing:
+    """A file whose disk may be full: that costs lines, and never what they tell of."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
 
 
 def _scrubbed(logger: object, method: str, rendered: str) -> str:
@@ -69,4 +89,4 @@ class _ToStderr(logging.StreamHandler[TextIO]):
     @property
     def stream(self) -> TextIO:  # type: ignore[override]
         """Where to."""
-        return sys.stderr
+        return cast(TextIO, _Unfailing(sys.stderr))

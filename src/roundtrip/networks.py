@@ -3,10 +3,18 @@
 Addresses are configuration, reviewed here; taxes, fees, thresholds and durations are read from the chain.
 """
 
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.types import Address, parse_address
 from roundtrip.venues.base import Contracts
+
+CHAIN_ID = 4663
+"""Of Robinhood Chain, and of the local chain that stands for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,7 @@ def _at(text: str) -> Address:
 
 
 ROBINHOOD = Network(
-    chain_id=4663,
+    chain_id=CHAIN_ID,
     contracts=Contracts(
         weth=_at("0x0Bd7D308f8E1639FAb988df18A8011f41EAcAD73"),
         usdg=_at("0x5fc5360D0400a0Fd4f2af552ADD042D716F1d168"),
@@ -88,3 +96,28 @@ ROBINHOOD = Network(
     calls_per_second=50,
 )
 """Robinhood Chain, mainnet. Exchange contracts as Uniswap publishes them, the launchpad's as it does."""
+
+
+def contracts_from(named: Mapping[str, str]) -> Contracts:
+    """The network's contracts from their names in ``devnet.json``; of several under one name there is a space
+    between each two. Raises KeyError when one is missing."""
+    snake = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): value for name, value in named.items()}
+    found: dict[str, Any] = {}
+    for field in fields(Contracts):
+        if field.default is not MISSING and not snake.get(field.name):
+            continue
+        if field.default == ():
+            found[field.name] = tuple(parse_address(one) for one in snake[field.name].split())
+        else:
+            found[field.name] = parse_address(snake[field.name])
+    return Contracts(**found)
+
+
+def network_from(path: Path) -> Network:
+    """The network that a file such as ``devnet.json`` describes. Raises OSError, ValueError."""
+    try:
+        described = json.loads(path.read_text())
+        contracts, url = contracts_from(described["contracts"]), str(described["rpcUrl"])
+        return Network(CHAIN_ID, contracts, url, None)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} does not describe a network: {error}") from None

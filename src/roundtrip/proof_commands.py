@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from roundtrip import assembly, verify
+from roundtrip.networks import network_from
 from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
 from roundtrip.settings import Settings
 from roundtrip.terminal import console
@@ -25,7 +26,7 @@ def verify_proof(
 ) -> None:
     """Makes a check again from its proof: exit 0 all of it holds, 1 something does not, 2 not found out."""
     try:
-        trusted = assembly.network_from(network) if network else assembly.network_of(Settings())
+        trusted = network_from(network) if network else assembly.network_of(Settings())
         with file.open("rb") as opened:
             claim = read_claim(opened.read(MOST_FILE_BYTES + 1))
     except (ValueError, OSError) as error:

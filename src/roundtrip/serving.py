@@ -26,6 +26,7 @@ from roundtrip.api.gate import Gate, gate_over
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.openapi import openapi_json
+from roundtrip.api.pressure import Pressure
 from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
 from roundtrip.api.publish import tools_json
 from roundtrip.api.shared_answers import SharedInValkey
@@ -97,7 +98,8 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store, service=ctx.service_id)
         across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, minutes)
-    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across)
+    pressure = Pressure(settings.most_checks_at_once)
+    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across, pressure.allowed)
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -108,16 +110,20 @@ def application(settings: Settings, ctx: Context) -> Starlette:
                 closing.push_async_callback(minutes.settle)
             await closing.enter_async_context(gate.open())
             await closing.enter_async_context(opening(ctx))
+            await closing.enter_async_context(pressure.watched(shared.running))
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
     _watch(ctx.measures, gate, shared, store)
-    return create_app(dispatch, callers, running, beside=pages(dispatch, callers))
+    ctx.measures.watch("runs", "allowed", pressure.allowed)
+    return create_app(
+        dispatch, callers, running, beside=pages(dispatch, callers), turns_away=pressure.turns_away
+    )
 
 
 def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
     """What waits in this process, and how full it is."""
-    measures.watch("runs", "under_way", shared.under_way)
+    measures.watch("runs", "under_way", shared.running)
     measures.watch("runs", "most", lambda: shared.most_running)
     measures.watch("answers_kept", "", shared.kept)
     measures.watch("writes_waiting", "calls", gate.commit.waiting)

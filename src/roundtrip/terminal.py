@@ -64,6 +64,6 @@ def is_on_terminal() -> bool:
 
 
 def log_to_stderr() -> None:
-    """One line of JSON an event, to standard error; readable lines where a person watches."""
+    """One line of JSON an event, to standard error; readable lines where a person watches. Never raises."""
     watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
     logs.configure(watched)

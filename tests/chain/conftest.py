@@ -1,23 +1,38 @@
-"""A service whose node gives few blocks at once, for tests of how holders are read."""
+"""What several files' tests over the local chain begin with."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
+import asyncpg
 import pytest
 
+from conftest import context_for
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
+from roundtrip.domain.mite import Mite
 from roundtrip.services import books, token_read
 from roundtrip.services.context import Context
 from roundtrip.services.token_read import Bounds
+from support.faulty_node import FaultyNode
 from support.holding import Stage
+from support.keys import Clock, random_context
+from support.made_index import MadeIndex
+from support.practising import a_mite
 from support.reading import RANGE, Service, service_over
+from support.simulated import Strangers
+from support.tables import emptied, own_database
+from support.wallet import Wallet
+
+MADE_BLOCK = 1000
+"""The newest of an index made by hand."""
 
 
 @pytest.fixture
 async def service(
     ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Service]:
+    """Its node gives few blocks at once."""
     monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
     async with service_over(ctx, Stage(rpc, built), database_url) as found:
         yield found
@@ -28,3 +43,67 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token of more than some dozen transfers is."""
     monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
     monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def shop(ctx: Context, clock: Clock) -> Context:
+    """Where accounts are made."""
+    return random_context(ctx, clock)
+
+
+@pytest.fixture
+async def mite(shop: Context) -> Mite:
+    return await a_mite(shop)
+
+
+@pytest.fixture
+async def faulty(rpc: SyncRpc) -> AsyncIterator[FaultyNode]:
+    async with FaultyNode(rpc.url).running() as node:
+        yield node
+
+
+@pytest.fixture
+async def shaky(faulty: FaultyNode, built: Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
+    """A context whose node may fail; its head is known from before."""
+    async with context_for(faulty.url, built, pool, timeout_s=0.5) as ctx:
+        await ctx.heads.refresh()
+        yield ctx
+
+
+@pytest.fixture(scope="session")
+async def made_url(database_url: str) -> AsyncIterator[str]:
+    async with own_database(database_url, "made_by_hand") as url:
+        yield url
+
+
+@pytest.fixture
+async def made(made_url: str) -> AsyncIterator[MadeIndex]:
+    connection = await asyncpg.connect(made_url)
+    await emptied(connection)
+    index = MadeIndex(connection)
+    await index.begin(0, MADE_BLOCK)
+    yield index
+    await connection.close()
+
+
+@pytest.fixture
+async def by_hand(ctx: Context, made_url: str) -> AsyncIterator[Context]:
+    """The real local chain's node, and the index made by hand."""
+    async with asyncpg.create_pool(made_url, min_size=1, max_size=2) as pool:
+        yield replace(ctx, pool=pool)
+
+
+@pytest.fixture
+def wallet(rpc: SyncRpc, built: Built) -> Wallet:
+    """Ten eth and nothing else."""
+    return Wallet(rpc, built.contracts, "simulated")
+
+
+@pytest.fixture
+def strangers(rpc: SyncRpc, tmp_path_factory: pytest.TempPathFactory) -> Strangers:
+    return Strangers(rpc, tmp_path_factory.mktemp("odd"))

@@ -1,6 +1,5 @@
 """Keys of wallets that are contracts (EIP-1271), and of wallets that run a contract's code (EIP-7702)."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -38,11 +37,6 @@ CODES = {
 @pytest.fixture(scope="session")
 def code() -> str:
     return compile_contract(SOURCE)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 def wallet_of(rpc: SyncRpc, code: str, owner: Person, manner: int = HONEST) -> Address:
@@ -111,12 +105,6 @@ async def test_a_wallet_with_a_contracts_code_signs_for_itself(
     text = await text_for(shop, person.address)
     assert await code_of(shop, person.address, Person().sign(text)) == "bad_signature"
     assert await code_of(shop, person.address, person.sign(text)) == "ok"
-
-
-@pytest.fixture
-async def faulty(rpc: SyncRpc) -> AsyncIterator[FaultyNode]:
-    async with FaultyNode(rpc.url).running() as node:
-        yield node
 
 
 @pytest.mark.parametrize("after", [0, 1], ids=["the code", "the contract"])

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from roundtrip.assembly import contracts_from
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -22,6 +21,7 @@ from roundtrip.domain.events import (
 )
 from roundtrip.domain.ticks import amounts
 from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.networks import contracts_from
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
 from support.wallet import calldata

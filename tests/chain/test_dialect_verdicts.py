@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT, context_for
-from roundtrip.assembly import context, contracts_from
+from roundtrip.assembly import context
 from roundtrip.chain.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.probing import probe
 from roundtrip.chain.rpc import Meter
@@ -19,9 +19,11 @@ from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.evidence import Bought, Venue
+from roundtrip.domain.evidence import Bought
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.verdict import judge
+from roundtrip.networks import contracts_from
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
 from roundtrip.services.third_trip import gather_deep
@@ -30,8 +32,8 @@ from support.dialects import DialectNode, Kind, parent_number
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.wallet import Step, calldata
+from truth.animals import Animal
 from truth.simulated import buy_steps, money_for, spot_of
-from truth.test_zoo import Animal
 
 KINDS: dict[Kind, Dialect] = {"anvil": ANVIL, "geth": GETH, "nitro": NITRO}
 STORIES = {

@@ -2,14 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import aiohttp
 import asyncpg
 import pytest
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, examine
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.heads import Heads
@@ -18,18 +16,13 @@ from roundtrip.chain.rpc import Budget, Node
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
+from roundtrip.networks import CHAIN_ID
 from roundtrip.services.context import Context
 from roundtrip.services.health import HealthParams, health
 from support.dialects import DialectNode, Kind, parent_number
 from support.faulty_node import FaultyNode
 from support.followed import followed
 from support.nodes import node_of, pair
-
-
-@pytest.fixture
-async def faulty(rpc: SyncRpc, built: Built) -> AsyncIterator[FaultyNode]:
-    async with FaultyNode(rpc.url).running() as found:
-        yield found
 
 
 def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> Patient:

@@ -1,11 +1,8 @@
 """Bad days of the node: upstream or unproven, never ok, never a trap."""
 
-from collections.abc import AsyncIterator
-
-import asyncpg
 import pytest
 
-from conftest import PROJECT, context_for
+from conftest import PROJECT
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Budget
 from roundtrip.devnet.compile import compile_contract
@@ -19,23 +16,9 @@ from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
-from truth.test_zoo import Animal
+from truth.animals import Animal
 
 FAULTS = (*ANSWER_FAULTS, *WIRE_FAULTS)
-
-
-@pytest.fixture
-async def faulty(rpc: SyncRpc) -> AsyncIterator[FaultyNode]:
-    async with FaultyNode(rpc.url).running() as node:
-        yield node
-
-
-@pytest.fixture
-async def shaky(faulty: FaultyNode, built: Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
-    """A context whose node may fail; its head is known from before."""
-    async with context_for(faulty.url, built, pool, timeout_s=0.5) as ctx:
-        await ctx.heads.refresh()
-        yield ctx
 
 
 async def outcome(ctx: Context, token: str, tokens_doing: bool = False) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.first_block import FirstBlock, Made, NoArchive, first_block, maker_of
 from roundtrip.chain.holder_views import was_made_in
@@ -19,6 +18,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.networks import CHAIN_ID
 from roundtrip.services.context import Context
 from unit.venues.logs import TRANSFER
 

@@ -1,6 +1,5 @@
 """What the local chain's tokens tell of their holders, the hostile ones too."""
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, views_of
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.actors import FUNDER, SNIPERS
@@ -9,6 +8,7 @@ from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address, TxHash
+from roundtrip.networks import CHAIN_ID
 from roundtrip.services.context import Context
 from unit.venues.logs import TRANSFER
 

@@ -23,21 +23,10 @@ from support.keys import (
     code_of,
     kept_of,
     key_for,
-    random_context,
+    mite_of_key,
     revoke_of,
     text_for,
 )
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def shop(ctx: Context, clock: Clock) -> Context:
-    return random_context(ctx, clock)
-
 
 # --- the answers -----------------------------------------------------------------------------------
 
@@ -59,11 +48,11 @@ async def test_the_key_is_its_wallets(shop: Context) -> None:
     person = Person()
     key = (await key_for(shop, person))["key"]
     async with shop.pool.acquire() as connection:
-        mite = await accounts.mite_of(connection, keys.hash_of(key))
+        mite = await mite_of_key(connection, keys.hash_of(key))
         assert mite is not None
         assert mite.wallet == person.address
         await revoke_of(shop, person.address, 0)
-        assert await accounts.mite_of(connection, keys.hash_of(key)) is None
+        assert await mite_of_key(connection, keys.hash_of(key)) is None
 
 
 async def test_limits_are_those_that_are_set(shop: Context) -> None:

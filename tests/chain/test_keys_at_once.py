@@ -10,19 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.services.context import Context
-from support.keys import NOW_S, Clock, Person, code_of, kept_of, key_for, random_context, revoke_of, text_for
+from support.keys import NOW_S, Clock, Person, code_of, kept_of, key_for, revoke_of, text_for
 
 _AT_ONCE = 50
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def shop(ctx: Context, clock: Clock) -> Context:
-    return random_context(ctx, clock)
 
 
 async def test_a_sixth_key_is_refused_until_one_is_revoked(shop: Context) -> None:

@@ -1,11 +1,10 @@
 """Who is linked to whom on the local chain; and by hand whatever must not link anybody."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import msgspec
 import pytest
 
@@ -23,41 +22,16 @@ from roundtrip.services.wallet_params import WalletParams
 from roundtrip.store.origins import OlderOrigin, Origin, keep_older
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.made_index import MadeIndex, number_address
-from support.tables import emptied, own_database
 from support.told_blocks import START_S
 
 ASKED, KIN, GIVER, OTHER = (number_address(0xAAA000 + n) for n in range(4))
 TOKENS = [number_address(0x70CE000 + n) for n in range(12)]
-NOW = 1000
 
 
 async def asked(ctx: Context, wallet: str) -> LinkedWallets:
     answered = await linked_wallets(ctx, WalletParams(wallet))
     assert answered.counted
     return answered.answer
-
-
-@pytest.fixture(scope="session")
-async def made_url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "linked_made") as url:
-        yield url
-
-
-@pytest.fixture
-async def made(made_url: str) -> AsyncIterator[MadeIndex]:
-    connection = await asyncpg.connect(made_url)
-    await emptied(connection)
-    index = MadeIndex(connection)
-    await index.begin(0, NOW)
-    yield index
-    await connection.close()
-
-
-@pytest.fixture
-async def by_hand(ctx: Context, made_url: str) -> AsyncIterator[Context]:
-    """The real local chain's node, and the index made by hand."""
-    async with asyncpg.create_pool(made_url, min_size=1, max_size=2) as pool:
-        yield replace(ctx, pool=pool)
 
 
 async def side_by_side(

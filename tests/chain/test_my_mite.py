@@ -13,8 +13,7 @@ from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.mite import Mite
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
-from roundtrip.store import accounts
-from support.keys import Clock, Person, asked, key_for, random_context, revoke_of
+from support.keys import Clock, Person, asked, key_for, mite_of_key, random_context, revoke_of
 
 TOOL = next(one for one in OPERATIONS if one.name == "my_mite")
 MADE = "2025-10-09T08:53:20Z"
@@ -27,7 +26,7 @@ def shop(ctx: Context) -> Context:
 
 async def told(shop: Context, key: str) -> dict[str, Any]:
     async with shop.pool.acquire() as connection:
-        mite = await accounts.mite_of(connection, keys.hash_of(key))
+        mite = await mite_of_key(connection, keys.hash_of(key))
     assert mite is not None
     answered = await TOOL.handler(shop, Nothing(), mite)
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answered.answer))

@@ -9,7 +9,7 @@ from typing import get_args
 import asyncpg
 import pytest
 
-from roundtrip.assembly import CHAIN_ID, context, contracts_from
+from roundtrip.assembly import context
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.heads import Heads
@@ -21,6 +21,7 @@ from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from support.dialects import DialectNode

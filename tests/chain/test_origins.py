@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.origins import Found, Never, find_origin
@@ -15,6 +14,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.types import Address, BlockRef
+from roundtrip.networks import CHAIN_ID
 
 WALLET, NOBODY = Address("0x" + "c0" * 20), Address("0x" + "de" * 20)
 FUNDED, MADE, BLOCKS, KEPT = 61, 70, 120, 30

@@ -21,26 +21,11 @@ from roundtrip.services.practice_account import account
 from roundtrip.services.practice_price import PricedBuy, price_buy
 from roundtrip.services.practice_trades import practice_trades
 from roundtrip.services.worth import Worth
-from support.keys import Clock, random_context
+from support.keys import Clock
 from support.practising import BUYS, UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
 from support.signing import Signer, prepared
 
 WHY = 'So much of it cannot be sold at this block ("No!").'
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def shop(ctx: Context, clock: Clock) -> Context:
-    return random_context(ctx, clock)
-
-
-@pytest.fixture
-async def mite(shop: Context) -> Mite:
-    return await a_mite(shop)
 
 
 async def failed(what: Any) -> RoundtripError:

@@ -1,35 +1,17 @@
 """Where practice positions are traded, on the real local chain: one place each, as long as it is there."""
 
-import pytest
-
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import graduate
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.mite import Mite
 from roundtrip.services.context import Context
-from support.keys import Clock, random_context
+from support.keys import Clock
+from support.practised import Holder, account, buys, pass_s, refused, sells, wei
 from support.practising import a_mite, conserved
-
-from .test_practice_real import Holder, account, buys, pass_s, refused, sells, wei
 
 MOVED = "UPDATE accounts.practice_position SET at = $2 WHERE mite_id = $1"
 AT = "SELECT at FROM accounts.practice_position WHERE mite_id = $1"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def shop(ctx: Context, clock: Clock) -> Context:
-    return random_context(ctx, clock)
-
-
-@pytest.fixture
-async def mite(shop: Context) -> Mite:
-    return await a_mite(shop)
 
 
 async def test_who_buys_where_it_is_cheap_sells_there(

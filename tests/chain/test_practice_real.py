@@ -1,109 +1,26 @@
 """Practice trades by the service's own means on the real local chain: a sell pays what a holder gets."""
 
-from decimal import Decimal
-from typing import Any
-
 import pytest
 
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.practice_account import practice_account
 from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.practice_buy import practice_buy
 from roundtrip.services.practice_sell import practice_sell
-from roundtrip.services.practice_trades import practice_trades
 from support.actors import code_of
-from support.keys import Clock, random_context
-from support.practising import a_mite, conserved, read
-from support.trader import Market, Trader
-from support.wallet import Fill, Wallet, calldata
+from support.keys import Clock
+from support.practised import ETH, Holder, account, buys, pass_s, refused, sells, wei
+from support.practising import a_mite, conserved
+from support.wallet import Wallet, calldata
+from truth.animals import V4
 from truth.cases import Case
-from truth.test_zoo import V4
-
-ETH = WEI_PER_ETH
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def shop(ctx: Context, clock: Clock) -> Context:
-    return random_context(ctx, clock)
-
-
-@pytest.fixture
-async def mite(shop: Context) -> Mite:
-    return await a_mite(shop)
-
-
-async def buys(shop: Context, mite: Mite, token: str, eth: str) -> dict[str, Any]:
-    """On the newest block."""
-    await shop.heads.refresh()
-    return read((await practice_buy(shop, PracticeBuyParams(token, eth), mite, None)).answer)
-
-
-async def sells(shop: Context, mite: Mite, token: str, percent: float = 100) -> dict[str, Any]:
-    await shop.heads.refresh()
-    return read((await practice_sell(shop, PracticeSellParams(token, percent), mite, None)).answer)
-
-
-async def account(shop: Context, mite: Mite) -> dict[str, Any]:
-    await shop.heads.refresh()
-    return read((await practice_account(shop, Nothing(), mite)).answer)
-
-
-def wei(eth: str) -> int:
-    return int(Decimal(eth) * ETH)
-
-
-class Holder:
-    """A real wallet that bought of a token where that is traded, and has its own way to sell."""
-
-    def __init__(self, shop: Context, rpc: SyncRpc, built: Built, token: str) -> None:
-        assert shop.heads.book is not None
-        # What was launched on a curve that is sold out trades in its pool, which was known last.
-        self.venue = shop.heads.book.known(Address(token))[-1]
-        self.token, self.wallet = token, Wallet(rpc, built.contracts, f"holds {token}", eth=50)
-        curve = self.venue.pool if self.venue.kind == "launchpad_curve" else None
-        self.trader = Trader(
-            self.wallet,
-            built.contracts,
-            Market(
-                token,
-                self.venue.quote_address,
-                curve or "",
-                self.venue.fee_pips,
-                self.venue.tick_spacing,
-                self.venue.hook or ZERO_ADDRESS,
-            ),
-        )
-
-    def buy(self) -> None:
-        """More than a practice account is given."""
-        raw = 2 * ETH // 10
-        if self.venue.quote == "usdg":
-            raw = 700 * 10**6
-            self.wallet.get_usdg(raw)
-        if self.venue.kind == "amm_v3":
-            assert self.wallet.buy(self.token, self.venue.quote, self.venue.fee_pips, raw)
-        else:
-            assert self.trader.buy(raw)
-
-    def sell(self, raw: int) -> Fill:
-        if self.venue.kind == "amm_v3":
-            return self.wallet.sell(self.token, self.venue.quote, self.venue.fee_pips, raw)
-        return self.trader.sell(raw)
-
 
 # --- to the wei ------------------------------------------------------------------------------------
 
@@ -172,27 +89,6 @@ def put(rpc: SyncRpc, built: Built, story: Story) -> tuple[Deployer, str]:
     token = put_token(owner, built.contracts, story, code_of(story.source))
     owner.settle()
     return owner, token
-
-
-def pass_s(rpc: SyncRpc, clock: Clock, seconds: int) -> None:
-    """For everybody."""
-    clock.now_s += seconds
-    rpc.call("evm_increaseTime", seconds)
-    rpc.call("evm_mine")
-
-
-async def refused(shop: Context, mite: Mite, token: str, stuck: bool = False) -> str:
-    """A sell that the chain refuses, and the position stands unvalued. ``stuck``: it cannot be sold, by the
-    check. Why."""
-    with pytest.raises(CallerFault) as raised:
-        await sells(shop, mite, token)
-    assert raised.value.code == "would_fail"
-    (position,) = (await account(shop, mite))["positions"]
-    assert (position["worth"], position["gain"]) == (None, None)
-    assert (position["stuckAt"] is not None) is stuck
-    lines = read((await practice_trades(shop, Nothing(), mite)).answer)["trades"]
-    assert [line["side"] for line in lines] == ["buy"]
-    return raised.value.message
 
 
 REFUSED = {

@@ -1,12 +1,9 @@
 """Bad days of the node while a trade is prepared: upstream or unproven, never a trade that was not proven."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import asyncpg
 import pytest
 
-from conftest import context_for
 from roundtrip.chain.rpc import Budget
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
@@ -30,17 +27,9 @@ MOST_REQUESTS = 12
 
 
 @pytest.fixture
-async def faulty(rpc: SyncRpc) -> AsyncIterator[FaultyNode]:
-    async with FaultyNode(rpc.url).running() as node:
-        yield node
-
-
-@pytest.fixture
-async def shaky(faulty: FaultyNode, built: Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
-    """A context whose node may fail, at a known time."""
-    async with context_for(faulty.url, built, pool, timeout_s=0.5) as ctx:
-        await ctx.heads.refresh()
-        yield replace(ctx, now_s=lambda: float(NOW_S))
+def shaky(shaky: Context) -> Context:
+    """At a known time."""
+    return replace(shaky, now_s=lambda: float(NOW_S))
 
 
 @pytest.fixture

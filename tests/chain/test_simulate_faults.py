@@ -1,13 +1,11 @@
 """Bad days of the node: a simulation is unproven then, and no error; never ok, never a trap."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import asyncpg
 import msgspec
 import pytest
 
-from conftest import context_for
 from roundtrip.chain.rpc import Budget, Meter, Node, RpcCall, RpcError
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
@@ -22,20 +20,6 @@ ETH = 10**18
 FAULTS = (*ANSWER_FAULTS, *WIRE_FAULTS)
 HALVES = ("half an answer", "the other half")
 SOMEBODY = "0x" + "ab" * 20
-
-
-@pytest.fixture
-async def faulty(rpc: SyncRpc) -> AsyncIterator[FaultyNode]:
-    async with FaultyNode(rpc.url).running() as node:
-        yield node
-
-
-@pytest.fixture
-async def shaky(faulty: FaultyNode, built: Built, pool: asyncpg.Pool) -> AsyncIterator[Context]:
-    """A context whose node may fail; its head is known from before."""
-    async with context_for(faulty.url, built, pool, timeout_s=0.5) as ctx:
-        await ctx.heads.refresh()
-        yield ctx
 
 
 def buy(rpc: SyncRpc, built: Built, *keys: str) -> tuple[str, list[Step]]:

@@ -6,7 +6,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.assembly import CHAIN_ID
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.rpc import Node, NodeAnswerTooLarge
@@ -16,6 +15,7 @@ from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault
+from roundtrip.networks import CHAIN_ID
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import pair
 

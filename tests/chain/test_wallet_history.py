@@ -1,11 +1,10 @@
 """What wallets of the local chain did, by what the chain itself says; and by hand what it never does."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import msgspec
 import pytest
 
@@ -24,12 +23,10 @@ from roundtrip.store import jobs
 from roundtrip.store.origins import OlderOrigin, Origin, keep_older
 from roundtrip.store.wallets import MOST_ROWS
 from support.made_index import ETH, MadeIndex, number_address
-from support.tables import emptied, own_database
 from support.told_blocks import START_S
 from support.wallet import calldata
 
 WALLET, GIVER, TOKEN, OTHER = (number_address(0xAAA000 + n) for n in range(4))
-NOW = 1000
 
 
 async def history(ctx: Context, wallet: str) -> WalletHistory:
@@ -39,29 +36,6 @@ async def history(ctx: Context, wallet: str) -> WalletHistory:
 
 def at(second: int) -> datetime:
     return datetime.fromtimestamp(second, UTC)
-
-
-@pytest.fixture(scope="session")
-async def made_url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "history_made") as url:
-        yield url
-
-
-@pytest.fixture
-async def made(made_url: str) -> AsyncIterator[MadeIndex]:
-    connection = await asyncpg.connect(made_url)
-    await emptied(connection)
-    index = MadeIndex(connection)
-    await index.begin(0, NOW)
-    yield index
-    await connection.close()
-
-
-@pytest.fixture
-async def by_hand(ctx: Context, made_url: str) -> AsyncIterator[Context]:
-    """The real local chain's node, and the index made by hand."""
-    async with asyncpg.create_pool(made_url, min_size=1, max_size=2) as pool:
-        yield replace(ctx, pool=pool)
 
 
 def balance(rpc: SyncRpc, token: str, wallet: str) -> int:

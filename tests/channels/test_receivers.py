@@ -5,10 +5,13 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import sys
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,11 @@ import pytest
 from roundtrip.channels.post import Poster
 from roundtrip.channels.targets import target
 from roundtrip.channels.webhook import message, new_secret
+from roundtrip.sending import outward
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from support.documents import blocks, run, text_of
+from support.serving import service
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SECRET, OTHER = new_secret(bytes(range(24))), new_secret(bytes(24))
@@ -47,14 +55,14 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(language: str, secret: str) -> AsyncIterator[Running]:
+async def running(language: str, secret: str, port: int = 0) -> AsyncIterator[Running]:
     program = sys.executable if language == "python" else shutil.which("node")
     assert program is not None, "node runs the receiver in JavaScript"
     process = await asyncio.create_subprocess_exec(
         program,
         str(DOCS / "receivers" / RECEIVERS[language]),
         stdout=asyncio.subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], "WEBHOOK_SECRET": secret, "PORT": "0"},
+        env={"PATH": os.environ["PATH"], "WEBHOOK_SECRET": secret, "PORT": str(port)},
     )
     found = Running(process)
     try:
@@ -140,3 +148,28 @@ def test_the_page_shows_what_is_sent() -> None:
     body, signed = message(secret[0], webhook_id, sent_s, told["mite"], told["kind"], told["rows"])
     assert body.decode() == shown[2]
     assert headers | signed == headers
+
+
+async def test_the_page_sets_a_webhook_and_its_receiver_takes_what_is_sent(
+    ctx: Context, tmp_path: Path
+) -> None:
+    """The steps of docs/webhooks.md, on another port: a receiver, the call, the receiver with its secret."""
+    start, call = (block.text for block in blocks("docs/webhooks.md", "bash"))
+    assert start == "PORT=9000 .venv/bin/python docs/receivers/receiver.py\n"
+    has_key = [block.text for block in blocks("docs/keys.md", "bash")]
+    async with running("python", "") as there:
+        port, at = there.port, f"127.0.0.1:{there.port}"
+        settings = Settings(secret_key=b64encode(b"k" * 32).decode(), var=tmp_path, webhook_loopback=(at,))
+        async with outward(settings) as out:
+            shop = replace(ctx, outward=out, entropy=lambda: secrets.token_bytes(32), now_s=time.time)
+            async with service(shop) as url:
+                told = await run(tmp_path, [*has_key, call.replace("127.0.0.1:9000", at)], url)
+    secret = told[-1].strip()
+    assert re.fullmatch(r"whsec_[A-Za-z0-9+/=]{32}", secret)
+    assert "`whsec_` and 32 more characters" in text_of("docs/webhooks.md")
+    async with running("python", secret, port) as there:
+        assert (
+            await there.told(*message(secret, "msg_1", int(time.time()), "mite-ab12", "rule", [row(1)]))
+            == 204
+        )
+        assert await there.says() == "alert: 1 naïve ☃ bought"

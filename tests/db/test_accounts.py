@@ -10,6 +10,7 @@ import pytest
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
 from roundtrip.store import accounts
+from support.keys import mite_of_key
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
@@ -103,12 +104,12 @@ async def test_a_key_is_live_until_it_is_revoked(connection: asyncpg.Connection)
     assert (key.start, key.label, key.designation, key.wallet) == (
         "rt_0abcd", "label 0", mite.designation, mite.wallet,
     )  # fmt: skip
-    assert await accounts.mite_of(connection, hashes[0]) == mite
+    assert await mite_of_key(connection, hashes[0]) == mite
     assert await accounts.revoke(connection, key.id, NOW)
     assert not await accounts.revoke(connection, key.id, NOW)
-    assert await accounts.mite_of(connection, hashes[0]) is None
-    assert await accounts.mite_of(connection, hashes[1]) == mite
-    assert await accounts.mite_of(connection, bytes(32)) is None
+    assert await mite_of_key(connection, hashes[0]) is None
+    assert await mite_of_key(connection, hashes[1]) == mite
+    assert await mite_of_key(connection, bytes(32)) is None
     assert await accounts.live_count(connection, mite.id) == 2
     assert [one.start for one in await accounts.live_keys(connection, mite.id)] == ["rt_1abcd", "rt_2abcd"]
     every = await accounts.every_key(connection, mite.wallet)

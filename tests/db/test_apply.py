@@ -1,7 +1,6 @@
 """Batches into a real database: all of one or nothing of it, by one writer at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import date
 
 import asyncpg
@@ -11,7 +10,7 @@ from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain, curves, facts, inside, jobs, partitions, rewind
 from roundtrip.sync import apply
 from roundtrip.sync.apply import CursorMoved, Writer
-from support.tables import all_rows, appended, begun, own_database, tables
+from support.tables import all_rows, appended, begun, tables
 from support.told_blocks import (
     USDG,
     WETH,
@@ -37,19 +36,6 @@ from unit.venues.network import address
 WAIT_S = 10
 CHEAP, DEAR = bought(CURVE, ALICE, ALICE, 7, 500), sold(CURVE, ALICE, ALICE, 9, 500)
 TURNED = v4_at(HIGH, NVDA)
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "apply_tests") as found:
-        yield found
-
-
-@pytest.fixture
-async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(url)
-    yield connection
-    await connection.close()
 
 
 def story() -> Chain:

@@ -1,14 +1,13 @@
 """The bag guard over a database and a chain told by hand: holders are told once, and nobody else."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 import asyncpg
 import pytest
 
-from db.test_alerts import Ground
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE
 from roundtrip.domain.bag import GUARD
 from roundtrip.domain.events import Spot
@@ -18,9 +17,10 @@ from roundtrip.jobs.alert_guard import wish_checks
 from roundtrip.jobs.alerts import Alerts, Parts
 from roundtrip.store import bags
 from roundtrip.store.words import as_bytes
+from support.alert_ground import Ground
 from support.alerting import amiss, mites, wished
 from support.databases import connected
-from support.tables import begun, own_database
+from support.tables import begun
 from support.told_blocks import (
     WETH,
     Chain,
@@ -58,12 +58,6 @@ def sells(who: Address, raw: int = PART) -> Sent:
 
 def gives(who: Address, to: Address, raw: int) -> Sent:
     return sent(moved(HIGH, who, to, raw), sender=who)
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "bag_guard_tests") as found:
-        yield found
 
 
 @pytest.fixture
@@ -400,6 +394,18 @@ async def test_checks_for_what_happens_have_a_share_and_no_more(ground: Ground) 
     rows = await ground.index.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck'")
     assert len(rows) == GUARD.most_of_events
     assert {*tokens[:2]} < {row["key"] for row in rows}
+
+
+async def test_a_check_of_a_clock_that_was_ahead_keeps_nothing_from_being_checked(ground: Ground) -> None:
+    token, now = address(0xF00), datetime.fromtimestamp(ground.at_s, UTC)
+    await ground.index.execute(
+        "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
+        " verdict_level, document) VALUES ($1, $2, 1, '1', 'ok', 'ok', '')",
+        now + timedelta(days=1), as_bytes(token),
+    )  # fmt: skip
+    await wish_checks(ground.index, [token], now)
+    rows = await ground.index.fetch("SELECT run_at FROM jobs.job WHERE kind = 'recheck'")
+    assert [row["run_at"] for row in rows] == [now]
 
 
 async def test_of_what_was_given_the_newest_ten_are_guarded(ground: Ground) -> None:

@@ -22,17 +22,10 @@ from roundtrip.store import channels
 from roundtrip.store.channels import New
 from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, Street, answered
 from support.paying import answer_of
-from support.tables import own_database
 
 TOOLS = {one.name: one for one in OPERATIONS}
 DISCORD = "https://discord.com/api/webhooks/1234567890/AbC-secret_token"
 WINDOW = 600.0
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "channel_tests") as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The statement that counts calls, against a real database. Clocks are passed in."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import date
@@ -23,16 +23,6 @@ DAY = date(2025, 10, 9)
 NEXT = date(2025, 10, 10)
 NOW_MS = 1_760_000_000_000
 WALLETS = [Address(f"0x{number:040x}") for number in range(0xC0FFEE, 0xC0FFEE + 4)]
-
-
-@pytest.fixture
-async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection in no transaction, over accounts of its own."""
-    found = await asyncpg.connect(database_url)
-    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
-    yield found
-    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
-    await found.close()
 
 
 def call(key: str | None, ms: int = NOW_MS, day: date | None = DAY, per_day: int = 10) -> Call:

@@ -1,7 +1,6 @@
 """What lies in curves, and what insiders did: against an obvious sum over what is kept, also after forks."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -9,15 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.operations import account_at, operations
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
+from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import curves, inside
-from roundtrip.sync.ledger import told_by
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.venues.base import Log
-from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
-from support.tables import all_rows, appended, begun, own_database
+from support.inside_expected import Row, deeds_inside, told
+from support.tables import all_rows, appended, begun
 from support.told_blocks import (
     DEAD,
     WETH,
@@ -39,8 +36,6 @@ from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
 
-Row = dict[str, Any]
-MACHINERY = NETWORK.known() | ENTRY_POINTS
 ROUTER = address(0x2007E2)
 """A stranger's: no part of the network's machinery."""
 few = settings(
@@ -49,19 +44,6 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "curve_properties") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
-
-
-async def told(connection: asyncpg.Connection, table: str) -> list[Row]:
-    rows: list[Row] = await all_rows(connection, table, "1")
-    return rows
 
 
 async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
@@ -90,88 +72,6 @@ async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
     return sorted(found.values(), key=lambda row: row["pool_id"])
 
 
-def doers(chain: Chain) -> dict[tuple[int, int], Address]:
-    """Whose transaction or operation each log was, by block and log."""
-    found = {}
-    for block in told_by(chain.blocks, Decoder(NETWORK)):
-        ran = operations(block.told)
-        for tx_index, log_index, _ in block.told:
-            sender = Address(block.transactions[tx_index].sender)
-            found[block.ref.number, log_index] = account_at(ran, log_index) or sender
-    return found
-
-
-async def expected_inside(connection: asyncpg.Connection, chain: Chain) -> list[Row]:
-    """Each sell and each transfer looked at alone."""
-    by = doers(chain)
-    rows = await told(connection, "address")
-    by_id = {row["id"]: Address("0x" + row["address"].hex()) for row in rows}
-    launches = {row["token_id"]: row for row in await told(connection, "launch")}
-    funders = {row["wallet_id"]: row for row in await told(connection, "origin") if row["funder_id"]}
-    pools = {row["id"]: row for row in await told(connection, "pool")}
-    opened = {"0x" + row["at"].hex(): row["block_number"] for row in pools.values()}
-
-    def is_insider(row: Row, wallet_id: int, own: bool = True) -> bool:
-        launch = launches.get(row["token_id"])
-        if launch is None or launch["block_number"] > row["block_number"]:
-            return False
-        funded = funders.get(wallet_id)
-        by_deployer = (
-            own
-            and funded is not None
-            and funded["funder_id"] == launch["deployer_id"]
-            and funded["funded_number"] <= row["block_number"]
-        )
-        return launch["deployer_id"] == wallet_id or by_deployer
-
-    def deed(row: Row, what: str, wallet_id: int, other_id: int | None, token_raw: int) -> Row:
-        same = {name: row[name] for name in ("block_number", "log_index", "at_s", "token_id", "tx_hash")}
-        return same | {
-            "what": what, "wallet_id": wallet_id, "other_id": other_id, "token_raw": token_raw,
-            "eth_wei": None,
-        }  # fmt: skip
-
-    found: list[Row] = []
-    unsold: dict[tuple[bytes, int, int], int] = defaultdict(int)
-    places: dict[bytes, set[str]] = defaultdict(set)
-    for trade in await told(connection, "trade"):
-        pool = pools[trade["pool_id"]]
-        trade["token_id"] = pool["token_id"]
-        if trade["buys"]:
-            continue
-        unsold[trade["tx_hash"], pool["token_id"], trade["trader_id"]] += trade["token_raw"]
-        places[trade["tx_hash"]].add("0x" + pool["at"].hex())
-        if is_insider(trade, trade["trader_id"]):
-            eth = by_id[pool["quote_id"]] in (ZERO_ADDRESS, WETH)
-            wei = trade["quote_raw"] if eth else trade["eth_wei"]
-            found.append(deed(trade, "sold", trade["trader_id"], None, trade["token_raw"]) | {"eth_wei": wei})
-    transfers = sorted(
-        await told(connection, "transfer"), key=lambda row: (row["block_number"], row["log_index"])
-    )
-    for is_direct in (True, False):
-        for row in transfers:
-            giver, taker = by_id[row["from_id"]], by_id[row["to_id"]]
-            if giver == ZERO_ADDRESS:
-                continue
-            if taker in BURN_ADDRESSES:
-                if is_direct and row["token_id"] in launches:
-                    found.append(deed(row, "burned", row["from_id"], row["to_id"], row["amount_raw"]))
-                continue
-            if is_direct is not (taker in MACHINERY or taker in places[row["tx_hash"]]):
-                continue
-            if not is_direct and (giver == taker or giver in MACHINERY):
-                continue
-            key = row["tx_hash"], row["token_id"], row["from_id"]
-            sold_raw = min(unsold[key], row["amount_raw"])
-            unsold[key] -= sold_raw
-            left_raw = row["amount_raw"] - sold_raw
-            is_place = opened.get(taker, 2**31) <= row["block_number"]
-            own = by[row["block_number"], row["log_index"]] == giver
-            if not is_direct and left_raw and not is_place and is_insider(row, row["from_id"], own):
-                found.append(deed(row, "moved", row["from_id"], row["to_id"], left_raw))
-    return sorted(found, key=lambda row: (row["block_number"], row["log_index"]))
-
-
 async def expected_fullest(connection: asyncpg.Connection, after_s: int) -> list[tuple[int, int]]:
     """Every curve looked at alone."""
     launches = {row["token_id"]: row for row in await told(connection, "launch")}
@@ -196,7 +96,7 @@ async def agree(connection: asyncpg.Connection, chain: Chain) -> None:
         expected = await expected_fullest(connection, after_s)
         assert [(one.pool_id, one.last_s) for one in shown] == expected
         assert await curves.fullest(connection, after_s, 2) == shown[:2]
-    assert await all_rows(connection, "inside", "block_number, log_index") == await expected_inside(
+    assert await all_rows(connection, "inside", "block_number, log_index") == await deeds_inside(
         connection, chain
     )
 

@@ -1,25 +1,14 @@
 """Curves at their edges, told by hand: what a made-up chain seldom does."""
 
-from collections.abc import AsyncIterator
-
 import asyncpg
-import pytest
 
 from roundtrip.store import curves
-from support.tables import all_rows, appended, begun, own_database
+from support.tables import all_rows, appended, begun
 from support.told_blocks import Chain, bought, bought_back, launched, sent
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW
 from unit.venues.network import address
 
 OTHER = address(0xC04F)
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "curves_by_hand") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 async def test_equal_moves_are_each_taken_back(index: asyncpg.Connection) -> None:

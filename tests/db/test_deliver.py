@@ -1,10 +1,8 @@
 """Deliveries over a real database, to servers that answer as a test says. Time is moved by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
@@ -14,23 +12,6 @@ from roundtrip.jobs.worker import Worker
 from roundtrip.store import channels, deliveries, jobs
 from roundtrip.store.jobs import Job
 from support.channels import NO_ANSWER, OK, WAIT_S, Street, answered
-from support.tables import own_database
-
-HALF = (2**31).to_bytes(4, "big") + b"\0" * 28
-"""Drawn in the middle: waits are what the table says."""
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "deliver_tests") as found:
-        yield found
-
-
-@pytest.fixture
-async def street(url: str) -> AsyncIterator[Street]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
-        await pool.execute("TRUNCATE jobs.job; DELETE FROM accounts.secret WHERE name = 'seal'")
-        yield Street(pool, draw=lambda: HALF)
 
 
 async def claimed(street: Street) -> Job:
@@ -102,6 +83,27 @@ async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end
         channel_id,
     )
     assert [tuple(one) for one in tries] == [(n + 1, None, NO_ANSWER.error) for n in range(MOST_TRIES)]
+
+
+@pytest.mark.parametrize("back_s", [3600, 86_400])
+async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, back_s: int) -> None:
+    """Whose server checks when it was sent refuses what a clock sends that is ahead."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
+    await worker.mind_the_clock()
+    street.at_s += back_s
+    await worker.mind_the_clock()
+    await street.alert(mite, "one")
+    street.servers.otherwise = answered(401)
+    assert await street.run() == 1
+    street.at_s -= back_s
+    street.servers.otherwise = OK
+    assert await street.run() == 0
+    await worker.mind_the_clock()
+    assert await street.run() == 1
+    assert await street.states(channel_id) == ["delivered"]
+    assert len(set(street.servers.ids())) == 1
 
 
 async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: Street) -> None:

@@ -1,10 +1,8 @@
 """Deliveries that are not sent: for a fault of ours, or because too much waits. Over a real database."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.channels.post import NotTried, Reply
@@ -16,23 +14,6 @@ from roundtrip.services.outward import OtherKey, check_key
 from roundtrip.store import alerts, channels, deliveries
 from support.channels import Street, answered
 from support.paying import answer_of
-from support.tables import own_database
-
-HALF = (2**31).to_bytes(4, "big") + b"\0" * 28
-"""Drawn in the middle: waits are what the table says."""
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "unsent_tests") as found:
-        yield found
-
-
-@pytest.fixture
-async def street(url: str) -> AsyncIterator[Street]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
-        await pool.execute("TRUNCATE jobs.job; DELETE FROM accounts.secret WHERE name = 'seal'")
-        yield Street(pool, draw=lambda: HALF)
 
 
 async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:

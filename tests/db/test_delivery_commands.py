@@ -14,6 +14,7 @@ from support.tables import own_database
 
 @pytest.fixture
 async def url(database_url: str) -> AsyncIterator[str]:
+    """Every test has one to itself: what is listed is all there is."""
     async with own_database(database_url, "delivery_commands") as found:
         yield found
 

@@ -1,7 +1,7 @@
 """Trades folded as they are read: any number of one key, a few in memory, and the same positions."""
 
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import asyncpg
 import pytest
@@ -12,7 +12,7 @@ from roundtrip.store.positions import Held
 from roundtrip.sync.apply import refold
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.retire import retire_trades
-from support.tables import appended, begun, own_database, tables
+from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp, bought, launched, sent
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -20,14 +20,6 @@ from unit.venues.logs import NETWORK
 TRADES = 20_000
 MOST_BYTES = 6_000_000
 """All of them at once are 16 MB and more, some at a time 3."""
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "folding_tests") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 async def rebuilt(connection: asyncpg.Connection) -> None:

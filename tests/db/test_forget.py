@@ -1,7 +1,6 @@
 """What the sync wrote goes and comes back the same; what checks and jobs wrote stays."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import asyncpg
@@ -21,26 +20,13 @@ from roundtrip.store.scorecard import Scored, Untold
 from roundtrip.store.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.retire import retire_trades
-from support.tables import appended, begun, own_database, tables
+from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK
 
 TOKEN = Address("0x" + "ab" * 20)
 OTHERS = *KEPT, "jobs.job", "public.migrations"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "forget_tests") as found:
-        yield found
-
-
-@pytest.fixture
-async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(url)
-    yield connection
-    await connection.close()
 
 
 @pytest.fixture

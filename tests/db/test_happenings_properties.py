@@ -3,7 +3,6 @@ have hit while it happened."""
 
 import itertools
 import random
-from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -23,7 +22,7 @@ from roundtrip.store.past_prices import past_prices
 from roundtrip.store.signals import MOST_CHANGES
 from roundtrip.store.words import as_address, as_text
 from roundtrip.venues.entry_point import ENTRY_POINTS
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened
 from unit.sync.telling import BOB, HIGH
 from unit.venues.logs import NETWORK
@@ -38,14 +37,6 @@ MACHINERY = NETWORK.known() | ENTRY_POINTS
 MONEY = {ZERO_ADDRESS, NETWORK.weth, NETWORK.usdg}
 ETH = {ZERO_ADDRESS, NETWORK.weth}
 BEGIN = Place(-1, 0)
-
-
-@pytest.fixture(scope="module")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "happenings_properties") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 async def made(index: asyncpg.Connection, seed: int, blocks: int) -> Place:

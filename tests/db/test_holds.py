@@ -31,16 +31,6 @@ WAIT_S = 60
 WALLETS = [Address(f"0x{number:040x}") for number in range(0xFACADE, 0xFACADE + 8)]
 
 
-@pytest.fixture
-async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection in no transaction, over accounts of its own."""
-    found = await asyncpg.connect(database_url)
-    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
-    yield found
-    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
-    await found.close()
-
-
 @dataclass
 class Asked:
     """Holds with ids one after another."""

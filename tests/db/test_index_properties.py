@@ -1,10 +1,8 @@
 """Whatever way leads to a chain's end, its index is the same: in any batches, over any fork, rebuilt."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +10,7 @@ from roundtrip.store.partitions import DAY_S
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.retire import retire_trades
-from support.tables import appended, begun, own_database, tables
+from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK
 
@@ -24,14 +22,6 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "index_properties") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 def made_up(seed: int, blocks: int) -> Chain:

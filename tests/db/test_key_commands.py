@@ -17,6 +17,7 @@ from roundtrip.domain.types import Address
 from roundtrip.store import accounts
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres
+from support.keys import mite_of_key
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, 34, 56, tzinfo=UTC)
@@ -25,6 +26,7 @@ ONE, OTHER = Address("0x" + "1a" * 20), Address("0x" + "2b" * 20)
 
 @pytest.fixture
 async def url(database_url: str) -> AsyncIterator[str]:
+    """Every test has one to itself: what is listed is all there is."""
     async with own_database(database_url, "key_commands") as found:
         yield found
 
@@ -97,11 +99,11 @@ async def test_a_revoked_key_is_nobodys(
     which = {"start": key[:8], "id": str(row.id), "key": key}[way]
     done = await said(monkeypatch, url, "revoke", which)
     assert (done.exit_code, done.output) == (0, f"revoked: key {row.id} ({key[:8]}) of mite-1a1a, {ONE}\n")
-    assert await accounts.mite_of(shop, keys.hash_of(key)) is None
-    assert await accounts.mite_of(shop, keys.hash_of(kept)) is not None
+    assert await mite_of_key(shop, keys.hash_of(key)) is None
+    assert await mite_of_key(shop, keys.hash_of(kept)) is not None
     again = await said(monkeypatch, url, "revoke", which)
     assert (again.exit_code, again.output.split(":")[0]) == (0, "nothing to do")
-    assert await accounts.mite_of(shop, keys.hash_of(kept)) is not None
+    assert await mite_of_key(shop, keys.hash_of(kept)) is not None
 
 
 async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
@@ -113,11 +115,11 @@ async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
     assert told.exit_code == 1
     assert f"{ids[0]} of mite-1a1a, {ONE}; {ids[1]} of mite-2b2b, {OTHER}" in told.output
     for key in (one, other):
-        assert await accounts.mite_of(shop, keys.hash_of(key)) is not None
+        assert await mite_of_key(shop, keys.hash_of(key)) is not None
     assert (await said(monkeypatch, url, "revoke", str(ids[0]))).exit_code == 0
     # Of the two only one is live now: no doubt is left.
     assert (await said(monkeypatch, url, "revoke", "rt_aaaaa")).exit_code == 0
-    assert await accounts.mite_of(shop, keys.hash_of(other)) is None
+    assert await mite_of_key(shop, keys.hash_of(other)) is None
 
 
 @pytest.mark.parametrize("which", ["rt_zzzzz", "99", "9" * 40, "", "rt_", "%", "rt_" + "0" * 43 + "1yFFu3"])
@@ -127,7 +129,7 @@ async def test_what_means_no_key_is_told_and_not_repeated(
     key = await key_for(shop, ONE)
     told = await said(monkeypatch, url, "revoke", which)
     assert (told.exit_code, told.output) == (1, "roundtrip: no key is meant by that\n")
-    assert await accounts.mite_of(shop, keys.hash_of(key)) is not None
+    assert await mite_of_key(shop, keys.hash_of(key)) is not None
 
 
 async def test_a_key_is_revoked_while_the_service_runs_its_own_server(
@@ -141,7 +143,7 @@ async def test_a_key_is_revoked_while_the_service_runs_its_own_server(
         key = await key_for(connection, ONE)
         result = await asyncio.to_thread(CliRunner().invoke, app, ["keys", "revoke", key])
         assert (result.exit_code, result.output[:8]) == (0, "revoked:")
-        assert await accounts.mite_of(connection, keys.hash_of(key)) is None
+        assert await mite_of_key(connection, keys.hash_of(key)) is None
         await connection.close()
         assert server.running
     # And where nothing runs, by a server of its own.

@@ -13,18 +13,11 @@ from roundtrip.store import accounts, chain, fair, league
 from roundtrip.store.league import Counted, Entered
 from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_mite
 from support.made_index import ETH, number_address
-from support.tables import own_database
 from unit.venues.logs import NETWORK
 
 WAIT_S = 20
 COUNTS = Counted(True)
 OTHER = number_address(0x70D0)
-
-
-@pytest.fixture(scope="module")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "league") as found:
-        yield found
 
 
 @pytest.fixture

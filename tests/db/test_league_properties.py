@@ -2,13 +2,11 @@
 
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
 import asyncpg
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +21,6 @@ from roundtrip.store.league import Entered
 from roundtrip.store.words import as_address
 from support.leagued import NOW, WEEK_S, Leagued, new_mite
 from support.made_index import number_address
-from support.tables import own_database
 from support.won import Facts, block, facts, strewn
 from unit.venues.logs import NETWORK
 
@@ -41,14 +38,6 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "league_properties") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 def why_not(

@@ -1,8 +1,5 @@
 """Names and marks of wallets over a database: which of them everybody is told."""
 
-from collections.abc import AsyncIterator
-
-import asyncpg
 import pytest
 
 from roundtrip.domain.errors import CallerFault
@@ -23,28 +20,10 @@ from support.flagged import (
     TOKENS,
     Ground,
     burns,
-    emptied_accounts,
 )
 from support.marking import STRANGERS, TARGET, all_say, marked, told
-from support.tables import own_database
 from support.told_winners import BUYERS, buys, pays
 from unit.venues.network import address
-
-
-@pytest.fixture(scope="module")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "marks") as found:
-        yield found
-
-
-@pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
-        await emptied_accounts(index)
-        made = Ground(pool, index)
-        await made.begin()
-        yield made
-
 
 # --- what is public --------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain, evidence, moving, vitals
 from roundtrip.store.chain import Cursor
 from roundtrip.store.words import as_address
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -33,14 +32,6 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "moving_properties") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 # --- the obvious count -----------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What money was worth in the past is what the sync wrote to the trades of that block."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import asyncpg
 import pytest
@@ -11,10 +11,10 @@ from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.domain.worth import MOST_MICRO_USD
 from roundtrip.store.past_prices import STALE_S, past_prices
 from roundtrip.store.words import as_address
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_blocks import USDG, WETH, Chain, MadeUp, sent, v3_at, v3_opened, v3_priced
+from unit.sync.priced import at_usd, swap
 from unit.sync.telling import NVDA
-from unit.sync.test_prices import at_usd, swap
 from unit.venues.logs import NETWORK
 
 SHALLOW = v3_at(WETH, USDG)
@@ -28,14 +28,6 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="module")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "past_prices") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 async def all_trades_are_worth_the_same(connection: asyncpg.Connection) -> int:

@@ -333,3 +333,41 @@ async def test_programs_the_server_cannot_run_are_copied(
             program = os.readlink(f"/proc/{_server_pid(server)}/exe")
             assert program.startswith(f"{server.home}/pgbin-{installed.version}/")
     assert not (server.home / "pgbin-partial").exists()
+
+
+async def test_a_server_that_ends_by_itself_is_started_again_at_its_address(
+    make: Make, open_directory: Path
+) -> None:
+    server = make(open_directory / "kept")
+    await server.start()
+    address = server.dsn
+    async with server.kept():
+        _process_of(server).send_signal(signal.SIGQUIT)
+        async with asyncio.timeout(WAIT_SECONDS):
+            while server.running:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            while not server.running:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            while True:
+                with contextlib.suppress(OSError, asyncpg.PostgresError):
+                    assert await _ask(server, "SELECT 1") == 1
+                    break
+                await asyncio.sleep(0.01)
+        assert server.dsn == address
+    assert not server.running
+
+
+async def test_a_server_of_somebody_else_is_left_to_them(make: Make, open_directory: Path) -> None:
+    theirs = make(open_directory / "theirs")
+    await theirs.start()
+    ours = make(open_directory / "theirs")
+    with pytest.raises(PostgresInUse):
+        await ours.start()
+    async with ours.kept():
+        assert await _ask(theirs, "SELECT 1") == 1
+    assert theirs.running
+
+
+def _process_of(server: EmbeddedPostgres) -> "subprocess.Popen[bytes]":
+    assert server._process is not None
+    return server._process

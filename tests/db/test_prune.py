@@ -22,7 +22,7 @@ from roundtrip.sync import retire
 from roundtrip.sync.folding import fold_onto
 from roundtrip.venues.base import Contracts
 from support.alerting import mites
-from support.tables import all_rows, appended, begun, own_database, tables
+from support.tables import all_rows, appended, begun, tables
 from support.told_blocks import Chain, bought, launched, moved, sent, sold
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
@@ -41,12 +41,6 @@ class Ground:
 
     def now_s(self) -> float:
         return self.at_s
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "prune_tests") as found:
-        yield found
 
 
 @pytest.fixture

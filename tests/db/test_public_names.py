@@ -1,7 +1,6 @@
 """Public names as they are counted: what the rules say, and only what has changed is written."""
 
 import random
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import asyncpg
@@ -18,26 +17,10 @@ from roundtrip.services.wallet_names import wallet_names
 from roundtrip.store import addresses, jobs, public_names
 from roundtrip.store.moving import purses_of
 from roundtrip.store.words import as_address
-from support.flagged import OTHER, Ground, emptied_accounts
+from support.flagged import OTHER, Ground
 from support.marking import STRANGERS, all_say, marked, told
-from support.tables import own_database
 from support.told_winners import BUYERS, buys
 from unit.venues.network import address
-
-
-@pytest.fixture(scope="module")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "public_names") as found:
-        yield found
-
-
-@pytest.fixture
-async def ground(url: str) -> AsyncIterator[Ground]:
-    async with asyncpg.create_pool(url, min_size=1, max_size=4) as pool, pool.acquire() as index:
-        await emptied_accounts(index)
-        made = Ground(pool, index)
-        await made.begin()
-        yield made
 
 
 async def test_what_is_taken_back_is_public_no_more_and_what_stays_is_not_written_again(

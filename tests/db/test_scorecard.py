@@ -26,7 +26,6 @@ from roundtrip.store import verdict_reports as reports
 from roundtrip.store.forget import forget
 from roundtrip.store.scorecard import Scored
 from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
-from support.tables import own_database
 from support.told_blocks import Sent
 from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells
 from unit.domain import builders as made
@@ -99,12 +98,6 @@ class Card(Ground):
         return {(row["code"], row["outcome"]): (row["n"], row["of"]) for row in rows} == {
             key: counted for key, counted in told.items() if counted != (0, 0)
         }
-
-
-@pytest.fixture(scope="module")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "scorecard") as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Deeds and liquidity at their edges, told by hand."""
 
-from collections.abc import AsyncIterator
-
 import asyncpg
 import pytest
 
@@ -11,7 +9,7 @@ from roundtrip.store import signals, tokens
 from roundtrip.store.signals import DeedSum, Left
 from roundtrip.store.words import as_bytes
 from roundtrip.venues.base import Log
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_blocks import (
     USDG,
     WETH,
@@ -29,14 +27,6 @@ from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 
 HOUR_S = 3600
 IN_ETH, IN_USDG = v3_at(HIGH, WETH), v3_at(HIGH, USDG)
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "signals_by_hand") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 def begins() -> Chain:

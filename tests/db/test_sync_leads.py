@@ -14,15 +14,9 @@ from roundtrip.store.sync_lock import LET_GO, SYNC_LOCK, leader, name_of_sync
 from roundtrip.sync.fork import OtherChain
 from support.scripted_chain import ScriptedChain
 from support.syncs import Ground, Hints, ground_in
-from support.tables import emptied, own_database, tables
+from support.tables import emptied, tables
 
 LEADS, STANDS_BY = "this sync leads", "another sync leads, this one stands by"
-
-
-@pytest.fixture(scope="module")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "sync_leads_tests") as found:
-        yield found
 
 
 @pytest.fixture

@@ -12,13 +12,7 @@ from roundtrip.store.forget import StillFollowed, forget
 from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain
 from support.scripted_chain import Answers, ScriptedChain
 from support.syncs import WAIT_S, Ground, ground_in
-from support.tables import own_database, tables
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "sync_run_tests") as found:
-        yield found
+from support.tables import tables
 
 
 @pytest.fixture

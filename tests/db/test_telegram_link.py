@@ -18,13 +18,6 @@ from roundtrip.services.outward import SILENT_S, Bot
 from roundtrip.services.telegram_link import WINDOW_S
 from support.channels import NOW_S, WAIT_S, Chats, Street, answered
 from support.paying import answer_of
-from support.tables import own_database
-
-
-@pytest.fixture(scope="session")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "link_tests") as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
 """Where a token may trade: every place, its own first, whoever opened others beside."""
 
-from collections.abc import AsyncIterator
-
 import asyncpg
-import pytest
 
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_blocks import (
     HOOK,
     WETH,
@@ -27,14 +24,6 @@ from unit.venues.network import address
 OTHERS = [address(0x7000 + n) for n in range(6)]
 ABOVE = address(0xEE << 152)
 """Its address is above that of the token, which is the first side of their pool then."""
-
-
-@pytest.fixture(scope="module")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "venues_of") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 def story() -> Chain:

@@ -1,6 +1,5 @@
 """What the index tells of wallets is what a slow and obvious counting of its raw rows tells."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -13,7 +12,7 @@ from roundtrip.domain.types import BPS, ZERO_ADDRESS
 from roundtrip.store import linked, wallets
 from roundtrip.store.words import as_bytes
 from support.made_index import MadeIndex, number_address
-from support.tables import all_rows, appended, begun, emptied, own_database
+from support.tables import all_rows, appended, begun, emptied
 from support.told_blocks import START_S, Chain, MadeUp
 from unit.venues.logs import NETWORK
 
@@ -25,14 +24,6 @@ few = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 Row = dict[str, Any]
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "wallets") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 async def grown(index: asyncpg.Connection, seed: int, blocks: int, back: int) -> Chain:

@@ -14,17 +14,11 @@ from roundtrip.store.chain import Cursor
 from roundtrip.store.forget import forget
 from roundtrip.store.winners import Board, Closings
 from roundtrip.store.words import as_bytes
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 
 WAIT_S = 20
 NOBODY = Board("24h", 107, 7, ())
-
-
-@pytest.fixture(scope="module")
-async def url(database_url: str) -> AsyncIterator[str]:
-    async with own_database(database_url, "winners_kept") as found:
-        yield found
 
 
 @pytest.fixture

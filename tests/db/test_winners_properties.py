@@ -2,17 +2,15 @@
 
 import random
 from collections import Counter
-from collections.abc import AsyncIterator
 
 import asyncpg
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.crowd import Fairness
 from roundtrip.domain.winners import SPANS
 from roundtrip.store import chain, rewind, winners
-from support.tables import appended, begun, own_database
+from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp
 from support.won import Facts, block, facts, plain, row_of, strewn
 
@@ -29,14 +27,6 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="session")
-async def index(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    async with own_database(database_url, "winners_properties") as url:
-        connection = await asyncpg.connect(url)
-        yield connection
-        await connection.close()
 
 
 async def recounted(connection: asyncpg.Connection, fairness: Fairness, looked_at: int = 3) -> Facts:

@@ -19,8 +19,9 @@ import redis
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.shared_minutes import SharedMinutes
 from roundtrip.api.valkey import Valkey
-from roundtrip.assembly import context, contracts_from
+from roundtrip.assembly import context
 from roundtrip.devnet.world import Built
+from roundtrip.networks import contracts_from
 from roundtrip.services.context import Context
 from roundtrip.serving import shape_of_answers
 from roundtrip.settings import Settings

@@ -20,8 +20,9 @@ from roundtrip.jobs.worker import Worker
 from roundtrip.sending import outward
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import accounts, alerts, deliveries
-from support.keys import Clock, Person, key_for, random_context
+from roundtrip.store import alerts, deliveries
+from support.keys import Clock, Person, key_for, mite_of_key, random_context
+from support.loopback import on_loopback
 from support.serving import service
 
 KEY = base64.b64encode(b"k" * 32).decode()
@@ -55,13 +56,8 @@ async def receiver() -> AsyncIterator[Receiver]:
     found = Receiver()
     app = web.Application()
     app.router.add_post("/alerts", found.take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    found.port = runner.addresses[0][1]
-    yield found
-    await runner.cleanup()
+    async with on_loopback(app) as found.port:
+        yield found
 
 
 @pytest.fixture
@@ -91,7 +87,7 @@ async def test_a_webhook_is_set_and_told_and_removed(shop: Context, receiver: Re
         assert not failed
         secret, channel = answer["secret"], answer["channel"]
         async with shop.pool.acquire() as connection, connection.transaction():
-            mite = await accounts.mite_of(connection, keys.hash_of(key))
+            mite = await mite_of_key(connection, keys.hash_of(key))
             assert mite is not None
             draft = Draft(mite.id, "rule", 1, 0, "it buys")
             made = await alerts.put(connection, [draft], now(shop))

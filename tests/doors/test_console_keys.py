@@ -2,40 +2,23 @@
 account used and paid for."""
 
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from typing import Any
 
-import aiohttp
 import pytest
 
-from doors.test_console import House
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain import keys
 from roundtrip.services.context import Context
-from roundtrip.settings import Settings
+from support.console_house import House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context
 from support.paying import Payer, some_address
-from support.serving import service
 from support.watching import SETTINGS
 
 KEY = re.compile(r"rt_[0-9A-Za-z]{49}")
 NO_ID = 10**17
-
-
-async def served(ctx: Context, clock: Clock, settings: Settings = SETTINGS) -> AsyncIterator[House]:
-    jar = aiohttp.DummyCookieJar()
-    async with service(ctx, settings) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
-        yield House(ctx, clock, url, browser)
-
-
-@pytest.fixture
-async def house(indexed: Context) -> AsyncIterator[House]:
-    clock = Clock()
-    async for one in served(random_context(indexed, clock), clock):
-        yield one
 
 
 async def signature(house: House, person: Person, session: str) -> str:
@@ -340,7 +323,7 @@ async def test_while_payments_are_closed_the_page_says_so(house: House) -> None:
 async def test_a_payment_is_claimed_by_its_hash(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     clock, pay_to, person = Clock(), some_address(), Person()
     ctx, payer = random_context(indexed, clock), Payer(rpc, built)
-    async for house in served(ctx, clock, SETTINGS.model_copy(update={"pay_to": pay_to})):
+    async with house_of(ctx, clock, SETTINGS.model_copy(update={"pay_to": pay_to})) as house:
         session = await house.signed_in(person)
         _, page, _ = await house.get("/account", session)
         assert f'<code class="whole" data-copy="{pay_to}">{pay_to}</code>' in page

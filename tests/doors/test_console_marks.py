@@ -8,41 +8,24 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import cast
 
-import aiohttp
 import asyncpg
 import pytest
 
-from doors.test_console import House
 from roundtrip.chain.heads import Heads
 from roundtrip.devnet.world import Built
 from roundtrip.domain.calls import MOST_A_DAY, MOST_OPEN, WEEK_S, Kind
 from roundtrip.domain.marks import MOST_MARKS
 from roundtrip.domain.types import Address, TxHash
-from roundtrip.services.context import Context
 from roundtrip.store import calls
 from roundtrip.store.words import as_bytes
+from support.console_house import House, house_of
 from support.flagged import TOKEN, Ground, emptied_accounts
-from support.keys import NOW_S, Clock, Person, random_context
+from support.keys import NOW_S, Clock, Person
 from support.paying import mite_of
-from support.serving import service
 from support.tables import own_database
-from support.watching import SETTINGS
 
 WALLET = "0x" + "3c" * 20
 NOW = datetime.fromtimestamp(NOW_S, UTC)
-
-
-async def served(ctx: Context, clock: Clock) -> AsyncIterator[House]:
-    jar = aiohttp.DummyCookieJar()
-    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
-        yield House(ctx, clock, url, browser)
-
-
-@pytest.fixture
-async def house(indexed: Context) -> AsyncIterator[House]:
-    clock = Clock()
-    async for one in served(random_context(indexed, clock), clock):
-        yield one
 
 
 class _Heads:
@@ -70,8 +53,8 @@ async def fair(database_url: str) -> AsyncIterator[House]:
         clock = Clock(float(ground.at.timestamp_s))
         heads = cast(Heads, _Heads(ground))
         ctx = replace(ground.ctx, heads=heads, now_s=clock, entropy=lambda: secrets.token_bytes(32))
-        async for one in served(ctx, clock):
-            yield one
+        async with house_of(ctx, clock) as found:
+            yield found
 
 
 async def say(

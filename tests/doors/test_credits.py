@@ -3,7 +3,6 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -33,12 +32,6 @@ Came = tuple[int, dict[str, Any], dict[str, str]]
 @pytest.fixture
 def shop(ctx: Context) -> Context:
     return replace(ctx, entropy=lambda: secrets.token_bytes(32), now_s=time.time)
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as found:
-        yield found
 
 
 async def came(

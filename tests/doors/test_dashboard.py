@@ -33,7 +33,19 @@ _VALUES: Mapping[str, set[str]] = {
     "name": {*(row.name for row in OPERATIONS), *SORTS},
     "method": set(READ_METHODS),
     "ended": set(_ENDS),
-    "of": {"under_way", "most", "open", "idle", "leads", "block", "calls", "credits", "spent", "day"},
+    "of": {
+        "under_way",
+        "allowed",
+        "most",
+        "open",
+        "idle",
+        "leads",
+        "block",
+        "calls",
+        "credits",
+        "spent",
+        "day",
+    },
 }
 """What may stand in a label that is selected by."""
 

@@ -1,6 +1,5 @@
 """The same case through every door gives the same object or the same code."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +21,6 @@ from support.doors import DOORS, Door
 from support.followed import followed
 from support.keys import Clock, Person, key_for, random_context
 from support.serving import service
-
-
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
 
 
 def operation(name: str) -> Operation:

@@ -12,8 +12,6 @@ import pytest
 import roundtrip
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
-from roundtrip.services.context import Context
-from support.serving import service
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -24,12 +22,6 @@ WITH_PATH = [row for row in OPERATIONS if row.path is not None]
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(skip_auto_headers=["accept", "accept-encoding"]) as found:
         yield found
-
-
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
 
 
 @pytest.mark.parametrize("accept", [BROWSER, "text/html", "application/json;q=0.5, text/html"])

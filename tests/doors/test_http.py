@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import aiohttp
@@ -16,18 +15,6 @@ from support.nodes import node_of
 from support.serving import service
 
 JSON = {"content-type": "application/json"}
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as found:
-        yield found
-
-
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
 
 
 async def error_of(response: aiohttp.ClientResponse) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -62,12 +62,6 @@ class Asker:
     async def call(self, path: str = "/mcp", **headers: str) -> tuple[int, str]:
         """my_mite."""
         return await self.ask(path, headers, _CALL)
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as found:
-        yield found
 
 
 async def everything_in(url: str) -> str:

@@ -21,12 +21,6 @@ async def base_url(ctx: Context) -> AsyncIterator[str]:
         yield url
 
 
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as found:
-        yield found
-
-
 async def posted(
     session: aiohttp.ClientSession, url: str, body: object, **headers: str
 ) -> tuple[int, dict[str, Any], dict[str, str]]:

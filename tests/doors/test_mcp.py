@@ -24,12 +24,6 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield found
 
 
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
-
-
 def call(name: str, arguments: object) -> dict[str, Any]:
     params = {"name": name, "arguments": arguments}
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}

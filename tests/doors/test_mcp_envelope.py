@@ -27,12 +27,6 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield found
 
 
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
-
-
 async def post(
     session: aiohttp.ClientSession, base_url: str, body: object, **headers: str
 ) -> tuple[int, dict[str, Any]]:

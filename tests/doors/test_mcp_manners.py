@@ -22,7 +22,7 @@ from roundtrip.domain.mite import Allowance, Allowances
 from roundtrip.services.context import Context
 from support.counting import Counts as Ledger
 from support.counting import Wall, hashed, key_of, mite
-from support.serving import served, service
+from support.serving import served
 
 LIVE, DEAD, BROKEN = key_of("live"), key_of("dead"), key_of("broken")
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -47,18 +47,6 @@ class Keyring(Gate):
         self.asked.append((asking.key, counts))
         if asking.key == BROKEN:
             raise ZeroDivisionError("no keys today")
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as found:
-        yield found
-
-
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
 
 
 @pytest.fixture

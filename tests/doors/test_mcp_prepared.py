@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -13,24 +12,10 @@ from roundtrip.api import mcp
 from roundtrip.api.envelope import Unfit, read_envelope, read_headers
 from roundtrip.api.prepared import Plain, plain_request
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
-from support.serving import service
 
 VERSIONS = [None, *KNOWN_PROTOCOL_VERSIONS]
 META = "io.modelcontextprotocol/"
 Sent = tuple[dict[str, str], dict[str, Any]]
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as found:
-        yield found
-
-
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
 
 
 def request(version: str | None, method: str, plain: bool, request_id: object = 1, **params: Any) -> Sent:

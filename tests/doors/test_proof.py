@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,18 +22,6 @@ from support.nodes import node_of
 from support.serving import service
 
 COUNTED = "SELECT count(*) FROM facts.evidence WHERE token = $1"
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as found:
-        yield found
-
-
-@pytest.fixture
-async def base_url(ctx: Context) -> AsyncIterator[str]:
-    async with service(ctx) as url:
-        yield url
 
 
 async def proof_of(session: aiohttp.ClientSession, base_url: str, token: str) -> dict[str, Any]:

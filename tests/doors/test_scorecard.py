@@ -4,31 +4,18 @@ import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-import aiohttp
 import pytest
 
-from doors.test_console import House
 from roundtrip.devnet.world import Built
 from roundtrip.domain.scorecard import CODES, Score
 from roundtrip.domain.types import Address, TxHash
-from roundtrip.services.context import Context
 from roundtrip.store import scorecard as store
 from roundtrip.store.scorecard import Scored
-from support.keys import Clock, Person, random_context
-from support.serving import service
-from support.watching import SETTINGS
+from support.console_house import House
+from support.keys import Person
 
 TX = TxHash("0x" + "c" * 64)
 JUNK = ("", "0x12", "0x" + "g" * 64, "0x" + "1" * 65, "javascript:alert(1)", "0x" + "1" * 63 + "\n")
-
-
-@pytest.fixture
-async def house(indexed: Context) -> AsyncIterator[House]:
-    clock = Clock()
-    ctx = random_context(indexed, clock)
-    jar = aiohttp.DummyCookieJar()
-    async with service(ctx, SETTINGS) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
-        yield House(ctx, clock, url, browser)
 
 
 async def a_trade(house: House, token: str) -> str:

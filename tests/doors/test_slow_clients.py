@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from ipaddress import ip_network
+from pathlib import Path
 
 import aiohttp
 import msgspec
@@ -18,6 +19,7 @@ from roundtrip.api import http, protocol, wire
 from roundtrip.api.dispatch import error_reply
 from roundtrip.domain.errors import CallerFault
 from roundtrip.serving import http_server, listen
+from support.slow_clients import Slow
 
 WAIT_S = 20
 LARGE = b"x" * 20_000_000
@@ -340,3 +342,30 @@ def test_a_proxy_stands_for_many() -> None:
         places = protocol.Places(100, given)
         clients = [Client(places, "::ffff:192.0.2.1") for _ in range(30)]
         assert sum(1 for one in clients if not one.closed) == expected
+
+
+async def test_many_slow_clients_are_dropped_and_nobody_else_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five sorts, each again and again; when they are gone nothing of them is left open."""
+    for name in ("HEAD_S", "BODY_S", "ANSWER_S", "_BODY_GRACE_S"):
+        monkeypatch.setattr(protocol, name, 0.05)
+    async with served(most_connections=1000) as (host, port), aiohttp.ClientSession() as session:
+        assert await status_of(session, (host, port), "/") == 200
+        before = descriptors()
+        slow = Slow(port, path="/large", posts="/reads", stream="/large", pause_s=0.005)
+        async with slow.many(75), asyncio.timeout(WAIT_S):
+            while not all(slow.ended[sort] > 15 for sort in DROPPED):
+                assert await status_of(session, (host, port), "/") == 200
+            assert descriptors() > before
+        async with asyncio.timeout(WAIT_S):
+            while descriptors() > before:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    assert slow.refused == 0
+    assert slow.came.keys() == {name for name, _ in slow.sorts()}
+
+
+DROPPED = ("a head that trickles", "half a body", "a body that trickles")
+"""The others see it only when they have read what came before."""
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))

@@ -15,12 +15,12 @@ from random import Random
 
 import asyncpg
 
-from roundtrip.assembly import contracts_from
 from roundtrip.devnet.actors import TRADERS
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built, Places
 from roundtrip.domain.rules import Over, Rule, Who
 from roundtrip.domain.types import Address
+from roundtrip.networks import contracts_from
 from roundtrip.store import watches
 from roundtrip.store.postgres import EmbeddedPostgres
 from roundtrip.sync.run import DATABASE_FAULTS

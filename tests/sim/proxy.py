@@ -15,6 +15,8 @@ from sim.lies import LIES, Batch
 
 MOST_LATE_S = 0.2
 HANGS_S = 2.0
+STALLS = "stalls"
+"""Every request is taken, and none answered."""
 _KEPT_ANSWERS = 4
 _WIRE = ("late", "hangs", "closed", "cut off", "status 500", "status 429", "no json")
 _OLD = ("an old answer", "all old answers", "another request's answers")
@@ -28,6 +30,7 @@ class Proxy:
     def __init__(self, upstream: str, rng: Random) -> None:
         self._upstream, self._rng = upstream, rng
         self.rate = 0.0
+        self.always: str | None = None
         self.url = ""
         self.requests = 0
         self.put_in: Counter[str] = Counter()
@@ -72,8 +75,8 @@ class Proxy:
         async with self._came:
             self.requests += 1
             self._came.notify_all()
-        fault = self._rng.choice(_KINDS) if self._rng.random() < self.rate else None
-        if fault in _WIRE and (refused := await self._on_the_wire(fault, request)) is not None:
+        fault = self.always or (self._rng.choice(_KINDS) if self._rng.random() < self.rate else None)
+        if fault in (*_WIRE, STALLS) and (refused := await self._on_the_wire(fault, request)) is not None:
             return refused
         async with self._session.post(
             self._upstream, data=body, headers={"content-type": "application/json"}
@@ -86,6 +89,8 @@ class Proxy:
     async def _on_the_wire(self, fault: str, request: web.Request) -> web.StreamResponse | None:
         """None: the request goes on, late."""
         self.put_in[fault] += 1
+        if fault == STALLS:
+            await asyncio.get_running_loop().create_future()
         if fault in ("late", "hangs"):
             await asyncio.sleep(HANGS_S if fault == "hangs" else self._rng.uniform(0.01, MOST_LATE_S))
             return None

@@ -34,7 +34,7 @@ _IS_ACTIVE = (
     # What waits for a client that stands still does nothing, either.
     " AND wait_event_type IS DISTINCT FROM 'Client' AND pid <> pg_backend_pid()"
 )
-_CUT = (
+CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
     " AND pid <> pg_backend_pid()"
 )
@@ -150,7 +150,7 @@ class Run:
     async def connections_cut(self) -> None:
         """The database ends every connection."""
         async with arena.connected(self.database) as connection:
-            await connection.execute(_CUT)
+            await connection.execute(CUT)
 
     async def fork(self) -> None:
         """Other blocks take the place of the last ones, and more of them."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
+from support.loopback import on_loopback
+
 PATH = "/api/webhooks/1234567890/stand-in_of-a-token"
 
 
@@ -49,12 +51,5 @@ async def discord_api() -> AsyncIterator[DiscordApi]:
     made = DiscordApi()
     app = web.Application()
     app.router.add_post("/{path:.*}", made.serve)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        made.port = runner.addresses[0][1]
+    async with on_loopback(app, shutdown_timeout=1) as made.port:
         yield made
-    finally:
-        await runner.cleanup()

@@ -9,6 +9,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from support.loopback import on_loopback
+
 Batch = list[dict[str, Any]]
 
 
@@ -102,16 +104,9 @@ class FaultyNode:
         async with aiohttp.ClientSession() as self._session:
             app = web.Application(client_max_size=64 * 2**20)
             app.router.add_post("/", self._serve)
-            runner = web.AppRunner(app, shutdown_timeout=0.1)
-            await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            assert site._server is not None
-            self.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"  # type: ignore[attr-defined]
-            try:
+            async with on_loopback(app, shutdown_timeout=0.1) as port:
+                self.url = f"http://127.0.0.1:{port}"
                 yield self
-            finally:
-                await runner.cleanup()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()

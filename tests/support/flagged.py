@@ -15,10 +15,11 @@ from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.chain.storage import BalanceSlot
 from roundtrip.domain.calls import Kind
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Market, Missing, Refused, Venue
+from roundtrip.domain.evidence import Market, Missing, Refused
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.domain.venue import Venue
 from roundtrip.jobs.names import names
 from roundtrip.services.calls import look
 from roundtrip.services.context import Context

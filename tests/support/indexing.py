@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from roundtrip.assembly import CHAIN_ID, contracts_from, following
+from roundtrip.assembly import following
 from roundtrip.devnet.world import Built
-from roundtrip.networks import Network
+from roundtrip.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.settings import Settings
 from roundtrip.store import chain
 from roundtrip.sync.run import Progress

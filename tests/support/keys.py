@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import Any
 
+import asyncpg
 import msgspec
 from eth_account import Account
 from eth_account.messages import encode_defunct
@@ -11,9 +12,11 @@ from eth_account.messages import encode_defunct
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import read_params
 from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
-from roundtrip.store import accounts
+from roundtrip.store import accounts, counting
+from roundtrip.store.counting import Call
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """Of the group that signatures are made in."""
@@ -34,6 +37,12 @@ class Clock:
 def random_context(ctx: Context, clock: Clock) -> Context:
     """The same, its chance real and its clock standing: accounts of several tests share one database."""
     return replace(ctx, entropy=lambda: secrets.token_bytes(32), now_s=clock)
+
+
+async def mite_of_key(connection: asyncpg.Connection, hashed: bytes) -> Mite | None:
+    """Whose live key has this hash, asked as a call asks it; None: it is nobody's, or revoked."""
+    (live,) = await counting.write(connection, [Call(None, int(NOW_S * 1000), hashed)])
+    return None if live is None else live.mite
 
 
 class Person:

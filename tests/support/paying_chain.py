@@ -13,7 +13,7 @@ from roundtrip.domain.credits import USDG_UNITS, Payments
 from roundtrip.domain.types import Address, BlockRef, TxHash
 from roundtrip.services.context import Context
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
-from unit.chain.test_transactions import CHAIN, TOKEN, a_log, a_receipt, a_tx, bloom
+from unit.chain.told_transactions import CHAIN, TOKEN, a_log, a_receipt, a_tx, bloom
 
 Json = dict[str, Any]
 PAY_TO = Address("0x" + "9a" * 20)

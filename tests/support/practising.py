@@ -12,17 +12,16 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import BalanceSlot
 from roundtrip.domain import keys
-from roundtrip.domain.evidence import Venue
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.venue import Venue
 from roundtrip.services import practice_buy, practice_sell
 from roundtrip.services.context import Context
 from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.worth import Holding, Valued, Worth
-from roundtrip.store import accounts
 from roundtrip.store import practice as store
 from roundtrip.store.league import Counted
-from support.keys import Person, key_for
+from support.keys import Person, key_for, mite_of_key
 
 UNIT = 10**18
 VENUE = Venue("amm_v3", "eth", ZERO_ADDRESS, Address("0x" + "77" * 20), 3000)
@@ -31,7 +30,7 @@ VENUE = Venue("amm_v3", "eth", ZERO_ADDRESS, Address("0x" + "77" * 20), 3000)
 async def a_mite(ctx: Context) -> Mite:
     key = (await key_for(ctx, Person()))["key"]
     async with ctx.pool.acquire() as connection:
-        found = await accounts.mite_of(connection, keys.hash_of(key))
+        found = await mite_of_key(connection, keys.hash_of(key))
     assert found is not None
     return found
 

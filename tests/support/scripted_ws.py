@@ -11,6 +11,7 @@ from aiohttp import web
 
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
 from roundtrip.domain.errors import NodeFault
+from support.loopback import on_loopback
 
 HEADS_ID, LOGS_ID = "0xaaaa", "0xbbbb"
 PATH = "/s3cr3t"
@@ -63,17 +64,9 @@ class ScriptedWs:
     async def running(self) -> AsyncIterator["ScriptedWs"]:
         app = web.Application()
         app.router.add_get(PATH, self._serve)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        assert site._server is not None
-        port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-        self.url = f"ws://127.0.0.1:{port}{PATH}"
-        try:
+        async with on_loopback(app, shutdown_timeout=0.1) as port:
+            self.url = f"ws://127.0.0.1:{port}{PATH}"
             yield self
-        finally:
-            await runner.cleanup()
 
     def put(self, *steps: Step) -> None:
         """Told as soon as somebody listens."""

@@ -8,6 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
+from support.loopback import on_loopback
+
 TOKEN = "12345:AAH-stand_in-of-a-token"
 
 
@@ -127,12 +129,5 @@ async def telegram_api() -> AsyncIterator[TelegramApi]:
     made = TelegramApi()
     app = web.Application()
     app.router.add_post("/bot{token}/{method}", made.serve)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        made.port = runner.addresses[0][1]
+    async with on_loopback(app, shutdown_timeout=1) as made.port:
         yield made
-    finally:
-        await runner.cleanup()

@@ -18,10 +18,10 @@ from roundtrip.domain.alerts import Draft
 from roundtrip.domain.types import Address, TxHash
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import accounts, alerts
+from roundtrip.store import alerts
 from support.cases.base import WALLET
 from support.doors import Came, over_bare_mcp
-from support.keys import NOW_S, Person, key_for
+from support.keys import NOW_S, Person, key_for, mite_of_key
 
 SETTINGS = Settings(anon_per_minute=10_000, key_per_minute=10_000, key_per_day=10_000)
 STRANGER = "0x" + "5a" * 20
@@ -77,7 +77,7 @@ async def caller(ctx: Context, url: str, person: Person | None = None) -> Caller
     """Somebody new, or this person."""
     key = (await key_for(ctx, person or Person()))["key"]
     async with ctx.pool.acquire() as connection:
-        mite = await accounts.mite_of(connection, keys.hash_of(key))
+        mite = await mite_of_key(connection, keys.hash_of(key))
     assert mite is not None
     return Caller(ctx, url, key, mite.id)
 

@@ -9,7 +9,7 @@ from support.holding import SUPPLY
 from support.holding_asked import Holding
 from support.holding_expected import whole
 from support.made_index import MadeIndex
-from truth.test_holding_launches import tagged
+from truth.told_holders import rank, tagged
 
 
 async def test_a_crowd_that_bought_the_same_deployers_other_launches(holding: Holding) -> None:
@@ -32,17 +32,6 @@ async def test_a_crowd_that_bought_the_same_deployers_other_launches(holding: Ho
     held.do(held.sell(gone, held.balance(gone)))
     said = {"wallets": 2, "ofTop": 3, "mostLaunches": 2, "deployerLaunches": 2}
     await holding.says(held, whole(held) | {"repeatCrowd": said})
-
-
-async def rank(
-    index: MadeIndex, span: str, place: int, wallet: str, profit_wei: int, best: str, won: int = 3
-) -> None:
-    """A place on a winners board, of four closed tokens; the best of them cost an eth and gave two."""
-    row = (span, place, await index.id_of(wallet), profit_wei, ETH, 4, won, await index.id_of(best))
-    await index.connection.execute(
-        "INSERT INTO facts.winner VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-        *row, ETH, 2 * ETH, 1_750_000_000,
-    )  # fmt: skip
 
 
 async def close(

@@ -2,7 +2,6 @@
 tokens, returning crowds and winners, against what wallets really did."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -16,13 +15,10 @@ from support.holding import TOKEN, Held, Stage
 from support.holding_asked import Holding
 from support.holding_expected import whole
 from support.wallet import Step
+from truth.told_holders import tagged
 
 DAY_S = 86_400
 MILLION = 10**6 * TOKEN
-
-
-def tagged(found: dict[str, Any]) -> dict[str, list[str]]:
-    return {one["address"]: one["tags"] for one in found["top"]}
 
 
 # --- snipers ----------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from support.holding import DEAD, SUPPLY, TOKEN, V4, ZERO, Held, Stage
 from support.holding_asked import Holding
 from support.made_index import MadeIndex
 from support.wallet import Step
-from truth.test_holding_elsewhere import rank
-from truth.test_holding_launches import tagged
+from truth.told_holders import rank, tagged
 
 MILLION = 10**6 * TOKEN
 KEY = "(address,address,uint24,int24,address)"

@@ -25,7 +25,7 @@ from roundtrip.domain.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.third_trip import gather_deep
 from support.wallet import Fill, Place, Wallet
-from truth.test_zoo import V4, Animal
+from truth.animals import V4, Animal
 
 PROBE_WEI = 10**17
 RENOUNCED = (("renounceOwnership()", ()),)

@@ -25,7 +25,7 @@ from roundtrip.store.migrate import migrate
 from support.databases import connected, database
 from support.indexing import at, follow
 from support.wallet import Wallet
-from truth.test_zoo import V4, Animal
+from truth.animals import V4, Animal
 
 PROBE_WEI = 10**17
 Calls = list[tuple[str, tuple[object, ...]]]

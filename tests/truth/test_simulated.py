@@ -11,9 +11,9 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
 from roundtrip.services.context import Context
 from support.wallet import Place, Step
+from truth.animals import ANIMALS, V3, V4, Animal
 from truth.simulated import Spot, Trip, spot_of, trip
 from truth.test_launches import HOOKED, IN_POOL, ON_CURVE
-from truth.test_zoo import ANIMALS, V3, V4, Animal
 
 TRADED = [
     story.key for story in STORIES if story.pools and story.key not in ("loops_on_balance", "empty_pool")

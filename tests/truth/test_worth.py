@@ -19,8 +19,8 @@ from roundtrip.services.context import Context
 from roundtrip.services.worth import Holding, Valued, Worth, slot_of, worth
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
+from truth.animals import ANIMALS, V4, Animal
 from truth.cases import Case
-from truth.test_zoo import ANIMALS, V4, Animal
 
 ETH = 10**18
 

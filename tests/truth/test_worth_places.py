@@ -26,8 +26,8 @@ from support.dialects import DialectNode, Kind
 from support.indexing import at, follow
 from support.recording import Recording
 from support.wallet import Wallet
+from truth.animals import V4, Animal
 from truth.test_worth import ETH, given, put, valued, wei_of
-from truth.test_zoo import V4, Animal
 
 # --- where it trades -------------------------------------------------------------------------------
 

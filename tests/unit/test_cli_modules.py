@@ -23,6 +23,7 @@ def read_by(name: str) -> set[str]:
         ("sync", set()),
         ("work", set()),
         ("keys", set()),
+        ("backup", set()),
         ("serve", {"mcp", "redis"}),
         ("demo", set(HEAVY)),
     ],

@@ -71,18 +71,20 @@ class SharedAnswers:
     is for callers with a key (``keyed``). ``account``: whose run it is; it has an eighth of the
     places at most, since accounts are free. ``across``: for several processes together; who waits for the run
     of another takes no place; a run that comes to be here has the place of one of those who wait.
+    ``allowed``: how many the loop can do now, where that is fewer.
     """
 
     clock: Callable[[], float]
     most_running: int = 128
     across: Across | None = None
+    allowed: Callable[[], int] | None = None
     _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _running: int = 0
     _of_account: Counter[int] = field(default_factory=Counter)
 
-    def under_way(self) -> int:
-        """Runs in this process."""
+    def running(self) -> int:
+        """How many runs are under way."""
         return self._running
 
     def kept(self) -> int:
@@ -165,7 +167,8 @@ class SharedAnswers:
             raise NoPlace
 
     def _most(self, keyed: bool) -> int:
-        return self.most_running if keyed else self.most_running - self.most_running // 4
+        most = self.most_running if self.allowed is None else min(self.most_running, self.allowed())
+        return most if keyed else most - most // 4
 
     async def _run(
         self, key: str, make: Makes, place: contextlib.AbstractContextManager[None]

@@ -87,8 +87,12 @@ def named(error: RoundtripError, request: str | None = None) -> RoundtripError:
 
 
 def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
+    """An error as its caller is told it."""
+    return shaped(named(error), headers)
+
+
+def shaped(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
     """The specification's error shape."""
-    error = named(error)
     body = msgspec.json.encode(ErrorAnswer(ErrorDetail(error.code, error.message)))
     found = dict(headers or {})
     if error.retry_after_s is not None:

@@ -17,13 +17,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.errors import CallerFault, RoundtripError, ServiceFull
 from roundtrip.domain.measured import Measures
+from roundtrip.services.context import Context
 
 from .callers import Asking, Callers
 from .catalog import OPERATIONS
-from .dispatch import Dispatch, Reply, Unexpected, error_reply
-from .front import FRONT
+from .dispatch import Dispatch, Reply, Unexpected, error_reply, shaped
+from .front import FRONT, wants_page
 from .llms import llms_txt
 from .mcp import McpDoor
 from .once import given_once
@@ -33,7 +34,16 @@ from .paths import clean
 from .protocol import BODY_S
 from .publish import tools_json
 from .request_ids import HEADER, begin_request
-from .wire import LARGE_BYTES, MOST_BRACKETS, BodyUnread, Document, send_options, send_reply, takes_gzip
+from .wire import (
+    LARGE_BYTES,
+    MOST_BRACKETS,
+    NO_STORE,
+    BodyUnread,
+    Document,
+    send_options,
+    send_reply,
+    takes_gzip,
+)
 
 MOST_BODY_BYTES = 64 * 1024
 
@@ -42,6 +52,11 @@ _NOBODY = Asking("")
 """Of whom nothing is counted."""
 _NO_QUERY: Mapping[str, str] = {}
 _CUT, _SQUEEZED = "http", "http gzip"
+_HEALTH = "/v1/health"
+_FULL_CODE = "busy"
+_FULL = shaped(ServiceFull(_FULL_CODE, "More is asked than can be answered now; ask again in a moment.", 1))
+"""Made once: it has to cost next to nothing, so that its request's id is in the header alone."""
+_FULL_PAGE = b"Too many people ask at once. Load this page again in a moment.\n"
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -187,10 +202,12 @@ def create_app(
     lifespan: Lifespan | None = None,
     door: McpDoor | None = None,
     beside: Sequence[Route] = (),
+    turns_away: Callable[[], bool] = lambda: False,
 ) -> Starlette:
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
     are settled. ``door``: the tool server, where it has to have more than the table's tools. ``beside``: what
-    else is served, before all of it."""
+    else is served, before all of it. ``turns_away``: whether the next request is, unless it
+    asks for the service's health."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
@@ -220,6 +237,7 @@ def create_app(
         exception_handlers={HTTPException: _http_error, Exception: _unexpected},
     )
     app.router.redirect_slashes = False
+    app.turned_away = TurnedAway(turns_away, dispatch.ctx)
     return app
 
 
@@ -242,6 +260,31 @@ def documents() -> dict[str, ASGIApp]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """What is answered before anything is looked at, while the service can do no more."""
+
+    turns_away: Callable[[], bool]
+    ctx: Context
+
+    async def __call__(self, scope: Scope, send: Send) -> bool:
+        """Whether this request was answered so."""
+        if scope["path"] == _HEALTH or not self.turns_away():
+            return False
+        measures = self.ctx.measures
+        measures.observe("operation", "turned_away", "failed", 0.0)
+        measures.count("requests", "mcp" if scope["path"] == "/mcp" else "http", "failed")
+        measures.count("errors", "turned_away", _FULL_CODE)
+        if not wants_page(scope["headers"]):
+            await send_reply(_FULL, send, cors=scope["path"] != "/mcp")
+            return True
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"1")]
+        headers += [NO_STORE, (b"content-length", b"%d" % len(_FULL_PAGE))]
+        await send({"type": "http.response.start", "status": _FULL.status, "headers": headers})
+        await send({"type": "http.response.body", "body": _FULL_PAGE})
+        return True
+
+
 _STATUSES = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
@@ -252,12 +295,13 @@ class Service(Starlette):
         super().__init__(**given)
         self._measures = measures
 
+    turned_away: TurnedAway
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or runs the lifespan."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        clean(scope)
         told = (HEADER, begin_request().encode())
 
         async def sending(message: Message) -> None:
@@ -266,6 +310,9 @@ class Service(Starlette):
                 message = {**message, "headers": [*message.get("headers", ()), told]}
             await send(message)
 
+        if await self.turned_away(scope, sending):
+            return
+        clean(scope)
         await super().__call__(scope, receive, sending)
 
 

@@ -84,7 +84,7 @@ def policy_tables(policy: Policy) -> str:
     for heads, rows in (
         (("code", "level", "when (the first that is proven)"), explained.codes(policy)),
         (("flag", "line", "when"), explained.flags(policy)),
-        (("threshold", "value"), explained.thresholds(policy)),
+        (("threshold", "value", "what it is"), explained.thresholds(policy)),
     ):
         lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
         for row in rows:

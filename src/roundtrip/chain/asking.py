@@ -9,7 +9,7 @@ import msgspec
 
 from roundtrip.domain.errors import NodeFault
 
-from .endpoints import SIMULATES
+from .endpoints import SIMULATES, Endpoint, Moment
 from .node_errors import Concern, concern
 from .rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
 
@@ -166,3 +166,15 @@ def about(call: RpcCall, said: Answer) -> Concern:
     return (
         "node" if isinstance(said, RpcError) and call.method == "eth_chainId" and spoken == "call" else spoken
     )
+
+
+def note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> None:
+    """Puts down what errors say of the node: what they are about, and the method."""
+    abouts = {spoken for spoken, _ in told}
+    if "limited" in abouts:
+        endpoint.told_to_wait(LIMITED, now)
+    if "behind" in abouts:
+        endpoint.is_behind(now)
+    for spoken, method in told:
+        if spoken == "method":
+            endpoint.does_not_serve(method, now)

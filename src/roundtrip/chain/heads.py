@@ -89,7 +89,8 @@ class Heads:
     ``patience_s``: for so long after the head was last heard of a lower one is not taken. Of several nodes
     one may be behind; what stays lower for longer was a reorganisation, or is all that is left.
     ``dialect``: how the node's simulations speak, where that is known; else it is asked until it says so.
-    ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain.
+    ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain;
+    so has one that told of no other block for as long.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Heads:
         self._probed_s = -1e9
         self._head: Head | None = None
         self._last_number = 0
-        self._answered_s = -1e9
+        self._answered_s = self._moved_s = -1e9
         self._market: tuple[float, Market] | None = None
         self._fault: RoundtripError = NodeFault("no block was heard of yet")
 
@@ -181,6 +182,7 @@ class Heads:
         answered_s = self._clock()
         block = header.block()
         if self._head is not None and self._head.block.hash == block.hash:
+            self._check_moves()
             self._answered_s = answered_s
             if self._head.dialect is None:
                 learned = await self._learned(block, self._head.base_fee_wei)
@@ -193,7 +195,7 @@ class Heads:
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
         dialect = await self._learned(block, int(header.base_fee_per_gas, 16))
-        self._head = header.head(market, self._clock(), dialect)
+        self._head, self._moved_s = header.head(market, self._clock(), dialect), answered_s
         return self._head
 
     async def _learned(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
@@ -210,6 +212,12 @@ class Heads:
         age_s = int(self._wall()) - block.timestamp_s
         if age_s > self._oldest_s:
             raise NodeFault(f"its newest block is {age_s} s old")
+
+    def _check_moves(self) -> None:
+        """Whatever the time of day: where that is behind, no block is old by it."""
+        same_s = self._clock() - self._moved_s
+        if same_s > self._oldest_s:
+            raise NodeFault(f"its newest block is the same for {int(same_s)} s")
 
     def _is_patient(self) -> bool:
         return self._clock() - self._answered_s < self._patience_s

@@ -18,7 +18,6 @@ from roundtrip.domain.errors import NodeFault, ServiceFull
 
 from .asking import (
     BLIND,
-    LIMITED,
     OLD,
     Answer,
     Asking,
@@ -28,6 +27,7 @@ from .asking import (
     is_blind,
     is_old,
     limits,
+    note,
     said_in_our_words,
     too_many,
 )  # fmt: skip
@@ -305,7 +305,7 @@ class Nodes:
         except _Unlike:
             asking.failed(NodeFault("it simulates in another way than the first one did"))
         except _CannotSimulate as cannot:
-            _note(endpoint, {(concern(cannot.error), SIMULATES)}, now)
+            note(endpoint, {(concern(cannot.error), SIMULATES)}, now)
             asking.failed(NodeFault("it does not simulate"))
         except NodeAnswerTooLarge as fault:
             # Most likely the token's doing: the next node says whether it is.
@@ -354,7 +354,7 @@ class Nodes:
             endpoint.failed("it answers none of its calls", now, self._chance(), runner.heavy())
         elif not abouts <= {"node", "limited"}:
             endpoint.answered(runner.took_s, runner.heavy())
-        _note(endpoint, told, now)
+        note(endpoint, told, now)
 
     def _believed(self, endpoint: Endpoint, runner: Runner, answers: list[Answer], now: Moment) -> bool:
         """Whether it has told, now or lately, that it is of this chain. Raises NodeFault when of another."""
@@ -370,18 +370,6 @@ class Nodes:
         if told:
             endpoint.told_chain(now)
         return told or not runner.chain_due
-
-
-def _note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> None:
-    """Puts down what errors say of the node: what they are about, and the method."""
-    abouts = {spoken for spoken, _ in told}
-    if "limited" in abouts:
-        endpoint.told_to_wait(LIMITED, now)
-    if "behind" in abouts:
-        endpoint.is_behind(now)
-    for spoken, method in told:
-        if spoken == "method":
-            endpoint.does_not_serve(method, now)
 
 
 class _OtherChain(NodeFault):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from .our_clock import age_s
 from .rules import Happening
 from .signals import Turnover, is_traded_in
 from .types import Address
@@ -214,7 +215,7 @@ def _after(standing: Standing, seen: Seen, guard: Guard) -> tuple[Standing, Turn
     agreed = _agreed(standing, seen, guard)
     if agreed is None:
         again = standing.next_level is not None and (_RANK[standing.next_level] > was) == (rank > was)
-        if again:
+        if again and not _was_put_back(standing.next_at, seen.at):
             # The first of them: time runs from there.
             return standing, None
         return replace(standing, next_level=seen.level, next_at=seen.at), None
@@ -227,6 +228,11 @@ def _after(standing: Standing, seen: Seen, guard: Guard) -> tuple[Standing, Turn
     change = Turned(standing.level, standing.code, now)
     known = replace(standing, level=agreed, code=now.code, next_level=None, next_at=None, told_at=seen.at)
     return known, change
+
+
+def _was_put_back(first_at: datetime | None, at: datetime) -> bool:
+    """Whether our clock was, between two checks: time would run for as long as that."""
+    return first_at is not None and age_s(first_at.timestamp(), at.timestamp()) is None
 
 
 def _agreed(standing: Standing, seen: Seen, guard: Guard) -> str | None:

@@ -32,8 +32,6 @@ LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
         ("seen", "lost"): "void",
     }
 )
-WAITING: tuple[State, ...] = ("open", "seen")
-"""Flags that are still looked at."""
 
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S

@@ -3,20 +3,10 @@
 from dataclasses import dataclass
 
 from .curve import MOST_TAKEN_BPS
-from .evidence import (
-    AnyLaunch,
-    Bought,
-    Carried,
-    Curve,
-    Evidence,
-    Launch,
-    Missing,
-    PoolFacts,
-    Size,
-    VenueEvidence,
-)
+from .evidence import AnyLaunch, Bought, Carried, Curve, Evidence, Launch, Missing, Size, VenueEvidence
 from .readings import PIPS, Sale, VenueReading
 from .types import BPS, Address
+from .venue import PoolFacts
 
 _Q96 = 2**96
 ROUNDING_BPS = 3

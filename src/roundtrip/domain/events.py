@@ -6,8 +6,8 @@ pool, which token and whose money it was about. Named tuples: ten thousand of th
 
 from typing import Literal, NamedTuple
 
-from .evidence import VenueKind
 from .types import Address, TxHash
+from .venue import VenueKind
 
 # --- read off one log ------------------------------------------------------------------------------
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from .evidence import Curve, Evidence, Launch, Missing, Venue
+from .evidence import Curve, Evidence, Launch, Missing
 from .policy import Policy
 from .price import quote_in_wei
 from .readings import VenueReading
 from .types import BURN_ADDRESSES
+from .venue import Venue
 from .venue_code import kept, parts, takes_sells
 from .verdict import Judgement, shown
 

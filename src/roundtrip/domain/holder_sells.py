@@ -8,9 +8,9 @@ pool: fees, taxes and price impact are the same for both. What he got less for a
 from dataclasses import dataclass
 
 from . import names
-from .evidence import CellOutcome, HolderSell, HolderSells, Missing, Refused, Sold
+from .evidence import CellOutcome, HolderSell, HolderSells, Missing, Sold
 from .policy import Policy
-from .readings import loss_bps
+from .readings import loss_bps, sold_after_buy
 from .sentences import percent
 from .types import BPS
 
@@ -37,16 +37,11 @@ class Found:
 def lost_bps(control: Sold, outcome: CellOutcome) -> int | Missing | None:
     """What a holder loses of what the check's own wallet got for as many tokens; None where he cannot sell.
     Below zero: he got more, as who sells less of a pool at once does."""
-    if isinstance(outcome, Refused):
-        if outcome.step in _AFTER_THE_BUY:
-            return None
-        return Missing("token", "the buy was refused that went through before")
-    if not isinstance(outcome, Sold):
-        return outcome
-    if outcome.back_raw <= 0:
-        return None
-    fair_raw = control.back_raw * outcome.planned_raw // max(1, control.planned_raw)
-    return loss_bps(max(1, fair_raw), outcome.back_raw)
+    sold = sold_after_buy(outcome, _AFTER_THE_BUY)
+    if not isinstance(sold, Sold):
+        return sold
+    fair_raw = control.back_raw * sold.planned_raw // max(1, control.planned_raw)
+    return loss_bps(max(1, fair_raw), sold.back_raw)
 
 
 def found(known: HolderSells, policy: Policy) -> Found:

@@ -25,7 +25,6 @@ LEAST_BOUGHT = 100_000
 LEAST_PAID_MICRO_USD = 10 * 10**6
 DUST = 1000
 """Who has no more than one in so many of what reached him has nothing left."""
-_E18 = 10**18
 
 Tag = Literal["deployer", "creator", "sniper", "bundle", "fresh", "winner", "contract", "funded_by_deployer"]
 
@@ -71,14 +70,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One of the biggest holders. ``entry_micro_usd``: what one buy for all its tokens would have cost, over
-    its buys; None: it never bought, or the worth of one buy is not known. In millionths of a dollar, for
-    10^18 base units; ``entry_cap_micro_usd`` is the same for the whole supply, and exact where a base unit
-    costs next to nothing."""
+    """One of the biggest holders. ``entry_cap_micro_usd``: what the whole supply would have cost at what its
+    buys cost together, in millionths of a dollar; None: it never bought, or the worth of one buy is not
+    known."""
 
     address: Address
     balance_raw: int
-    entry_micro_usd_e18: int | None
     sold_bps: int
     tags: tuple[Tag, ...]
     entry_cap_micro_usd: int | None = None
@@ -214,12 +211,8 @@ def biggest(told: Told, most: int) -> list[tuple[Address, int]]:
 def _holder(
     told: Told, wallet: Address, raw: int, snipers: Collection[Address], bundled: Collection[Address]
 ) -> Holder:
-    holding, entry_e18 = _holding(told, wallet), None
-    if holding.spent_micro_usd is not None and holding.bought_raw > 0:
-        entry_e18 = holding.spent_micro_usd * _E18 // holding.bought_raw
     tagged = tags(told, wallet, snipers, bundled)
-    cap_micro_usd = entry_cap_micro_usd(told, wallet)
-    return Holder(wallet, raw, entry_e18, sold_bps(told, wallet), tagged, cap_micro_usd)
+    return Holder(wallet, raw, sold_bps(told, wallet), tagged, entry_cap_micro_usd(told, wallet))
 
 
 def shares(told: Told) -> Shares:

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from . import our_clock
 from .crowd import Purses
-from .evidence import VenueKind
 from .types import Address
+from .venue import VenueKind
 
 WINDOW_S = 600
 """Ten minutes of the chain's time."""
@@ -45,9 +46,14 @@ class Checked:
     level: str
     at_s: float
 
-    def age_s(self, now_s: float) -> int:
-        """Whole seconds; 0 where our clock went back."""
-        return max(0, int(now_s - self.at_s))
+    def age_s(self, now_s: float) -> int | None:
+        """Whole seconds; None: our clock was put back since, and nobody knows."""
+        return our_clock.age_s(self.at_s, now_s)
+
+    def is_within(self, seconds: int, now_s: float) -> bool:
+        """Whether it is no older than that; not where nobody knows."""
+        age_s = self.age_s(now_s)
+        return age_s is not None and age_s <= seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ class Flow:
     def fresh(self, now_s: float) -> Checked | None:
         """The check that is young enough to say something."""
         checked = self.checked
-        return checked if checked is not None and checked.age_s(now_s) <= PROVEN_FOR_S else None
+        return checked if checked is not None and checked.is_within(PROVEN_FOR_S, now_s) else None
 
 
 Standing = Literal["shown", "unproven", "trap"]
@@ -100,7 +106,7 @@ def standing(flow: Flow, now_s: float) -> Standing:
     however old that is, and whoever launched it; what a deep check caught, for a day, until a deep one says
     otherwise."""
     decided = flow.decided
-    caught = decided is not None and decided.code == TRAP and decided.age_s(now_s) <= CAUGHT_FOR_S
+    caught = decided is not None and decided.code == TRAP and (decided.age_s(now_s) or 0) <= CAUGHT_FOR_S
     if caught or (flow.checked is not None and flow.checked.code == TRAP):
         return "trap"
     if flow.is_launchpads():
@@ -172,7 +178,7 @@ def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
     wanted = [
         flow
         for flow in ranked(flows)
-        if (flow.deep is None or flow.deep.age_s(now_s) >= CHECKED_EVERY_S)
+        if (flow.deep is None or not flow.deep.is_within(CHECKED_EVERY_S - 1, now_s))
         and not (flow.is_launchpads() and standing(flow, now_s) == "shown")
     ]
     return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")

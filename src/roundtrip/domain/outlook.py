@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from . import names
-from .evidence import Curve, Evidence, Launch, Missing, OwnerCalls, Venue
+from .evidence import Curve, Evidence, Launch, Missing, OwnerCalls
 from .holder_sells import found as holders_found
 from .holder_sells import gaps, holder_sentence
 from .owner_calls import change, lost_bps, owner_sentence
 from .policy import Policy
 from .sentences import percent, snipe_left_s
 from .types import BURN_ADDRESSES, Address
+from .venue import Venue
 from .verdict import Judgement, shown
 
 Standing = Literal["can", "may", "not_known", "not_tried", "not_found"]

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from . import names
-from .evidence import CellOutcome, Missing, OwnerCall, OwnerCalls, Refused, Sold
+from .evidence import CellOutcome, Missing, OwnerCall, OwnerCalls, Sold
 from .policy import Policy
-from .readings import loss_bps
+from .readings import loss_bps, sold_after_buy
 from .types import BPS
 
 _AFTER_THE_CALL = ("approve", "transfer", "sell")
@@ -23,16 +23,11 @@ class Change:
 def lost_bps(outcome: CellOutcome) -> int | Missing | None:
     """What is lost of what was to be sold; None where it does not sell. What a wallet is told it holds
     afterwards does not count: an owner may have given it more."""
-    if isinstance(outcome, Refused):
-        if outcome.step in _AFTER_THE_CALL:
-            return None
-        return Missing("token", "the buy was refused that went through before")
-    if not isinstance(outcome, Sold):
-        return outcome
-    if outcome.back_raw <= 0:
-        return None
-    cost_raw = max(1, outcome.paid_raw * outcome.planned_raw // max(1, outcome.held_raw))
-    return loss_bps(cost_raw, outcome.back_raw)
+    sold = sold_after_buy(outcome, _AFTER_THE_CALL)
+    if not isinstance(sold, Sold):
+        return sold
+    cost_raw = max(1, sold.paid_raw * sold.planned_raw // max(1, sold.held_raw))
+    return loss_bps(cost_raw, sold.back_raw)
 
 
 def change(known: OwnerCalls, policy: Policy) -> Change | None:

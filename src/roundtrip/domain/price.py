@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
-from .evidence import Evidence, Market, Missing, PoolFacts, QuoteRate, Venue, VenueEvidence
+from .evidence import Evidence, Market, Missing, QuoteRate, VenueEvidence
 from .policy import Policy
 from .types import BPS, WEI_PER_ETH, Address
+from .venue import PoolFacts, Venue
 
 USDG_UNIT = 10**6
 _Q192 = 2**192

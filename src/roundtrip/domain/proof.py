@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from .evidence import Deployer, Venue
+from .evidence import Deployer
 from .types import Address
+from .venue import Venue
 
 
 @dataclass(frozen=True, slots=True)

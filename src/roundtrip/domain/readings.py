@@ -1,5 +1,6 @@
 """One venue's evidence read into the few figures a verdict is made of. Losses are in bps."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,11 +16,11 @@ from .evidence import (
     Refused,
     Size,
     Sold,
-    Venue,
     VenueEvidence,
 )
 from .policy import Policy
 from .types import BPS
+from .venue import Venue
 
 PIPS = 1_000_000
 
@@ -93,6 +94,18 @@ class VenueReading:
 def loss_bps(paid_raw: int, back_raw: int) -> int:
     """What is lost of ``paid_raw`` when ``back_raw`` comes back, rounded up. ``paid_raw`` above zero."""
     return -((back_raw - paid_raw) * BPS // paid_raw)
+
+
+def sold_after_buy(outcome: CellOutcome, steps: Container[str]) -> Sold | Missing | None:
+    """The sell behind a buy that went through before. None: it was refused at one of ``steps``, or brought
+    nothing. Refused before them nothing is known of it."""
+    if isinstance(outcome, Refused):
+        return (
+            None
+            if outcome.step in steps
+            else Missing("token", "the buy was refused that went through before")
+        )
+    return None if isinstance(outcome, Sold) and outcome.back_raw <= 0 else outcome
 
 
 def pool_keep_bps(fee_pips: int) -> int:

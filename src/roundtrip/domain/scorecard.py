@@ -30,7 +30,6 @@ cannot be bought. ``no_market``: there is nowhere to trade it. ``nothing``: noth
 for or against."""
 
 Outcome = Literal["right", "wrong", "undecided"]
-OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "undecided")
 Cause = Literal[
     "sold", "changed", "cost", "failed", "bought", "traded", "turned",
     "no_sell", "not_told", "one_leg", "sometimes", "silent", "not_followed", "unreadable",

@@ -13,7 +13,7 @@ from roundtrip.domain.rules import Happening
 from roundtrip.store import alerts
 from roundtrip.store.alert_cursor import Counted, MinuteKey, Untold
 
-from .worker import described
+from .rounds import described
 
 _CANNOT_BE_KEPT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
 """The last: what the driver says of a value that it cannot even send."""

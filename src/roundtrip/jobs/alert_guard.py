@@ -74,7 +74,7 @@ async def wish_checks(connection: asyncpg.Connection, tokens: Collection[Address
     room = GUARD.most_of_events - waiting
     if room <= 0:
         return
-    checked = await bags.checked_at(connection, tokens)
+    checked = await bags.checked_at(connection, tokens, now)
     # Whatever was checked longest ago first: nobody's choice.
     never = now - 2 * every
     some = sorted(tokens, key=lambda token: (max(never, checked.get(token, never)), token))[:room]

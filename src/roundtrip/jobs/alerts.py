@@ -8,7 +8,6 @@ of it, by a stricter isolation, would have steps refused whenever a channel or a
 the busier it is the more often, and in the end always."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +16,6 @@ from typing import Protocol
 import asyncpg
 import structlog
 
-from roundtrip.chain.background import is_cancelled
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.rule_index import RuleIndex, Source
 from roundtrip.domain.rules import Happening
@@ -29,8 +27,7 @@ from roundtrip.venues.base import Contracts
 from .alert_drafts import capped, kept, key_of, more_of
 from .alert_guard import guarded, wish_checks
 from .alert_watched import Watched
-from .listening import listening
-from .worker import described
+from .rounds import Rounds
 
 CHANNEL = "facts"
 """Notified by the sync with each of its transactions."""
@@ -43,7 +40,7 @@ STILL_S = MINUTE_S + 5.0
 """Of a chain that stands still so long the minute is over, too."""
 _TURN = 256
 """Happenings after which others have their turn."""
-_AGAIN_S, _REFUSED_S, _DATABASE_S = 0.5, 0.02, 5.0
+_REFUSED_S, _DATABASE_S = 0.02, 5.0
 log = structlog.get_logger(__name__)
 
 
@@ -101,43 +98,24 @@ class Alerts:
     ) -> None:
         self._ctx = ctx
         self._parts = parts or Parts()
-        self._poll_s, self._most_blocks, self._most_matches = poll_s, most_blocks, most_matches
-        self._wake = asyncio.Event()
+        self._most_blocks, self._most_matches = most_blocks, most_matches
+        self._rounds = Rounds(ctx.pool, CHANNEL, poll_s, "no alerts can be made", "alerts are made again")
         self._watched = Watched(self._parts.index, ctx.now_s)
         self._stood: tuple[int, float] | None = None
         """The index's last block that was seen, and when it was seen first."""
-        self._away = False
 
     # --- going on ----------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Until it is cancelled; a database that goes away is waited for."""
-        while True:
-            try:
-                await self._rounds()
-            except Exception as error:
-                if is_cancelled():
-                    raise asyncio.CancelledError from error
-                # Whatever it is: nobody else would begin this again.
-                if not self._away:
-                    log.warning("no alerts can be made", error=described(error))
-                self._away = True
-                await asyncio.sleep(_AGAIN_S)
+        await self._rounds.run(self._begin, self._catch_up)
 
-    async def _rounds(self) -> None:
-        """As long as the connection lasts by which it hears of facts."""
-        async with listening(self._ctx.pool, CHANNEL, self._wake) as cut:
-            self._watched.forget()
-            while not cut.is_set():
-                self._wake.clear()
-                while await self._stepped():
-                    pass
-                if self._away:
-                    log.info("alerts are made again")
-                self._away = False
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._poll_s):
-                        await self._wake.wait()
+    async def _begin(self) -> None:
+        self._watched.forget()
+
+    async def _catch_up(self) -> None:
+        while await self._stepped():
+            pass
 
     async def _stepped(self) -> bool:
         """A step; one that stood in another's way is made again."""

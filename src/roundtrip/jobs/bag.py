@@ -145,7 +145,7 @@ async def _wanted(
     if room <= 0:
         return []
     tokens = {one.token for one in held}
-    checked = await bags.checked_at(connection, tokens)
+    checked = await bags.checked_at(connection, tokens, now)
     never = datetime.fromtimestamp(0, UTC)
     due = []
     for token in tokens:

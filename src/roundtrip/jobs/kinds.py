@@ -3,6 +3,7 @@
 from types import MappingProxyType
 
 from roundtrip.services.context import Context
+from roundtrip.store import deliveries
 
 from .bag import EVERY_S as BAG_EVERY_S
 from .bag import bag
@@ -93,7 +94,13 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
         # One a channel, which mostly waits for somebody else's server. What fails here is ours: what fails
         # there has waits of its own.
         "deliver": Kind(
-            deliver, lease_s=30, at_once=64, limit_s=60, waits_s=(5.0, 30.0), most_tries=_NEVER_GIVEN_UP
+            deliver,
+            lease_s=30,
+            at_once=64,
+            limit_s=60,
+            waits_s=(5.0, 30.0),
+            most_tries=_NEVER_GIVEN_UP,
+            put_back=deliveries.put_back,
         ),
     }
 )

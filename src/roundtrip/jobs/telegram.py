@@ -16,7 +16,7 @@ from roundtrip.services.outward import Tells
 from roundtrip.services.telegram_link import NO_CODE, link
 from roundtrip.store.faults import DATABASE_FAULTS
 
-from .worker import described
+from .rounds import described
 
 LOCK = 4663_0013
 """The advisory lock of whoever listens."""

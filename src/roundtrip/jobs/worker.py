@@ -17,14 +17,13 @@ import asyncpg
 import structlog
 from structlog.contextvars import bind_contextvars
 
-from roundtrip.chain.background import beside, is_cancelled
-from roundtrip.domain.errors import RoundtripError
+from roundtrip.chain.background import beside
 from roundtrip.domain.measured import Measures
-from roundtrip.domain.names import clean
+from roundtrip.domain.our_clock import age_s
 from roundtrip.store import jobs
 from roundtrip.store.jobs import Job
 
-from .listening import listening
+from .rounds import Rounds, described
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """After the first failure, the second and so on; after the last of them the same again."""
@@ -34,9 +33,7 @@ POLL_S = 2.0
 """How often it is looked for what is due by now, and for what no word came of."""
 END_S = 5.0
 """How long its end waits for what is under way to let go."""
-_AGAIN_S = 0.5
 _DATABASE_S = 5.0
-_ERROR_LENGTH = 200
 log = structlog.get_logger(__name__)
 
 
@@ -63,7 +60,8 @@ async def nothing(connection: asyncpg.Connection) -> None:
 class Kind(Generic[C]):
     """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
     ``at_once``: so many of the kind in one worker. ``limit_s``: a handler that takes longer has failed.
-    ``at_start``: the key of the one that every worker wishes for when it starts."""
+    ``at_start``: the key of the one that every worker wishes for when it starts. ``put_back``: what is to be
+    done besides when our clock was put back."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
     lease_s: float
@@ -72,6 +70,7 @@ class Kind(Generic[C]):
     waits_s: tuple[float, ...] = WAITS_S
     most_tries: int = MOST_TRIES
     at_start: str | None = None
+    put_back: Callable[[asyncpg.Connection, datetime], Awaitable[None]] | None = None
 
     def wait_s(self, tries: int, drawn: float) -> float:
         """How long to wait after ``tries``. ``drawn``, 0 to 1, spreads it by a quarter to both sides."""
@@ -105,27 +104,18 @@ class Worker(Generic[C]):
         self._ctx = ctx
         self._kinds = kinds
         self._chance = chance
-        self._poll_s, self._end_s = poll_s, end_s
+        self._end_s = end_s
         self._measures = measures or Measures()
         self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
-        self._wake = asyncio.Event()
-        self._started = self._away = False
+        self._rounds = Rounds(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
+        self._started = False
+        self._latest_s = 0.0
 
     async def run(self) -> None:
         """Until it is cancelled; a database that goes away is waited for. What is under way then is left to
         whoever takes it after the lease."""
         try:
-            while True:
-                try:
-                    await self._rounds()
-                except Exception as error:
-                    if is_cancelled():
-                        raise asyncio.CancelledError from error
-                    # Whatever it is: nobody else would begin this again.
-                    if not self._away:
-                        log.warning("no jobs can be taken", error=described(error))
-                    self._away = True
-                    await asyncio.sleep(_AGAIN_S)
+            await self._rounds.run(self._begin_once, self._turn)
         finally:
             await self._end()
 
@@ -141,6 +131,21 @@ class Worker(Generic[C]):
             begun += [self._begin(kind, job) for job in found]
         return begun
 
+    async def mind_the_clock(self) -> None:
+        """Where our clock was put back, what is done again and again would wait for as long as that: it is
+        wished for anew."""
+        now_s = self._ctx.now_s()
+        if age_s(self._latest_s, now_s) is None:
+            log.warning("the clock was put back", by_s=int(self._latest_s - now_s))
+            await self.start()
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                for kind in self._kinds.values():
+                    if kind.put_back is not None:
+                        async with connection.transaction():
+                            await kind.put_back(connection, self._now())
+            self._latest_s = now_s
+        self._latest_s = max(self._latest_s, now_s)
+
     async def start(self) -> None:
         """Wishes for what every worker wishes for."""
         async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
@@ -148,21 +153,14 @@ class Worker(Generic[C]):
                 if kind.at_start is not None:
                     await jobs.enqueue(connection, name, kind.at_start)
 
-    async def _rounds(self) -> None:
-        """As long as the connection lasts by which it hears of wishes."""
-        async with listening(self._ctx.pool, jobs.CHANNEL, self._wake) as cut:
-            if not self._started:
-                await self.start()
-                self._started = True
-            while not cut.is_set():
-                self._wake.clear()
-                await self.take()
-                if self._away:
-                    log.info("jobs are taken again")
-                self._away = False
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._poll_s):
-                        await self._wake.wait()
+    async def _begin_once(self) -> None:
+        if not self._started:
+            await self.start()
+            self._started = True
+
+    async def _turn(self) -> None:
+        await self.mind_the_clock()
+        await self.take()
 
     def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
@@ -170,7 +168,7 @@ class Worker(Generic[C]):
 
         def over(done: asyncio.Task[None]) -> None:
             self._running[job.kind].discard(done)
-            self._wake.set()
+            self._rounds.wake.set()
 
         task.add_done_callback(over)
         return task
@@ -241,12 +239,6 @@ class Worker(Generic[C]):
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
-
-
-def described(error: Exception) -> str:
-    """An error for people. Its text may hold a stranger's: cleaned and cut."""
-    said = error.message if isinstance(error, RoundtripError) else str(error)
-    return clean(f"{type(error).__name__}: {said}", _ERROR_LENGTH)
 
 
 def where(error: Exception) -> str:

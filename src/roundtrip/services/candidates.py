@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.evidence import AnyLaunch, Launch, Missing, PoolLaunch, Venue
+from roundtrip.domain.evidence import AnyLaunch, Launch, Missing, PoolLaunch
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import Venue
 from roundtrip.venues import VENUES, amm_v3, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 

@@ -19,7 +19,6 @@ from roundtrip.domain.evidence import (
     Missing,
     PoolLaunch,
     VenueEvidence,
-    VenueKind,
 )
 from roundtrip.domain.flags import Judged, raised
 from roundtrip.domain.policy import Policy
@@ -27,6 +26,7 @@ from roundtrip.domain.price import market_cap_usd, quote_decimals, quote_raw, to
 from roundtrip.domain.readings import PIPS, Sale, VenueReading
 from roundtrip.domain.sentences import buy_reason_text, sell_reason_text
 from roundtrip.domain.types import BPS, BURN_ADDRESSES, Address, parse_address, plain_decimal
+from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.venue_code import Level
 from roundtrip.domain.verdict import Judgement, shown
 

@@ -12,10 +12,11 @@ from roundtrip.chain.dialect import BY_NAME
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import READ_METHODS
 from roundtrip.domain import canonical, names
-from roundtrip.domain.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate, Venue
+from roundtrip.domain.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.proof import Begun
 from roundtrip.domain.types import BURN_ADDRESSES, Address, parse_address
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.verdict import judge
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, quote_name

@@ -14,9 +14,10 @@ from roundtrip.chain.simulate import Plan, Results
 from roundtrip.chain.wallet_calls import PLENTY_WEI, Pair, WalletCalls, Watched
 from roundtrip.domain import names
 from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Environment, Missing, Venue
+from roundtrip.domain.evidence import Environment, Missing
 from roundtrip.domain.trade import Moved, Ran
 from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.venue import Venue
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, Terms
 

@@ -16,10 +16,10 @@ from roundtrip.chain.transactions import (
     read_reason,
     read_transaction,
 )
-from roundtrip.domain.account import Account, Doing, Kind, Moved, Said, Step
-from roundtrip.domain.account_reading import account as account_of
-from roundtrip.domain.account_sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.transaction import Account, Doing, Kind, Moved, Said, Step
+from roundtrip.domain.transaction_reading import account as account_of
+from roundtrip.domain.transaction_sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS

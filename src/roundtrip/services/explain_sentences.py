@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roundtrip.chain.transactions import Around, Mined, Sent
-from roundtrip.domain.account import TRADES, Account, Moved, Step, StepKind
+from roundtrip.domain.transaction import TRADES, Account, Moved, Step, StepKind
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
 

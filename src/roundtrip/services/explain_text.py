@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from roundtrip.domain.account import (
+from roundtrip.domain.events import CurveTraded, Launched, LaunchMoved, PoolOpened
+from roundtrip.domain.transaction import (
     Allowed,
     AllowedAll,
     ItemMoved,
@@ -10,9 +11,8 @@ from roundtrip.domain.account import (
     OperationEnded,
     Step,
 )
-from roundtrip.domain.events import CurveTraded, Launched, LaunchMoved, PoolOpened
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.venue import VenueKind
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 

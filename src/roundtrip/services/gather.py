@@ -10,9 +10,10 @@ from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import guess_calls, read_guesses
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Deployer, Evidence, Launch, Missing, Venue
+from roundtrip.domain.evidence import Deployer, Evidence, Launch, Missing
 from roundtrip.domain.proof import NOTHING, Indexed
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import Venue
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 

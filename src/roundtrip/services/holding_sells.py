@@ -18,13 +18,12 @@ from roundtrip.domain.evidence import (
     Environment,
     Launch,
     Missing,
-    PoolFacts,
     PoolLaunch,
     Refused,
-    Venue,
 )
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import PoolFacts, Venue
 
 from .context import Means
 from .one_round import Request, Told

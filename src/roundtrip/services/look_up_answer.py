@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.account import Kind
-from roundtrip.domain.evidence import VenueKind
+from roundtrip.domain.transaction import Kind
+from roundtrip.domain.venue import VenueKind
 
 from .explain_answer import Status
 from .index_answer import IndexAnswer, TokenNamed

@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.moving import (
     CROWD,
     MOST_OF_A_SORT,
@@ -20,6 +19,7 @@ from roundtrip.domain.moving import (
     considered,
     crowd,
 )
+from roundtrip.domain.venue import VenueKind
 from roundtrip.store import moving, vitals
 from roundtrip.store.tokens import Label, labels
 
@@ -137,9 +137,9 @@ def _row(flow: Flow, label: Label, people: int, now_s: float) -> Moving:
 
 
 def _check(checked: Checked | None, now_s: float) -> TokenCheck | None:
-    if checked is None:
+    if checked is None or (age_s := checked.age_s(now_s)) is None:
         return None
-    return TokenCheck(checked.code, checked.level, when(int(checked.at_s)), checked.age_s(now_s))
+    return TokenCheck(checked.code, checked.level, when(int(checked.at_s)), age_s)
 
 
 # --- in words --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.evidence import VenueKind
+from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.venue_code import Level
 
 from .index_answer import IndexAnswer, TokenNamed

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain import names
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.practice import SellsBack
 from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.venue import VenueKind
 
 from .index_answer import TokenNamed
 from .money import DECIMAL_PATTERN, ETH_DECIMALS

@@ -10,11 +10,12 @@ from roundtrip.chain.rpc import REVERTED, Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.storage import BalanceSlot
 from roundtrip.domain import names, practice
 from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Missing, Refused, Venue
+from roundtrip.domain.evidence import Missing, Refused
 from roundtrip.domain.practice import SellsBack
 from roundtrip.domain.price import quote_raw
 from roundtrip.domain.trade import LEVELS, refusal
 from roundtrip.domain.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.venue_code import enough
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.store.practice import Slot

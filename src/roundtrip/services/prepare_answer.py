@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.venue import VenueKind
 
 from .money import DECIMAL_PATTERN, Amount
 from .simulate_answer import AddressField, SellBack, ShortCheck, TradeVerdict

@@ -11,10 +11,11 @@ from roundtrip.chain.rpc import Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.transactions import Mined, read_transaction
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.events import Swapped, Transferred
-from roundtrip.domain.evidence import SWAP_PERMISSIONS, Evidence
+from roundtrip.domain.evidence import Evidence
 from roundtrip.domain.price import pool_price
 from roundtrip.domain.scorecard import SIZE, Real, Said, cost_bps, tax_bps
 from roundtrip.domain.types import BPS, ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.venue import SWAP_PERMISSIONS
 from roundtrip.store import moving
 from roundtrip.store import real_trades as store
 from roundtrip.store.addresses import id_of

@@ -7,10 +7,11 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.chain.simulate import Results
 from roundtrip.domain import names
 from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Evidence, Launch, Missing, PoolFacts, Refused, Venue
+from roundtrip.domain.evidence import Evidence, Launch, Missing, Refused
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.readings import loss_bps
 from roundtrip.domain.types import BPS, plain_decimal
+from roundtrip.domain.venue import PoolFacts, Venue
 from roundtrip.domain.venue_code import takes_sells
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.venues.base import Terms

@@ -10,18 +10,10 @@ from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import (
-    Bought,
-    Buy,
-    Environment,
-    Missing,
-    PoolFacts,
-    Refused,
-    Size,
-    VenueEvidence,
-)
+from roundtrip.domain.evidence import Bought, Buy, Environment, Missing, Refused, Size, VenueEvidence
 from roundtrip.domain.readings import main_size
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import PoolFacts
 
 from .context import Means
 

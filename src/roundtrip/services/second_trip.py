@@ -14,7 +14,6 @@ from roundtrip.domain.evidence import (
     CellOutcome,
     Environment,
     Missing,
-    PoolFacts,
     Probe,
     Refused,
     Size,
@@ -23,6 +22,7 @@ from roundtrip.domain.evidence import (
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.readings import brought_raw, pool_keep_bps
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue import PoolFacts
 
 from .run import Run, Tried
 

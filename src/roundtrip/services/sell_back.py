@@ -19,7 +19,6 @@ from roundtrip.domain.evidence import (
     Evidence,
     Launch,
     Missing,
-    PoolFacts,
     Probe,
     Refused,
     Size,
@@ -30,6 +29,7 @@ from roundtrip.domain.price import quote_in_wei, quote_raw
 from roundtrip.domain.readings import MAIN_SIZES
 from roundtrip.domain.trade import Exit, Moved
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue import PoolFacts
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
 from roundtrip.venues.base import Call
 

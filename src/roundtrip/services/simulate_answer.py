@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.evidence import Evidence, VenueKind
+from roundtrip.domain.evidence import Evidence
 from roundtrip.domain.flags import Judged, raised
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.price import quote_decimals
 from roundtrip.domain.sentences import sell_reason_text
 from roundtrip.domain.trade import ExitFinding
 from roundtrip.domain.types import ZERO_ADDRESS, Address, parse_address, plain_decimal
+from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.venue_code import Level
 from roundtrip.domain.verdict import Judgement
 from roundtrip.venues.base import Call, Contracts

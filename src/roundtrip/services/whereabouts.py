@@ -7,7 +7,6 @@ import msgspec
 
 from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.token_views import read_views, told, view_calls
-from roundtrip.domain.account import Allowed, Market, Said
 from roundtrip.domain.errors import ServiceFull
 from roundtrip.domain.events import (
     CurveTraded,
@@ -18,6 +17,7 @@ from roundtrip.domain.events import (
     Swapped,
     Transferred,
 )
+from roundtrip.domain.transaction import Allowed, Market, Said
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.store import addresses, chain, tokens
 from roundtrip.store.tokens import Label

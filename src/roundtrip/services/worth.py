@@ -9,8 +9,9 @@ from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import REVERTED, Meter, RpcError
 from roundtrip.chain.storage import BalanceSlot, guess_calls, read_guesses
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Missing, Refused, Venue
+from roundtrip.domain.evidence import Missing, Refused
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import Venue
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 

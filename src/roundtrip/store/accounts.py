@@ -155,16 +155,6 @@ async def untag_agent(connection: asyncpg.Connection, mite_id: int) -> Mite:
     return _mite(row)
 
 
-async def mite_of(connection: asyncpg.Connection, hashed: bytes) -> Mite | None:
-    """Whose live key has this hash; None: there is none, or it was revoked."""
-    row = await connection.fetchrow(
-        f"SELECT {_MITE} FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id"  # noqa: S608
-        " WHERE key.hash = $1 AND key.revoked_at IS NULL",
-        hashed,
-    )
-    return None if row is None else _mite(row)
-
-
 def _mite(row: asyncpg.Record) -> Mite:
     wallet = as_address(row["wallet"])
     return Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
@@ -188,33 +178,22 @@ FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id
 
 async def live_keys(connection: asyncpg.Connection, mite_id: int) -> list[Key]:
     """Of one mite, the oldest first."""
-    rows = await connection.fetch(
-        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'key' ORDER BY key.id",
-        mite_id,
-    )
-    return [_key(row) for row in rows]
+    of_it = "mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'key' ORDER BY key.id"
+    return await _keys(connection, of_it, mite_id)
 
 
 async def revoked_keys(connection: asyncpg.Connection, mite_id: int, most: int) -> list[Key]:
     """Of one mite, the last revoked first; no sessions."""
-    rows = await connection.fetch(
-        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
-        " ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2",
-        mite_id,
-        most,
+    of_it = "mite.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
+    return await _keys(
+        connection, f"{of_it} ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2", mite_id, most
     )
-    return [_key(row) for row in rows]
 
 
 async def live_sessions(connection: asyncpg.Connection, mite_id: int, now: datetime) -> list[Key]:
     """Of one mite, the newest first."""
-    rows = await connection.fetch(
-        f"{_KEYS} WHERE mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'session'"
-        " AND key.expires_at > $2 ORDER BY key.id DESC",
-        mite_id,
-        now,
-    )
-    return [_key(row) for row in rows]
+    of_it = "mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'session'"
+    return await _keys(connection, f"{of_it} AND key.expires_at > $2 ORDER BY key.id DESC", mite_id, now)
 
 
 async def session_id(
@@ -233,31 +212,27 @@ async def session_id(
 
 async def key_of(connection: asyncpg.Connection, mite_id: int, key_id: int) -> Key | None:
     """A mite's key or session of this number; None: it is another's, or nobody's."""
-    row = await connection.fetchrow(f"{_KEYS} WHERE mite.id = $1 AND key.id = $2", mite_id, key_id)
-    return None if row is None else _key(row)
+    found = await _keys(connection, "mite.id = $1 AND key.id = $2", mite_id, key_id)
+    return found[0] if found else None
 
 
 async def every_key(connection: asyncpg.Connection, wallet: Address | None) -> list[Key]:
     """Of one wallet, or of all (None), the oldest first; revoked ones, too."""
     of_wallet = None if wallet is None else as_bytes(wallet)
-    rows = await connection.fetch(
-        f"{_KEYS} WHERE $1::bytea IS NULL OR mite.wallet = $1 ORDER BY key.id", of_wallet
-    )
-    return [_key(row) for row in rows]
+    return await _keys(connection, "$1::bytea IS NULL OR mite.wallet = $1 ORDER BY key.id", of_wallet)
 
 
 async def keys_like(
     connection: asyncpg.Connection, start: str | None, hashed: bytes | None, key_id: int | None
 ) -> list[Key]:
     """Those with this start, this hash or this id, the oldest first; revoked ones, too."""
-    rows = await connection.fetch(
-        f"{_KEYS} WHERE key.start = $1 OR key.hash = $2 OR key.id = $3 ORDER BY key.id", start, hashed, key_id
-    )
-    return [_key(row) for row in rows]
+    where = "key.start = $1 OR key.hash = $2 OR key.id = $3 ORDER BY key.id"
+    return await _keys(connection, where, start, hashed, key_id)
 
 
-def _key(row: asyncpg.Record) -> Key:
-    return Key(**{**dict(row), "wallet": as_address(row["wallet"])})
+async def _keys(connection: asyncpg.Connection, where: str, *arguments: object) -> list[Key]:
+    rows = await connection.fetch(f"{_KEYS} WHERE {where}", *arguments)
+    return [Key(**{**dict(row), "wallet": as_address(row["wallet"])}) for row in rows]
 
 
 async def revoke(connection: asyncpg.Connection, key_id: int, now: datetime) -> bool:

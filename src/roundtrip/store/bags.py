@@ -10,6 +10,7 @@ import asyncpg
 
 from roundtrip.domain.bag import GUARD, Held, Seen, Standing
 from roundtrip.domain.events import Spot
+from roundtrip.domain.our_clock import age_s
 from roundtrip.domain.rules import Happening
 from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
 
@@ -367,15 +368,23 @@ async def checks_after(
     return found
 
 
-async def checked_at(connection: asyncpg.Connection, tokens: Collection[Address]) -> dict[Address, datetime]:
-    """When each was checked last, of those that were, whoever wanted to know and whatever came of it."""
+async def checked_at(
+    connection: asyncpg.Connection, tokens: Collection[Address], now: datetime
+) -> dict[Address, datetime]:
+    """When each was checked last, of those that were, whoever wanted to know and whatever came of it. Without
+    those of which nobody knows how long that is ago, since our clock was put back."""
     rows = await connection.fetch(
         "SELECT given.token, newest.checked_at FROM unnest($1::bytea[]) AS given (token) CROSS JOIN LATERAL"
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = given.token"
         " ORDER BY id DESC LIMIT 1) AS newest",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(row["token"]): row["checked_at"] for row in rows}
+    now_s = now.timestamp()
+    return {
+        as_address(row["token"]): row["checked_at"]
+        for row in rows
+        if age_s(row["checked_at"].timestamp(), now_s) is not None
+    }
 
 
 async def document(connection: asyncpg.Connection, evidence_id: int) -> bytes | None:

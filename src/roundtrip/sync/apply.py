@@ -21,10 +21,11 @@ from roundtrip.store.positions import (
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
+from .batch import Batch
 from .folding import fold_onto
 from .insiders import Machinery, done_by
 from .known import Known, money
-from .ledger import Batch, BlockTold, Ledger, Wanted, told_by, wanted
+from .ledger import BlockTold, Ledger, Wanted, told_by, wanted
 from .wishes import Wishes
 
 TRANSFERS_KEPT_S = 8 * 86_400

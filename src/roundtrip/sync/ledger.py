@@ -1,7 +1,7 @@
 """Blocks folded into facts: what the logs mean, given what was before. Pure but for what is ``Known``."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from roundtrip.chain.spans import BlockRead, Tx
@@ -22,7 +22,6 @@ from roundtrip.domain.events import (
     Operated,
     Pool,
     PoolOpened,
-    Price,
     Priced,
     Spot,
     Swapped,
@@ -38,6 +37,7 @@ from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip.venues.sides import sides
 
+from .batch import Batch
 from .known import Known, money
 from .prices import Prices
 
@@ -57,33 +57,6 @@ class BlockTold:
     ref: BlockRef
     transactions: tuple[Tx, ...]
     told: list[Told]
-
-
-@dataclass(slots=True)
-class Batch:
-    """What some consecutive blocks add to the database, in their order. ``new_quotes``: what launches were
-    made against for the first time; ``turned``: pools whose quote has become money by that."""
-
-    parent_hash: str
-    blocks: list[BlockRef] = field(default_factory=list)
-    pools: list[Pool] = field(default_factory=list)
-    launches: list[Launch] = field(default_factory=list)
-    steps: list[LaunchStep] = field(default_factory=list)
-    new_quotes: list[tuple[Address, int]] = field(default_factory=list)
-    turned: list[Pool] = field(default_factory=list)
-    trades: list[Trade] = field(default_factory=list)
-    buybacks: list[Buyback] = field(default_factory=list)
-    liquidity: list[LiquidityChange] = field(default_factory=list)
-    transfers: list[Transfer] = field(default_factory=list)
-    prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
-    """By quote and block: a block has one of each."""
-    met: list[Met] = field(default_factory=list)
-    funded: list[Funded] = field(default_factory=list)
-
-    def rows(self) -> int:
-        """How many facts it adds."""
-        launched = len(self.pools) + len(self.launches) + len(self.steps)
-        return launched + len(self.trades) + len(self.liquidity) + len(self.transfers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from roundtrip.domain.types import Address
 from roundtrip.store import jobs, tokens
 from roundtrip.store.evidence import checked_since
 
-from .ledger import Batch
+from .batch import Batch
 
 RECHECKED = timedelta(days=1)
 """Who was checked longer ago is checked again when somebody asks."""

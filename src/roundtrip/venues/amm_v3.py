@@ -3,8 +3,9 @@
 from functools import partial
 
 from roundtrip.domain.events import LiquidityMoved, PoolOpened, Priced, Swapped
-from roundtrip.domain.evidence import Hop, PoolFacts, Venue, VenueKind
+from roundtrip.domain.evidence import Hop
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import PoolFacts, Venue, VenueKind
 
 from . import abi, erc20
 from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name
@@ -26,7 +27,6 @@ REFUND_ETH = "0x12210e8a"
 UNWRAP_WETH9 = "0x49404b7c"
 SLOT0 = "0x3850c7bd"
 LIQUIDITY = "0x1a686502"
-GET_POOL = "0x1698ee82"
 TOKEN0, TOKEN1, FEE = "0x0dfe1681", "0xd21220a7", "0xddca3f43"
 QUOTE_EXACT_INPUT_SINGLE = "0xc6a5026a"
 """QuoterV2.quoteExactInputSingle((address,address,uint256,uint24,uint160)): first what comes out."""

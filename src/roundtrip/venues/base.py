@@ -5,8 +5,9 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
 
 from roundtrip.domain.events import Event
-from roundtrip.domain.evidence import AnyLaunch, PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.evidence import AnyLaunch
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import PoolFacts, Quote, Venue, VenueKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ A curve has no router and no deadline; a buy near its end is cut to what is left
 from math import isqrt
 
 from roundtrip.domain.events import CurveBoughtBack, CurveTraded, Launched
-from roundtrip.domain.evidence import Curve, PoolFacts, Venue, VenueKind
+from roundtrip.domain.evidence import Curve
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import PoolFacts, Venue, VenueKind
 
 from . import abi, erc20
 from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name

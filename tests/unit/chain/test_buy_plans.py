@@ -8,10 +8,11 @@ import pytest
 
 from roundtrip.chain.legs import Place, size_raw, size_wei
 from roundtrip.chain.probes import buy_plan, pay_out_plan
-from roundtrip.domain.evidence import Hop, Market, Missing, Probe, Size, Venue
+from roundtrip.domain.evidence import Hop, Market, Missing, Probe, Size
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import MAIN_SIZES
 from roundtrip.domain.types import BPS, WEI_PER_ETH
+from roundtrip.domain.venue import Venue
 from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT
 from unit.chain.trades import (

@@ -206,6 +206,23 @@ async def test_a_node_that_answers_with_the_same_block_is_not_silent(followed: F
     assert followed.heads.current() is head
 
 
+async def test_a_node_that_stands_still_is_noticed_by_a_clock_that_is_behind() -> None:
+    """Its newest block is never old by that."""
+    followed = Followed(oldest_s=60.0, wall=lambda: 0.0)
+    await followed.see(number="0x3e8")
+    followed.clock.now += 60
+    head = await followed.see(number="0x3e8")
+    followed.clock.now += 1
+    with pytest.raises(NodeFault, match="the same for 61 s"):
+        await followed.heads.refresh()
+    assert followed.heads.current() is head
+    followed.clock.now += 15
+    with pytest.raises(NodeFault, match="the same for 61 s"):
+        followed.heads.current()
+    assert (await followed.see(number="0x3e9", hash="0x" + "77" * 32)).block.number == 1_001
+    assert followed.heads.current().block.number == 1_001
+
+
 async def test_a_node_that_comes_back_is_believed_again(followed: Followed) -> None:
     followed.node.fault = NodeFault("the connection failed")
     with pytest.raises(NodeFault):

@@ -12,44 +12,19 @@ from roundtrip.chain.facts import facts_plan, read_launch, read_pool_facts, snip
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Results, StepResult
-from roundtrip.domain.evidence import Curve, Launch, Missing, PoolFacts
+from roundtrip.domain.evidence import Curve, Launch, Missing
 from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.venue import PoolFacts
 from roundtrip.venues import amm_v3, launchpad_curve
+from unit.chain.launch_records import CURVE, DEPLOYER, TOKEN, record
 from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
-from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
+from unit.venues.network import ABOVE, CONTRACTS, address
 
-TOKEN, CURVE, DEPLOYER = BELOW, address(0xC0), address(0xDE)
 V3 = Place(amm_v3.candidates(TOKEN, CONTRACTS)[0], amm_v3)
 ON_CURVE = Place(launchpad_curve.curve(ZERO_ADDRESS, CURVE, CONTRACTS), launchpad_curve)
 PLACES = (V3, ON_CURVE)
 GAP = Missing("node", "the simulation was not run")
-
-RECORD = (
-    "address", "address", "address", "address", "address", "uint256", "uint24", "int24", "uint256", "bool",
-    "uint8", "uint256", "uint256", "uint256", "bool",
-)  # fmt: skip
-
-
-def record(phase: int = 0, token: Address = TOKEN, exists: bool = True) -> bytes:
-    said = (
-        token,
-        CURVE,
-        DEPLOYER,
-        DEPLOYER,
-        ZERO_ADDRESS,
-        10**18,
-        0,
-        200,
-        100,
-        False,
-        phase,
-        3,
-        4,
-        5,
-        exists,
-    )
-    return encode(RECORD, said)
 
 
 VIEWS = (

@@ -16,7 +16,7 @@ from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.events import Transferred
 from roundtrip.domain.types import Address, TxHash
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
-from unit.chain.test_transactions import (
+from unit.chain.told_transactions import (
     ALICE,
     BLOCK,
     BOB,

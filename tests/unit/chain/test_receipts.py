@@ -11,8 +11,8 @@ from roundtrip.chain.spans import NodeLied, SpanRefused, asks_too_much, read_spa
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault
 from support.scripted_chain import Answers, ScriptedChain
-from unit.chain.test_span_stream import Waits, stream
-from unit.chain.test_spans import FIRST, OTHER_HASH, SECOND, THIRD, chain
+from unit.chain.span_chain import FIRST, OTHER_HASH, SECOND, THIRD, chain
+from unit.chain.streams import Waits, stream
 
 RECEIPT = "eth_getTransactionReceipt"
 

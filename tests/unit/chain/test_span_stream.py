@@ -1,70 +1,19 @@
 """Span after span: in order, linked, several at once; narrower after a fault, and nothing left under way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 
 from roundtrip.chain.ranges import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S
 from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall
-from roundtrip.chain.span_stream import Forked, spans
+from roundtrip.chain.span_stream import Forked
 from roundtrip.chain.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from support.scripted_chain import ScriptedChain
-
-
-class Waits:
-    """Counts waits and goes on at once."""
-
-    def __init__(self) -> None:
-        self.waited_s: list[float] = []
-
-    async def __call__(self, seconds: float) -> None:
-        self.waited_s.append(seconds)
-        await asyncio.sleep(0)
-
-
-def stream(
-    made: ScriptedChain,
-    first: int = 0,
-    last: Callable[[], int] | int | None = None,
-    width: Width | None = None,
-    **options: Any,
-) -> AsyncIterator[list[BlockRead]]:
-    """At a clock that stands still."""
-    options = {"wait": Waits(), "clock": lambda: 0.0, **options}
-    return spans(made, first, made.last if last is None else last, width or Width(), **options)
-
-
-async def numbers(found: AsyncIterator[list[BlockRead]]) -> list[list[int]]:
-    return [[block.ref.number for block in blocks] async for blocks in found]
-
-
-async def turns() -> None:
-    """Lets everything go on that can."""
-    for _ in range(50):
-        await asyncio.sleep(0)
-
-
-def asked_for(calls: Sequence[RpcCall]) -> tuple[int, int]:
-    """The first and the last block of a span; of what is asked for of a block alone, that one."""
-    wanted: Any = calls[0].params[0]
-    if calls[0].method == "eth_getBlockByNumber":
-        return int(wanted, 16), int(wanted, 16)
-    return int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
-
-
-def failing(fails: Callable[[int, int], Exception | None]) -> Callable[[Sequence[RpcCall]], Any]:
-    """Raises for a span what ``fails`` says."""
-
-    async def before(calls: Sequence[RpcCall]) -> None:
-        fault = fails(*asked_for(calls))
-        if fault is not None:
-            raise fault
-
-    return before
+from unit.chain.streams import Waits, asked_for, failing, numbers, stream, turns
 
 
 async def test_a_chain_comes_whole_in_order_and_ever_wider() -> None:

@@ -14,7 +14,7 @@ from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.width import Width
 from roundtrip.domain.errors import NodeFault
 from support.scripted_chain import ScriptedChain
-from unit.chain.test_span_stream import asked_for, failing, numbers, stream, turns
+from unit.chain.streams import asked_for, failing, numbers, stream, turns
 
 # --- the end ---------------------------------------------------------------------------------------
 

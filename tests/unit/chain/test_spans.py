@@ -17,26 +17,8 @@ from roundtrip.chain.spans import (
     read_span,
 )
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
-from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
-
-A, B = Address("0x" + "a1" * 20), Address("0x" + "b2" * 20)
-FIRST, SECOND, THIRD = (
-    Log(A, ("0x" + "01" * 32, "0x" + "02" * 32), b"one"),
-    Log(B, (), b""),
-    Log(A, ("0x" + "03" * 32,), b"three"),
-)
-
-
-def chain() -> ScriptedChain:
-    """Blocks 0 to 4: the second has two transactions with three logs, the third one with one."""
-    made = ScriptedChain(1, blocks=1)
-    made.mine([])
-    made.mine([FIRST, SECOND], [THIRD])
-    made.mine([THIRD])
-    made.mine()
-    return made
+from unit.chain.span_chain import FIRST, OTHER_HASH, SECOND, THIRD, A, B, chain, ref_of
 
 
 async def test_a_span_reads_as_the_chain_was_made() -> None:
@@ -53,10 +35,6 @@ async def test_a_span_reads_as_the_chain_was_made() -> None:
     assert [(entry.tx_index, entry.log_index) for entry in read[1].entries] == [(0, 0), (0, 1), (1, 2)]
     assert [tx.hash for tx in read[1].transactions] == [tx["hash"] for tx in made.blocks[2]["transactions"]]
     assert len(made.asked) == 1, "one batch"
-
-
-def ref_of(made: ScriptedChain, number: int) -> BlockRef:
-    return BlockRef(number, made.hash_of(number), FIRST_TIME_S + number)
 
 
 @settings(max_examples=30, deadline=None)
@@ -145,7 +123,6 @@ def _flipped_bloom(_: list[Any], blocks: list[Any]) -> None:
 
 
 ZERO_BLOOM = "0x" + "0" * 512
-OTHER_HASH = "0x" + "77" * 32
 LIES: dict[str, tuple[Change, str]] = {
     "a log is missing at the end": (lambda logs, _: logs.pop(3), "bloom"),
     "a log is missing in the middle": (lambda logs, _: logs.pop(1), "numbered"),

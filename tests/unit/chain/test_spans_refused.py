@@ -9,7 +9,7 @@ from roundtrip.chain.rpc import NodeAnswerTooLarge, NodeRefused, RpcCall, RpcErr
 from roundtrip.chain.spans import NodeLied, SpanRefused, asks_too_much, read_block, read_refs, read_span
 from roundtrip.domain.errors import NodeFault
 from support.scripted_chain import Answers
-from unit.chain.test_spans import OTHER_HASH, THIRD, chain, ref_of
+from unit.chain.span_chain import OTHER_HASH, THIRD, chain, ref_of
 
 # --- a node that says no ---------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from roundtrip.chain.venue_trades import Traded, venue_trades
 from roundtrip.domain.errors import NodeFault
 from support.recording import filter_of
 from support.scripted_chain import Answers, ScriptedChain
-from unit.chain.test_token_logs import CURVE, CURVE_BUY, LOW_BUY, LOW_ID, MOVE, POOL, SOURCES, V3_BUY
+from unit.chain.token_chain import CURVE, CURVE_BUY, LOW_BUY, LOW_ID, MOVE, POOL, SOURCES, V3_BUY
 
 LAST = 2_000
 

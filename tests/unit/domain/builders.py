@@ -12,19 +12,17 @@ from roundtrip.domain.evidence import (
     Evidence,
     Market,
     Missing,
-    PoolFacts,
     Probe,
-    Quote,
     Refused,
     Size,
     Sold,
     TokenFacts,
-    Venue,
     VenueEvidence,
 )
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import pool_keep_bps
 from roundtrip.domain.types import BPS, Address, BlockRef
+from roundtrip.domain.venue import PoolFacts, Quote, Venue
 
 TOKEN = Address("0x" + "11" * 20)
 WETH = Address("0x" + "ee" * 20)

@@ -19,17 +19,16 @@ from roundtrip.domain.evidence import (
     Evidence,
     Launch,
     Missing,
-    PoolFacts,
     Refused,
     Size,
     Sold,
     TokenFacts,
-    Venue,
     VenueEvidence,
 )
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import main_size
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue import PoolFacts, Venue
 
 from .builders import (
     ABSENT,

@@ -118,3 +118,7 @@ def deeds(
     """A deployer who did so much of each, and has so much."""
     ledger = Ledger(received, 0, sold, moved, pooled, burned)
     return told(book({DEPLOYER: held}, ledgers={DEPLOYER: ledger}))
+
+
+A, B, C, D, E = (address(number) for number in range(0xA1, 0xA6))
+FUNDER, EXCHANGE = address(0xB1), address(0xB2)

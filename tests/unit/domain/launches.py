@@ -2,18 +2,9 @@
 
 from dataclasses import replace
 
-from roundtrip.domain.evidence import (
-    AnyLaunch,
-    Curve,
-    Evidence,
-    Launch,
-    Missing,
-    PoolLaunch,
-    Venue,
-    VenueEvidence,
-    VenueKind,
-)
+from roundtrip.domain.evidence import AnyLaunch, Curve, Evidence, Launch, Missing, PoolLaunch, VenueEvidence
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import Venue, VenueKind
 
 from .builders import EMPTY, OWNER, evidence, venue
 

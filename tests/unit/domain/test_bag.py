@@ -134,6 +134,14 @@ def test_a_check_that_asks_less_takes_nothing_back_but_may_find_worse() -> None:
     assert told(seen("danger", 1), *[seen("ok", 15, deep=False)], seen("danger", 20)) == []
 
 
+@pytest.mark.parametrize("ahead_s", [3600, 86_400])
+def test_a_clock_that_was_put_back_keeps_nobody_from_being_told(ahead_s: int) -> None:
+    """The first of the two was made while it was ahead."""
+    first = replace(seen("danger", 1), at=START + timedelta(seconds=ahead_s))
+    assert told(first, seen("danger", 2), seen("danger", 5)) == []
+    assert told(first, seen("danger", 2), seen("danger", 2 + GUARD.confirmed_s)) == [("ok", "danger")]
+
+
 def test_what_was_told_names_both_codes() -> None:
     standing, turned = after(known(), [seen("danger", 1), last := seen("danger", 20)])
     assert turned == [Turned("ok", "ok_code", last)]

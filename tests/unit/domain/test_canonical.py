@@ -27,17 +27,16 @@ from roundtrip.domain.evidence import (
     Missing,
     OwnerCall,
     OwnerCalls,
-    PoolFacts,
     PoolLaunch,
     Probe,
     QuoteRate,
     Refused,
     Sold,
     TokenFacts,
-    Venue,
     VenueEvidence,
 )
 from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.venue import PoolFacts, Venue
 from unit.domain.builders import MARKET, NODE, evidence, sold, venue
 from unit.domain.launches import LAUNCH, POOL_LAUNCH, at, v4
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Carried, Deployer, Evidence, Launch, Missing, Venue, VenueEvidence
+from roundtrip.domain.evidence import Carried, Deployer, Evidence, Launch, Missing, VenueEvidence
 from roundtrip.domain.flags import FLAGS, Judged, raised
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.verdict import judge
 from unit.domain.builders import (
     ABSENT,

@@ -16,8 +16,8 @@ from roundtrip.domain.readings import read_venue
 from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import Verdict, judge
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, cells, evidence, sold, venue
+from unit.domain.owner_attempts import known as owners
 from unit.domain.owners import call
-from unit.domain.test_owner_calls import known as owners
 
 CONTROL = sold(60)
 NO = Refused("sell", "listed", 1)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Buy, Carried, Refused, Venue, VenueEvidence
+from roundtrip.domain.evidence import Buy, Carried, Refused, VenueEvidence
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import filled, main_size, read_venue
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.venue_code import Parts, fee_like_bps, parts
 from unit.domain.builders import (
     ITS_OWN,

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.crowd import Origin, Purses
-from roundtrip.domain.evidence import VenueKind
 from roundtrip.domain.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
@@ -25,7 +24,9 @@ from roundtrip.domain.moving import (
     standing,
     to_check,
 )
+from roundtrip.domain.our_clock import AHEAD_S
 from roundtrip.domain.types import Address
+from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.verdict import CODES
 
 NOW_S = 1_000_000.0
@@ -93,6 +94,18 @@ def test_a_proof_counts_an_hour_and_a_trap_stays_one() -> None:
     ):
         assert standing(flow(1, checked=checked(code, age_s)), NOW_S) == expected
     assert standing(flow(1), NOW_S) == "unproven"
+
+
+@pytest.mark.parametrize("ahead_s", [AHEAD_S + 1, 3600, 86_400])
+def test_a_clock_that_was_put_back_keeps_no_proof_young(ahead_s: int) -> None:
+    """It was ahead when the check was made: how long ago that is nobody knows."""
+    proven = replace(flow(1, checked=checked(age_s=-ahead_s)), deep=checked(age_s=-ahead_s))
+    assert standing(proven, NOW_S) == "unproven"
+    assert to_check([proven], NOW_S) == [proven]
+    caught = replace(flow(1, checked=checked(age_s=1)), decided=checked("cannot_sell", -ahead_s))
+    assert standing(caught, NOW_S) == "trap"
+    lately = replace(proven, checked=checked(age_s=-AHEAD_S), deep=checked(age_s=-AHEAD_S))
+    assert (standing(lately, NOW_S), to_check([lately], NOW_S)) == ("shown", [])
 
 
 @pytest.mark.parametrize("launchpad", [True, False])

@@ -6,19 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import CellOutcome, Missing, OwnerCall, OwnerCalls, Refused
+from roundtrip.domain.evidence import CellOutcome, Missing, OwnerCall, Refused
 from roundtrip.domain.owner_calls import change, lost_bps, owner_sentence
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.verdict import judge
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, evidence, refused_cells, sold, venue
+from unit.domain.owner_attempts import known
 from unit.domain.owners import call
 
 STOPPED = Refused("sell", "paused", 1)
 BUY_REFUSED = Refused("buy", "no", 1)
-
-
-def known(*tried: OwnerCall, control: CellOutcome | None = None, left_out: int = 0) -> OwnerCalls:
-    return OwnerCalls(0, control or sold(), tried, left_out)
 
 
 def says(*tried: OwnerCall, control: CellOutcome | None = None, left_out: int = 0) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Buy, BuyOutcome, CellOutcome, Missing, PoolFacts, Refused, Size, Sold
+from roundtrip.domain.evidence import Buy, BuyOutcome, CellOutcome, Missing, Refused, Size, Sold
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import (
     Sale,
@@ -19,6 +19,7 @@ from roundtrip.domain.readings import (
     read_venue,
 )
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue import PoolFacts
 from roundtrip.domain.venue_code import Parts, code_of, fee_like_bps, parts, takes_sells
 from unit.domain.builders import (
     ABSENT,

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Bought, Buy, Carried, CellOutcome, Venue, VenueEvidence
+from roundtrip.domain.evidence import Bought, Buy, Carried, CellOutcome, VenueEvidence
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.readings import read_venue
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.venue_code import ranked
 from roundtrip.domain.verdict import judge
 from unit.domain.builders import cells, evidence, refused_cells, sold, venue

@@ -7,7 +7,8 @@ import pytest
 
 from roundtrip.domain.errors import CallerFault
 from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import described, where
+from roundtrip.jobs.rounds import described
+from roundtrip.jobs.worker import where
 
 PROJECT = Path(__file__).resolve().parents[3]
 

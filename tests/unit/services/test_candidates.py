@@ -2,21 +2,21 @@
 
 from dataclasses import replace
 
-import msgspec
 import pytest
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.evidence import Missing, Venue
+from roundtrip.domain.evidence import Missing
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import Venue
 from roundtrip.services import candidates as module
 from roundtrip.services.candidates import Candidates, unseen
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
 from unit.domain.launches import CURVE_ADDRESS, POOL_LAUNCH, launch
-from unit.venues.network import BELOW, CONTRACTS, address
+from unit.services.pool_books import TOKEN, book
+from unit.venues.network import CONTRACTS, address
 
-TOKEN = BELOW
 ODD = address(0xBADBAD)
 """Money that is nobody's money."""
 STANDARD = tuple(venue for file in VENUES for venue in file.candidates(TOKEN, CONTRACTS))
@@ -34,15 +34,6 @@ def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candi
 def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
     pool = amm_v3.pool_address(CONTRACTS.v3_factory, TOKEN, quote, fee_pips)
     return Venue("amm_v3", quote, quote, pool, fee_pips)
-
-
-def book(*venues: Venue, complete: bool = True) -> Book:
-    """A book that has these venues of the token; complete when it has read the whole chain."""
-    found = Book(CONTRACTS, None if complete else 1)
-    found.calls(9)
-    assert found.read(msgspec.Raw(b"[]"), 9)
-    found.add(TOKEN, venues)
-    return found
 
 
 def pool_of_launch(quote: Address) -> Venue:

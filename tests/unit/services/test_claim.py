@@ -12,10 +12,11 @@ import pytest
 from roundtrip.chain.recording import pack
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence, Hop, QuoteRate, Venue
+from roundtrip.domain.evidence import Evidence, Hop, QuoteRate
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.proof import Begun
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.verdict import judge
 from roundtrip.services.claim import (
     MOST_FILE_BYTES,
@@ -35,7 +36,7 @@ from roundtrip.venues.base import Contracts
 from unit.chain.samples import interpreters_recursion_limit
 from unit.domain.builders import NODE, TOKEN, cells, evidence, venue
 from unit.domain.launches import LAUNCH
-from unit.services.test_environments import HEAD
+from unit.services.heads import HEAD
 from unit.venues.network import CONTRACTS, address
 
 SEED = bytes(range(32))

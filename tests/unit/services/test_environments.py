@@ -6,15 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.heads import Head
 from roundtrip.domain.evidence import Environment
 from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, parse_address
+from roundtrip.domain.types import ZERO_ADDRESS, Address, parse_address
 from roundtrip.services.environments import draw
-from unit.domain.builders import MARKET
+from unit.services.heads import COINBASE, HEAD
 
-COINBASE = Address("0x" + "c0" * 20)
-HEAD = Head(BlockRef(100, "0x" + "ab" * 32, 1_700_000_000), 10**7, COINBASE, "0x" + "cd" * 32, MARKET, 0.0)
 QUICK = settings(max_examples=100, deadline=None)
 Entropy = st.binary(min_size=32, max_size=32)
 

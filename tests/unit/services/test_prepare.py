@@ -15,9 +15,9 @@ from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import REVERTED, RpcError
 from roundtrip.chain.wallet_calls import Pair
 from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Quote, Venue, VenueKind
 from roundtrip.domain.trade import LEVELS, refusal
 from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.venue import Quote, Venue, VenueKind
 from roundtrip.domain.verdict import Verdict
 from roundtrip.services.context import Context
 from roundtrip.services.desk import (

@@ -8,18 +8,10 @@ import msgspec
 import pytest
 
 from roundtrip.domain.curve import buy
-from roundtrip.domain.evidence import (
-    Bought,
-    Deployer,
-    Evidence,
-    Launch,
-    Missing,
-    QuoteRate,
-    Venue,
-    VenueEvidence,
-)
+from roundtrip.domain.evidence import Bought, Deployer, Evidence, Launch, Missing, QuoteRate, VenueEvidence
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import BPS
+from roundtrip.domain.venue import Venue
 from roundtrip.domain.verdict import judge
 from roundtrip.services.check_answer import Check, DeployerAnswer, LaunchpadAnswer, PaidAnswer, present
 from unit.domain.builders import (

@@ -17,7 +17,7 @@ from roundtrip.services.watched import (
 )
 from roundtrip.venues import abi, amm_v3, amm_v4, erc20, permit2
 from roundtrip.venues.base import Call
-from unit.services.test_candidates import book
+from unit.services.pool_books import book
 from unit.venues.network import BELOW, CONTRACTS
 
 TOKEN = BELOW

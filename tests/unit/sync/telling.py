@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from roundtrip.chain.spans import BlockRead
 from roundtrip.domain.types import Address
+from roundtrip.sync.batch import Batch
 from roundtrip.sync.known import Known
-from roundtrip.sync.ledger import Batch, Ledger, told_by, wanted
+from roundtrip.sync.ledger import Ledger, told_by, wanted
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from support.told_blocks import Chain, Sent

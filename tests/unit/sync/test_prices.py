@@ -1,13 +1,12 @@
 """What trades were worth in their block, and who is believed about that."""
 
 from dataclasses import dataclass
-from math import isqrt
 
 import pytest
 
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.domain.worth import MOST_MICRO_USD
-from roundtrip.sync.ledger import Batch
+from roundtrip.sync.batch import Batch
 from roundtrip.venues.base import Log
 from support.told_blocks import (
     Q96,
@@ -26,6 +25,7 @@ from support.told_blocks import (
     v4_opened,
     v4_swap,
 )
+from unit.sync.priced import at_usd, swap
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW, NVDA, SPY, Story
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
@@ -33,15 +33,6 @@ from unit.venues.network import address
 ETH = 10**18
 DEEP, SHALLOW = v3_at(WETH, USDG, 500), v3_at(WETH, USDG, 3000)
 HOOK = NETWORK.launchpad_hook or ZERO_ADDRESS
-
-
-def at_usd(dollars: int) -> int:
-    """The square root of a price of so many dollars for 10^18 raw of currency 0, rounded down."""
-    return isqrt(dollars * Q96 * Q96 // 10**12)
-
-
-def swap(at: Address, dollars: int, liquidity: int = 10**18) -> Log:
-    return v3_swap(at, 5, -7, at_usd(dollars), liquidity)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from roundtrip.chain.spans import BlockRead
 from roundtrip.domain.events import Funded, Met
 from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.sync.ledger import Batch
+from roundtrip.sync.batch import Batch
 from support.told_blocks import (
     ENTRY_POINT,
     START_S,

@@ -52,7 +52,6 @@ SIGNATURES: dict[str, tuple[ModuleType, str]] = {
     "unwrapWETH9(uint256,address)": (amm_v3, "UNWRAP_WETH9"),
     "slot0()": (amm_v3, "SLOT0"),
     "liquidity()": (amm_v3, "LIQUIDITY"),
-    "getPool(address,address,uint24)": (amm_v3, "GET_POOL"),
     "token0()": (amm_v3, "TOKEN0"),
     "token1()": (amm_v3, "TOKEN1"),
     "fee()": (amm_v3, "FEE"),

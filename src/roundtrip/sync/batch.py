@@ -1,0 +1,44 @@
+"""What some consecutive blocks add to the database."""
+
+from dataclasses import dataclass, field
+
+from roundtrip.domain.events import (
+    Buyback,
+    Funded,
+    Launch,
+    LaunchStep,
+    LiquidityChange,
+    Met,
+    Pool,
+    Price,
+    Trade,
+    Transfer,
+)
+from roundtrip.domain.types import Address, BlockRef
+
+
+@dataclass(slots=True)
+class Batch:
+    """Its facts, in their order. ``new_quotes``: what launches were made against for the first time;
+    ``turned``: pools whose quote has become money by that."""
+
+    parent_hash: str
+    blocks: list[BlockRef] = field(default_factory=list)
+    pools: list[Pool] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    steps: list[LaunchStep] = field(default_factory=list)
+    new_quotes: list[tuple[Address, int]] = field(default_factory=list)
+    turned: list[Pool] = field(default_factory=list)
+    trades: list[Trade] = field(default_factory=list)
+    buybacks: list[Buyback] = field(default_factory=list)
+    liquidity: list[LiquidityChange] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
+    """By quote and block: a block has one of each."""
+    met: list[Met] = field(default_factory=list)
+    funded: list[Funded] = field(default_factory=list)
+
+    def rows(self) -> int:
+        """How many facts it adds."""
+        launched = len(self.pools) + len(self.launches) + len(self.steps)
+        return launched + len(self.trades) + len(self.liquidity) + len(self.transfers)

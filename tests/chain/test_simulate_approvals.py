@@ -1,0 +1,269 @@
+"""A wallet's own calls: what they allow, how they fail, and odd senders and targets."""
+
+import pytest
+
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.services.context import Context
+from support.simulated import (
+    ALLOW,
+    LATE,
+    Strangers,
+    approve,
+    pay,
+    simulated,
+)
+from support.simulating import ETH, SOMEBODY, usdg
+from support.wallet import Place, Step, Wallet, calldata
+
+
+async def test_an_unlimited_approval_opens_the_text(ctx: Context, built: Built, wallet: Wallet) -> None:
+    router = built.contracts["swapRouter02"]
+    said = await simulated(ctx, wallet.address, approve(usdg(built), router))
+    assert said.answer["approvals"] == [
+        {"token": usdg(built), "spender": router, "amount": None, "unlimited": True}
+    ]
+    assert said.text.startswith(f"It lets {router} take all you have")
+    assert said.code == "ok"
+    assert said.trips <= 2
+
+
+@pytest.mark.parametrize("raw", [2**256 - 1, 2**160, 2**128, 2**96 - 1])
+async def test_what_stands_for_no_bound(ctx: Context, built: Built, wallet: Wallet, raw: int) -> None:
+    said = await simulated(ctx, wallet.address, approve(usdg(built), built.contracts["permit2"], raw))
+    assert said.approvals() == {(usdg(built), built.contracts["permit2"], True)}
+
+
+async def test_a_bounded_approval_to_a_person_opens_the_text(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 1_500_000))
+    assert said.answer["approvals"] == [
+        {"token": usdg(built), "spender": SOMEBODY, "amount": "1.5", "unlimited": False}
+    ]
+    assert said.text.startswith(f"It lets {SOMEBODY}, whose code is not known here")
+
+
+async def test_a_strangers_token_is_no_spender_whose_code_is_known(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    """Anybody can write a token and make a pool of it."""
+    spender = built.tokens["owner_only_sell"]
+    said = await simulated(ctx, wallet.address, approve(usdg(built), spender, 10**12))
+    assert said.approvals() == {(usdg(built), spender, False)}
+    assert said.text.startswith(f"It lets {spender}"), said.text
+
+
+async def test_an_approval_taken_back_is_none(ctx: Context, built: Built, wallet: Wallet) -> None:
+    steps = (approve(usdg(built), SOMEBODY), approve(usdg(built), SOMEBODY, 0))
+    said = await simulated(ctx, wallet.address, *steps)
+    assert said.approvals() == set()
+    assert said.text.startswith("It goes through")
+
+
+async def test_an_approval_that_was_there_is_not_new(ctx: Context, built: Built, wallet: Wallet) -> None:
+    assert wallet.send(usdg(built), approve(usdg(built), SOMEBODY, 500).data).ok
+    await ctx.heads.refresh()
+    assert (await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 400))).approvals() == set()
+    assert (await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 500))).approvals() == set()
+    said = await simulated(ctx, wallet.address, approve(usdg(built), SOMEBODY, 501))
+    assert said.approvals() == {(usdg(built), SOMEBODY, False)}
+
+
+@pytest.mark.parametrize("loud", [True, False])
+async def test_an_approval_of_a_strangers_token(
+    ctx: Context, wallet: Wallet, strangers: Strangers, loud: bool
+) -> None:
+    token = strangers.token(loud=loud)
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, approve(token, SOMEBODY))
+    assert said.approvals() == {(token, SOMEBODY, True)}
+
+
+@pytest.mark.parametrize("loud", [True, False])
+async def test_an_approval_for_all_is_unlimited(
+    ctx: Context, wallet: Wallet, strangers: Strangers, loud: bool
+) -> None:
+    token = strangers.token(loud=loud)
+    await ctx.heads.refresh()
+    step = Step(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, True))
+    said = await simulated(ctx, wallet.address, step)
+    assert said.answer["approvals"] == [
+        {"token": token, "spender": SOMEBODY, "amount": None, "unlimited": True}
+    ]
+    assert said.text.startswith(f"It lets {SOMEBODY} take everything you hold")
+    step = Step(token, calldata("setApprovalForAll(address,bool)", SOMEBODY, False))
+    assert (await simulated(ctx, wallet.address, step)).approvals() == set()
+
+
+def permit2(built: Built, spender: str, raw: int, until_s: int = LATE) -> Step:
+    return Step(built.contracts["permit2"], calldata(ALLOW, usdg(built), spender, raw, until_s))
+
+
+async def test_approvals_by_permit2(ctx: Context, built: Built, wallet: Wallet) -> None:
+    router = built.contracts["universalRouter"]
+    said = await simulated(ctx, wallet.address, permit2(built, router, 10**6))
+    assert said.answer["approvals"] == [
+        {"token": usdg(built), "spender": router, "amount": "1", "unlimited": False}
+    ]
+    assert said.text.startswith("It goes through")
+    said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
+    assert said.approvals() == {(usdg(built), SOMEBODY, True)}
+    assert said.text.startswith(f"It lets {SOMEBODY} take all you have")
+
+
+async def test_an_approval_by_permit2_that_is_over_at_once_is_none(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    now_s = ctx.heads.current().block.timestamp_s
+    for until_s in (1, now_s - 1, now_s):
+        assert (
+            await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 10, until_s))
+        ).approvals() == set()
+    said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 10, now_s + 2))
+    assert said.approvals() == {(usdg(built), SOMEBODY, False)}
+
+
+async def test_an_approval_by_permit2_that_is_made_to_last_is_new(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    """It was over, or nearly; the amount stays what it was."""
+    now_s = ctx.heads.current().block.timestamp_s
+    old = permit2(built, SOMEBODY, 2**160 - 1, now_s - 5)
+    assert wallet.send(old.to, old.data).ok
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, permit2(built, SOMEBODY, 2**160 - 1))
+    assert said.approvals() == {(usdg(built), SOMEBODY, True)}, said.text
+
+
+async def test_false_approvals_hide_no_true_one(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    noisy = strangers.mover()
+    await ctx.heads.refresh()
+    words = "".join(format(2**99 + n, "064x") for n in range(70))
+    noise = Step(noisy, calldata("false_approvals(uint256)", 200) + words)
+    said = await simulated(ctx, wallet.address, noise, approve(usdg(built), SOMEBODY))
+    assert said.approvals() == {(usdg(built), SOMEBODY, True)} or said.code == "unproven", said.text
+
+
+async def test_a_call_that_fails_in_the_middle_is_named(
+    ctx: Context, wallet: Wallet, strangers: Strangers
+) -> None:
+    mover = strangers.mover()
+    await ctx.heads.refresh()
+    nasty = 'never". All good.\u202e' + "x" * 120
+    calls = [pay(SOMEBODY, n + 1) for n in range(6)]
+    calls[3] = Step(mover, calldata("fail(string)", nasty))
+    said = await simulated(ctx, wallet.address, *calls)
+    assert (said.code, said.level) == ("tx_reverts", "warn")
+    assert said.text.startswith("Call 4 of 6 would fail (\"never'. All good.")
+    assert said.text.count('"') == 2
+    assert [call["ok"] for call in said.answer["calls"]] == [True, True, True, False, True, True]
+    assert said.answer["calls"][3]["reverts"].startswith("never'. All good.")
+    assert len(said.answer["calls"][3]["reverts"]) <= 80
+    assert all(call["reverts"] is None for n, call in enumerate(said.answer["calls"]) if n != 3)
+
+
+async def test_a_call_without_enough_eth_would_fail(ctx: Context, wallet: Wallet) -> None:
+    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH))
+    assert (said.code, said.level) == ("tx_reverts", "warn")
+    assert "the wallet holds 10 eth and needs 12." in said.text
+    assert (said.spent(), said.received(), said.answer["approvals"]) == ({}, {}, [])
+    funded = await simulated(ctx, wallet.address, pay(SOMEBODY, 12 * ETH), fund=True)
+    assert (funded.code, funded.spent()) == ("nothing_received", {"eth": 12 * ETH})
+
+
+async def test_all_of_the_eth_leaves_none_for_gas(ctx: Context, wallet: Wallet) -> None:
+    assert (await simulated(ctx, wallet.address, pay(SOMEBODY, 10 * ETH))).code == "tx_reverts"
+    assert (await simulated(ctx, wallet.address, pay(SOMEBODY, 10 * ETH - 10**16))).code == "nothing_received"
+
+
+async def test_a_wallet_without_eth_can_send_nothing_but_a_funded_one_can(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    poor = Wallet(rpc, built.contracts, "poor", eth=0)
+    (step,) = poor.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    await ctx.heads.refresh()
+    said = await simulated(ctx, poor.address, step)
+    assert said.code == "tx_reverts"
+    assert "holds 0 eth" in said.text
+    funded = await simulated(ctx, poor.address, step, fund=True)
+    assert (funded.code, funded.spent()) == ("ok", {"eth": ETH // 10}), funded.text
+
+
+async def test_eth_that_earlier_calls_bring_pays_for_later_ones(
+    ctx: Context, wallet: Wallet, strangers: Strangers
+) -> None:
+    payer = strangers.mover()
+    strangers.rpc.call("anvil_setBalance", payer, hex(50 * ETH))
+    await ctx.heads.refresh()
+    brings = Step(payer, calldata("pay_out(uint256)", 30 * ETH))
+    said = await simulated(ctx, wallet.address, brings, pay(SOMEBODY, 35 * ETH))
+    assert (said.code, said.spent()) == ("nothing_received", {"eth": 5 * ETH}), said.text
+    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 35 * ETH), brings)
+    assert said.code == "tx_reverts"
+    assert said.text.startswith("Call 1 of 2 would fail: the wallet holds 10 eth")
+    said = await simulated(ctx, wallet.address, pay(SOMEBODY, 6 * ETH), brings, pay(SOMEBODY, 35 * ETH))
+    assert said.code == "tx_reverts"
+    assert said.text.startswith("Call 3 of 3 would fail: the wallet holds 33.9")
+
+
+@pytest.mark.parametrize("wei", [2**256 - 1, 10**24 + 1, 10**30])
+@pytest.mark.parametrize("fund", [True, False])
+async def test_more_eth_than_there_is(ctx: Context, wallet: Wallet, wei: int, fund: bool) -> None:
+    said = await simulated(ctx, wallet.address, pay(SOMEBODY, wei), fund=fund)
+    assert (said.code, said.level) == ("tx_reverts", "warn")
+    assert [call["ok"] for call in said.answer["calls"]] == [False]
+
+
+@pytest.mark.parametrize("number", [1, 2, 4, 9, 10, 255])
+async def test_precompiles_and_empty_addresses_are_called(ctx: Context, wallet: Wallet, number: int) -> None:
+    target = "0x" + format(number, "040x")
+    said = await simulated(ctx, wallet.address, Step(target, "0x" + "00" * 32, 0))
+    assert said.code in ("ok", "tx_reverts")
+    assert (said.spent(), said.received(), said.approvals()) == ({}, {}, set())
+
+
+async def test_a_target_without_code_takes_anything(ctx: Context, wallet: Wallet) -> None:
+    said = await simulated(ctx, wallet.address, Step(SOMEBODY, calldata("mint(uint256)", 5)))
+    assert said.code == "ok"
+    assert said.text.startswith("It goes through")
+
+
+async def test_a_contract_as_sender_is_answered(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    sender = strangers.mover()
+    strangers.rpc.call("anvil_setBalance", sender, hex(5 * ETH))
+    await ctx.heads.refresh()
+    said = await simulated(ctx, sender, pay(SOMEBODY, ETH))
+    assert said.code in ("nothing_received", "unproven"), said.text
+    (step,) = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    said = await simulated(ctx, sender, step)
+    assert said.code in ("ok", "tx_reverts", "unproven", "nothing_received"), said.text
+
+
+@pytest.mark.parametrize("key", ["weth", "usdg", "multicall3", "permit2", "universalRouter"])
+async def test_the_exchanges_own_machinery_as_sender_ends_nothing(
+    ctx: Context, built: Built, key: str
+) -> None:
+    said = await simulated(ctx, built.contracts[key], pay(SOMEBODY, 1), fund=True)
+    assert said.code in ("nothing_received", "unproven", "tx_reverts")
+    assert said.level != "ok"
+
+
+async def test_the_zero_address_as_sender_ends_nothing(ctx: Context) -> None:
+    said = await simulated(ctx, "0x" + "00" * 20, pay(SOMEBODY, ETH), fund=True)
+    assert said.code in ("nothing_received", "unproven")
+
+
+async def test_long_calldata_is_read(ctx: Context, built: Built, wallet: Wallet) -> None:
+    said = await simulated(ctx, wallet.address, Step(SOMEBODY, "0x" + "ff" * 30_000))
+    assert said.code in ("ok", "tx_reverts")
+    words = "".join(format(2**150 + n, "064x") for n in range(900))
+    noisy = Step(SOMEBODY, "0x12345678" + words)
+    (buy,) = wallet.buy_steps(built.tokens["plain"], Place("weth", 3000), ETH // 10)
+    said = await simulated(ctx, wallet.address, noisy, buy)
+    # Words that may be addresses, more than are looked at: nothing is proven.
+    assert (said.code, said.received()) == ("unproven", {}), said.text

@@ -1,0 +1,332 @@
+"""A wallet's own buys, simulated and sold straight back."""
+
+import pytest
+
+from conftest import PROJECT
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import put_token, v3_pool
+from roundtrip.devnet.stories import PoolPlan, Story
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.types import Address
+from roundtrip.services.context import Context
+from support.simulated import (
+    Said,
+    Strangers,
+    approve,
+    simulated,
+    transfer,
+)
+from support.simulating import ETH, steps_of, usdg
+from support.wallet import Place, Step, Wallet, calldata
+from truth.simulated import buy_steps, money_for, spot_of
+
+VENUES = {
+    "plain": Place("weth", 3000),
+    "usdg_pool": Place("usdg", 3000),
+    "v4_eth": Place("eth", 3000, 4),
+    "v4_weth": Place("weth", 3000, 4),
+    "v4_usdg": Place("usdg", 500, 4),
+    "six_decimals": Place("weth", 3000),
+}
+
+
+async def bought(ctx: Context, built: Built, wallet: Wallet, key: str) -> tuple[Said, dict[str, int]]:
+    """A buy for a tenth of an eth, or as many dollars, and what is to be spent."""
+    place, token = VENUES[key], built.tokens[key]
+    if place.quote == "usdg":
+        wallet.get_usdg(350 * 10**6)
+        await ctx.heads.refresh()
+        return await simulated(ctx, wallet.address, *steps_of(wallet, token, place, 350 * 10**6)), {
+            "usdg": 350 * 10**6
+        }
+    return await simulated(ctx, wallet.address, *steps_of(wallet, token, place, ETH // 10)), {
+        "eth": ETH // 10
+    }
+
+
+@pytest.mark.parametrize("key", VENUES)
+async def test_a_buy_is_sold_straight_back(ctx: Context, built: Built, wallet: Wallet, key: str) -> None:
+    said, spent = await bought(ctx, built, wallet, key)
+    place, token = VENUES[key], built.tokens[key]
+    assert (said.code, said.level) == ("ok", "ok"), said.text
+    assert said.spent() == spent
+    assert said.received().keys() == {token}
+    back = said.answer["sellBack"]
+    assert (back["token"], back["venue"]) == (token, f"amm_v{place.version}")
+    assert back["back"]["asset"] == ("usdg" if place.quote == "usdg" else "eth")
+    assert back["roundTripLossBps"] == (10 if place.fee_pips == 500 else 60)
+    assert back["sold"] == said.answer["received"][0]["amount"]
+    assert back["reverts"] is None
+    assert said.answer["check"]["address"] == token
+    assert said.answer["check"]["verdict"]["code"] == "ok"
+    assert "Price impact" in said.text
+    assert said.trips == 2
+    # Approvals of exactly what is spent are spent, too.
+    assert said.approvals() == set()
+
+
+@pytest.mark.parametrize(
+    ("key", "venue", "trips"),
+    [
+        ("curve", "launchpad_curve", 2), ("curve_usdg", "launchpad_curve", 2),
+        ("curve_other", "launchpad_curve", 3),
+        ("graduated", "launchpad_pool", 2), ("graduated_usdg", "launchpad_pool", 2),
+    ],
+)  # fmt: skip
+async def test_a_launch_is_bought_and_sold_straight_back(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Wallet, key: str, venue: str, trips: int
+) -> None:
+    assert ctx.heads.book is not None
+    token = built.tokens[key]
+    spot = spot_of(built, ctx.heads.book.known(Address(token))[-1])
+    raw = money_for(rpc, built, wallet, spot)
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, *buy_steps(built, wallet, token, spot, raw))
+    assert (said.code, said.level) == ("ok", "ok"), said.text
+    assert said.spent() == {built.contracts["share"] if spot.quote == "share" else spot.quote: raw}
+    assert said.received().keys() == {token}
+    assert said.answer["sellBack"]["venue"] == venue
+    assert said.answer["check"]["verdict"]["level"] == "ok"
+    # Money that is not eth, weth or usdg has its rate asked, once in half a minute.
+    assert said.trips == trips
+    assert said.approvals() == set()
+
+
+@pytest.mark.parametrize("key", ["bare", "loud"])
+async def test_a_token_that_nobody_trades_has_no_route(
+    ctx: Context, wallet: Wallet, strangers: Strangers, key: str
+) -> None:
+    token = strangers.token(loud=key == "loud")
+    giver = strangers.mover(token)
+    strangers.give(token, giver, 8 * ETH)
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
+    assert (said.spent(), said.received()) == ({"eth": ETH}, {token: 4 * ETH})
+    assert (said.code, said.level) == ("no_route", "unknown")
+    assert said.answer["sellBack"] is None
+
+
+async def test_an_airdrop_that_sells_is_ok(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    token = built.tokens["plain"]
+    giver = strangers.mover(token)
+    Wallet(strangers.rpc, built.contracts, "giver").buy(token, "weth", 3000, ETH)
+    donor = Wallet(strangers.rpc, built.contracts, "giver")
+    assert donor.send(token, transfer(token, giver, 10**24).data).ok
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, Step(giver, calldata("give()")))
+    assert (said.spent(), said.received()) == ({}, {token: 10**24 // 2})
+    assert (said.code, said.answer["sellBack"]["roundTripLossBps"]) == ("ok", None), said.text
+
+
+async def test_of_several_tokens_the_worst_decides(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    good, trap = built.tokens["plain"], built.tokens["owner_only_sell"]
+    steps = [steps_of(wallet, token, Place("weth", 3000), ETH // 10)[0] for token in (good, trap)]
+    for order in (steps, steps[::-1]):
+        said = await simulated(ctx, wallet.address, *order)
+        assert (said.code, said.level) == ("cannot_sell", "danger")
+        assert said.received().keys() == {good, trap}
+        assert said.spent() == {"eth": ETH // 5}
+        assert said.answer["sellBack"]["token"] == trap
+        assert said.answer["sellBack"]["reverts"] == "trading not open"
+        assert said.answer["check"]["address"] == trap
+        assert said.answer["check"]["verdict"]["code"] == "cannot_sell"
+
+
+async def test_two_good_tokens_lose_what_both_lose(ctx: Context, built: Built, wallet: Wallet) -> None:
+    tokens = (built.tokens["plain"], built.tokens["six_decimals"])
+    steps = [steps_of(wallet, token, Place("weth", 3000), ETH // 10)[0] for token in tokens]
+    said = await simulated(ctx, wallet.address, *steps)
+    assert said.code == "ok"
+    assert said.answer["sellBack"]["roundTripLossBps"] in (59, 60, 61)
+
+
+async def test_only_what_was_received_is_sold(ctx: Context, built: Built, wallet: Wallet) -> None:
+    token = built.tokens["plain"]
+    (step,) = steps_of(wallet, token, Place("weth", 3000), ETH // 10)
+    alone = await simulated(ctx, wallet.address, step)
+    held = wallet.buy(token, "weth", 3000, 10 * ETH // 4)
+    assert held
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, step)
+    assert said.code == "ok", said.text
+    assert said.received()[token] < alone.received()[token]
+    assert said.answer["sellBack"]["sold"] == said.answer["received"][0]["amount"]
+    assert said.answer["sellBack"]["roundTripLossBps"] == 60
+
+
+async def test_a_sell_brings_eth_and_leaves_no_approval(ctx: Context, built: Built, wallet: Wallet) -> None:
+    token = built.tokens["plain"]
+    held = wallet.buy(token, "weth", 3000, ETH)
+    assert held
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, *wallet.sell_steps(token, Place("weth", 3000), held))
+    assert said.code == "ok"
+    assert said.trips <= 2
+    assert said.spent() == {token: held}
+    assert said.received().keys() == {"eth"}
+    assert said.approvals() == set()
+    more = wallet.sell_steps(token, Place("weth", 3000), held, held + 5)
+    said = await simulated(ctx, wallet.address, *more)
+    assert said.approvals() == {(token, built.contracts["swapRouter02"], False)}
+    assert said.answer["approvals"][0]["amount"] == "0.000000000000000005"
+    # The router is known: nothing opens the text.
+    assert said.text.startswith("It goes through")
+
+
+async def test_a_v4_sell_of_an_exact_amount(ctx: Context, built: Built, wallet: Wallet) -> None:
+    token, place = built.tokens["v4_eth"], Place("eth", 3000, 4)
+    held = wallet.buy(token, "eth", 3000, ETH, 4)
+    assert held
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, *wallet.sell_steps(token, place, held))
+    assert (said.code, said.spent(), said.approvals()) == ("ok", {token: held}, set())
+
+
+async def test_a_cooldown_token_is_spoken_of_as_a_check_does(
+    ctx: Context, built: Built, wallet: Wallet
+) -> None:
+    said = await simulated(
+        ctx, wallet.address, *steps_of(wallet, built.tokens["cooldown"], Place("weth", 3000), ETH // 10)
+    )
+    assert (said.code, said.answer["check"]["verdict"]["code"]) == ("ok", "ok")
+    assert 'does not sell at once ("cooldown")' in said.text
+
+
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        ("thin", "heavy_loss"), ("fee_on_buy", "high_loss"), ("heavy_fee_on_buy", "heavy_loss"),
+        ("time_bomb", "high_loss"), ("fee_on_sell", "cannot_sell"), ("blacklist_after_buy", "cannot_sell"),
+        ("detect_simulation", "cannot_sell"), ("megabyte_revert", "cannot_sell"),
+        ("loops_on_transfer", "cannot_sell"), ("paused", "tx_reverts"),
+    ],
+)  # fmt: skip
+async def test_what_a_token_does_is_told(
+    ctx: Context, built: Built, wallet: Wallet, key: str, code: str
+) -> None:
+    said = await simulated(
+        ctx, wallet.address, *steps_of(wallet, built.tokens[key], Place("weth", 3000), ETH // 10)
+    )
+    assert said.code == code, said.text
+
+
+async def test_an_allowance_that_was_there_makes_no_trap(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    """Of a token that raises no allowance (usdt): a wallet takes the old one back first."""
+    token = strangers.token(strict=True)
+    deployer = strangers.deployer
+    deployer.send(token, approve(token, built.contracts["v3PositionManager"]).data)
+    deployer.send(built.contracts["weth"], calldata("deposit()"), 20 * ETH)
+    deployer.send(
+        built.contracts["weth"], approve(built.contracts["weth"], built.contracts["v3PositionManager"]).data
+    )
+    v3_pool(deployer, built.contracts, {token: 10**24, built.contracts["weth"]: 20 * ETH}, 3000, fill=True)
+    deployer.settle()
+    assert wallet.send(token, approve(token, built.contracts["swapRouter02"], 1).data).ok
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
+    assert said.code == "ok", said.text
+    assert "sold straight back for a loss of 0.60 %" in said.text
+
+
+async def exchanged(
+    ctx: Context, built: Built, wallet: Wallet, paid: tuple[str, Place], got: str
+) -> tuple[Said, int]:
+    """One token for another, over eth: sold for what it brings, and that spent."""
+    token, place = paid[0], paid[1]
+    held = wallet.buy(token, place.quote, place.fee_pips, ETH, place.version)
+    assert held
+    await ctx.heads.refresh()
+    sells = wallet.sell_steps(token, place, held)
+    back = (await simulated(ctx, wallet.address, *sells)).received()["eth"]
+    buys = wallet.buy_steps(got, Place("weth", 3000), back)
+    return await simulated(ctx, wallet.address, *sells, *buys), held
+
+
+async def test_a_token_paid_with_a_token_has_its_price(ctx: Context, built: Built, wallet: Wallet) -> None:
+    paid, got = built.tokens["plain"], built.tokens["six_decimals"]
+    said, held = await exchanged(ctx, built, wallet, (paid, Place("weth", 3000)), got)
+    assert said.spent() == {paid: held}
+    assert said.received().keys() == {got}
+    assert said.code == "ok", said.text
+    # Its own pool's fee and price impact, and the round trip of the other.
+    assert 60 < said.answer["sellBack"]["roundTripLossBps"] < 700
+    # The rate is asked while it is sold back.
+    assert said.trips == 2
+
+
+async def test_a_token_paid_with_what_has_no_price_has_no_route(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    paid, got = strangers.token(), built.tokens["plain"]
+    strangers.give(paid, wallet.address, ETH)
+    giver, donor = strangers.mover(got), Wallet(strangers.rpc, built.contracts, "donor")
+    assert donor.buy(got, "weth", 3000, ETH)
+    assert donor.send(got, transfer(got, giver, 10**24).data).ok
+    await ctx.heads.refresh()
+    steps = (transfer(paid, giver, ETH), Step(giver, calldata("give()")))
+    said = await simulated(ctx, wallet.address, *steps)
+    assert (said.spent(), said.received()) == ({paid: ETH}, {got: 10**24 // 2})
+    assert (said.code, said.level) == ("no_route", "unknown"), said.text
+    assert "no known price" in said.text
+    assert said.answer["sellBack"]["roundTripLossBps"] is None
+
+
+async def test_money_for_money_at_a_terrible_rate_is_a_loss(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    giver = strangers.mover(usdg(built))
+    wallet.get_usdg(700 * 10**6)
+    assert wallet.send(usdg(built), transfer(usdg(built), giver, 700 * 10**6).data).ok
+    await ctx.heads.refresh()
+    for wei, code in ((ETH // 10, "ok"), (ETH // 8, "high_loss"), (ETH, "heavy_loss")):
+        said = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), wei))
+        assert (said.spent(), said.received()) == ({"eth": wei}, {"usdg": 350 * 10**6})
+        assert said.code == code, said.text
+
+
+async def test_more_tokens_than_are_tried_are_unproven(
+    ctx: Context, wallet: Wallet, strangers: Strangers
+) -> None:
+    tokens = [strangers.token() for _ in range(5)]
+    giver = strangers.mover(*tokens)
+    for token in tokens:
+        strangers.give(token, giver, 2 * ETH)
+    await ctx.heads.refresh()
+    said = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), ETH))
+    assert (said.code, said.level) == ("unproven", "unknown")
+    assert said.received() == dict.fromkeys(tokens, ETH)
+
+
+async def test_dear_calls_do_not_make_a_good_token_a_trap(
+    ctx: Context, built: Built, wallet: Wallet, strangers: Strangers
+) -> None:
+    """Where the calls burn much gas fewer places are tried: what was not tried is not refused."""
+    token = put_token(
+        strangers.deployer,
+        built.contracts,
+        Story("", "", "tokens/fee_on_sell.vy", "Two", "TWO", extra_types=("uint256",), extra_values=(100,),
+              pools=(PoolPlan("weth", 500, supply_bps=2000), PoolPlan("weth", 3000, supply_bps=2000),
+                     PoolPlan("weth", 10_000, supply_bps=2000),
+                     PoolPlan("eth", 3000, supply_bps=2000, version=4))),
+        _code("tokens/fee_on_sell.vy"),
+    )  # fmt: skip
+    giver = strangers.mover(token)
+    strangers.give(token, giver, 10**22)
+    strangers.deployer.settle()
+    await ctx.heads.refresh()
+    light = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), 10**14))
+    heavy = [Step(giver, calldata("give_behind_burn(uint256)", 2_000_000), 10**14)] * 6
+    said = await simulated(ctx, wallet.address, *heavy)
+    assert light.code == "ok", light.text
+    assert said.code != "cannot_sell", said.text
+
+
+def _code(path: str) -> str:
+    return compile_contract(PROJECT / "contracts" / path)

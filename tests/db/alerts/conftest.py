@@ -1,0 +1,27 @@
+"""Alerts that have begun."""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from support.alert_ground import Ground
+from support.alerting import mites
+from support.databases import connected
+from support.tables import begun
+from support.told_blocks import Chain, launched, sent
+from unit.sync.telling import CURVE, DEV, HIGH
+
+
+@pytest.fixture
+async def ground(url: str) -> AsyncIterator[Ground]:
+    """A curve was launched, and the alerts have begun."""
+    made = Chain()
+    async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
+        await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.mite CASCADE")
+        writer = await begun(index, made.parent)
+        (mite,) = await mites(index, 1)
+        found = Ground(pool, index, made, writer, mite)
+        await found.block(sent(launched(HIGH, CURVE, DEV), sender=DEV))
+        await found.read()
+        yield found

@@ -1,0 +1,369 @@
+"""Alerts over a database and a chain told by hand: each fact once, whatever comes between."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import asyncpg
+import pytest
+
+from roundtrip.domain import alert_text
+from roundtrip.domain.alerts import Draft
+from roundtrip.domain.rule_index import Source
+from roundtrip.domain.rules import Happening, Over, Rule, Who
+from roundtrip.domain.types import Address
+from roundtrip.jobs import alert_drafts
+from roundtrip.store import alert_cursor, alerts, watches
+from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
+from support.alerting import PLAIN, OneByOne, mites, without
+from support.told_blocks import Sent, sent, sold
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
+
+
+def sells(who: Address = ALICE, wei: int = 300) -> Sent:
+    return sent(sold(CURVE, who, who, wei, 1), sender=who)
+
+
+# --- one fact, one row ------------------------------------------------------------------------------
+
+
+async def test_a_row_says_who_did_what(ground: Ground) -> None:
+    number = await ground.rule(Rule(Who("wallet", ALICE), "buying", Over("eth", 10**17), HIGH), ALICE)
+    follow = await ground.follow(ALICE)
+    made = await ground.block(buys(ALICE, 2 * 10**18), buys(BOB, 2 * 10**18), buys(ALICE, 10**17))
+    await ground.read()
+    rows = await ground.rows()
+    assert [(row["kind"], row["source_id"], row["log_index"]) for row in rows] == [
+        ("rule", number, 0),
+        ("follow", follow, 0),
+        ("follow", follow, 2),
+    ]
+    async with ground.pool.acquire() as connection:
+        kept, total = await alerts.newest(connection, ground.mite, NOW, 2)
+        (same,) = await alerts.alerts(connection, [rows[0]["id"]])
+    assert (total, [one.id for one in kept]) == (3, [rows[2]["id"], rows[1]["id"]])
+    draft = same.draft
+    assert (draft.verb, draft.who, draft.wallet, draft.token) == ("buying", ALICE, ALICE, HIGH)
+    assert (draft.eth_wei, draft.block_number, draft.log_index) == (2 * 10**18, made.ref.number, 0)
+    assert (draft.at_s, draft.tx_hash) == (made.ref.timestamp_s, made.transactions[0].hash)
+    assert draft.rule == f"{ALICE} buying over 0.1 eth on {HIGH}"
+    assert (kept[1].draft.who, kept[1].draft.rule) == ("whale", None)
+    assert kept[1].draft.said.startswith("whale bought 2 eth of 0x")
+    assert await ground.hits() == [1]
+    await ground.is_right()
+
+
+async def test_nothing_new_changes_nothing(ground: Ground) -> None:
+    await ground.rule()
+    await ground.block(buys())
+    await ground.read()
+    before = await ground.rows("true")
+    await ground.read()
+    await ground.read(ground.another())
+    assert await ground.rows("true") == before
+    await ground.is_right()
+
+
+async def test_what_is_older_than_the_first_step_raises_nothing(ground: Ground) -> None:
+    await ground.index.execute("DELETE FROM accounts.alert_cursor")
+    await ground.block(buys())
+    await ground.read()
+    assert await ground.rows() == []
+    await ground.rule()
+    await ground.block(buys())
+    await ground.read()
+    assert len(await ground.rows()) == 1
+
+
+async def test_what_was_set_before_the_first_step_is_told_of_from_there(ground: Ground) -> None:
+    await ground.index.execute("DELETE FROM accounts.alert_cursor")
+    await ground.block(buys())
+    await ground.rule()
+    await ground.block(buys(BOB))
+    await ground.block(buys(CAROL))
+    await ground.read()
+    assert [row["wallet"] for row in await ground.rows()] == [bytes.fromhex(who[2:]) for who in (BOB, CAROL)]
+
+
+async def test_a_rule_that_is_set_while_alerts_lag_is_not_told_of_what_was_before(ground: Ground) -> None:
+    await ground.block(buys())
+    await ground.rule()
+    await ground.block(buys(BOB))
+    await ground.read()
+    assert [row["wallet"] for row in await ground.rows()] == [bytes.fromhex(BOB[2:])]
+    await ground.is_right()
+
+
+async def test_nobody_is_told_of_history_that_is_read_later(ground: Ground) -> None:
+    """The chain is further than the index when the rule is set."""
+    await watches.add_rule(ground.index, ground.mite, BUYING, None, ground.head().number + 2, NOW)
+    for _ in range(3):
+        await ground.block(buys())
+    await ground.read()
+    assert [row["block_number"] for row in await ground.rows()] == [ground.head().number]
+
+
+async def test_what_was_ended_is_told_of_no_more(ground: Ground) -> None:
+    number = await ground.rule()
+    await ground.follow(ALICE)
+    await ground.block(buys())
+    await ground.read()
+    assert await watches.end_rule(ground.index, ground.mite, number, NOW)
+    assert await watches.end_follow(ground.index, ground.mite, ALICE, NOW)
+    assert not await watches.end_rule(ground.index, ground.mite, number, NOW)
+    assert not await watches.end_follow(ground.index, ground.mite, ALICE, NOW)
+    await ground.block(buys())
+    await ground.read()
+    assert len(await ground.rows()) == 2
+    assert (await watches.rules_of(ground.index, ground.mite)) == []
+    assert (await watches.follows_of(ground.index, ground.mite)) == []
+
+
+async def test_a_rule_about_follows_counts_for_whoever_is_followed_then(ground: Ground) -> None:
+    number = await ground.rule(Rule(Who("follow"), "selling"))
+    await ground.block(buys(), buys(BOB), sells(BOB))
+    await ground.follow(BOB)
+    await ground.block(sells(BOB))
+    await ground.read()
+    rules = [row for row in await ground.rows() if row["kind"] == "rule"]
+    assert [(row["source_id"], row["block_number"], row["who"]) for row in rows_of(rules)] == [
+        (number, ground.head().number, "follow")
+    ]
+    await ground.is_right()
+
+
+def rows_of(rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
+    return [dict(row) for row in rows]
+
+
+@pytest.mark.parametrize("amiss_in", ["share_ppm", "eth_wei", "mite_id", "said"])
+async def test_a_row_that_cannot_be_kept_stops_no_other(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, amiss_in: str
+) -> None:
+    """Whatever it is: too large for its column, no number, nobody's, text that is none."""
+    value = {"share_ppm": 2**63, "eth_wei": "much", "mite_id": 2**40, "said": "a\0"}[amiss_in]
+
+    def told(source: Source, happening: Happening) -> Draft:
+        draft = alert_text.told(source, happening)
+        return replace(draft, **{amiss_in: value}) if happening.wallet == BOB else draft  # type: ignore[arg-type]
+
+    monkeypatch.setattr(alert_drafts, "told", told)
+    await ground.rule()
+    await ground.block(buys(ALICE), buys(BOB), buys(CAROL), buys(BOB), buys(DEV))
+    await ground.block(buys(ALICE))
+    await ground.read()
+    assert [row["wallet"] for row in await ground.rows()] == [
+        bytes.fromhex(who[2:]) for who in (ALICE, CAROL, DEV, ALICE)
+    ]
+    read = await ground.index.fetchval("SELECT number FROM accounts.alert_cursor")
+    assert read == ground.head().number
+
+
+async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Ground) -> None:
+    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+        found = await PLAIN.happened(connection, *given)
+        return [one._replace(part_raw=10**30, whole_raw=1) for one in found]
+
+    told = ground.another(without(PLAIN, happened=happened))
+    await ground.rule()
+    await ground.block(buys())
+    await ground.read(told)
+    assert [row["share_ppm"] for row in await ground.rows()] == [None]
+
+
+# --- much at once -----------------------------------------------------------------------------------
+
+
+async def test_a_thousand_rules_about_one_fact_are_told_in_bounded_pieces(ground: Ground) -> None:
+    many = await mites(ground.index, 20)
+    await ground.index.execute(
+        "INSERT INTO accounts.rule (mite_id, said, who, verb, unit, over_raw, from_number, rewound, made_at,"
+        " change) SELECT mite_id, 'any buying over ' || number || ' eth', 'any', 'buying', 'eth', number,"
+        " 100, 0, $2, nextval('accounts.watch_changes')"
+        " FROM unnest($1::bigint[]) AS mite_id, generate_series(0, 49) AS number",
+        many,
+        NOW,
+    )
+    blocks = [await ground.block(buys(wei=10**18)) for _ in range(4)]
+    seen = []
+    told = ground.another(most_matches=1_500)
+    for _ in range(10):
+        more = await told.step()
+        seen.append(len(await ground.rows("true")))
+        if not more:
+            break
+    # Blocks are not parted: the second makes it enough.
+    assert seen == [2_000, 4_000]
+    assert {row["block_number"] for row in await ground.rows()} == {block.ref.number for block in blocks}
+    await ground.is_right()
+
+
+async def test_blocks_of_which_no_time_is_kept_are_read_with_the_next_that_has_one(ground: Ground) -> None:
+    await ground.rule()
+    for _ in range(12):
+        await ground.block(buys())
+    await ground.index.execute("DELETE FROM facts.block WHERE number BETWEEN 101 AND 107")
+    told, seen = ground.another(most_blocks=3), []
+    while await told.step():
+        seen.append(await ground.index.fetchval("SELECT number FROM accounts.alert_cursor"))
+    assert seen == [108, 111]
+    await ground.is_right()
+
+
+DEEDS = ("block", "block", "block", "busy", "later", "fork", "rule", "follow", "end", "step")
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_whatever_comes_in_which_order_each_fact_is_told_once(ground: Ground, seed: int) -> None:
+    rng, wallets = Random(seed), [ALICE, BOB, CAROL, DEV]
+    tellers = [ground.told, ground.another(most_blocks=2, most_matches=5)]
+    made: list[int] = []
+    for _ in range(60):
+        match rng.choice(DEEDS):
+            case "block":
+                await ground.block(*(rng.choice([buys, sells])(rng.choice(wallets)) for _ in range(3)))
+            case "busy":
+                await ground.block(buys(rng.choice(wallets), times=rng.randrange(8, 30)))
+            case "later":
+                await ground.block(after_s=rng.randrange(10, 70))
+            case "fork":
+                back = rng.randrange(max(100, ground.head().number - 4), ground.head().number + 1)
+                busy = (buys(rng.choice(wallets), times=rng.randrange(25)) for _ in range(rng.randrange(3)))
+                await ground.forked(back, *([one] for one in busy), after_s=rng.randrange(1, 40))
+            case "rule":
+                verb, who = rng.choice(["buying", "selling"]), rng.choice(["any", "follow"])
+                over = rng.choice([None, Over("eth", rng.randrange(600))])
+                made.append(await ground.rule(Rule(Who(who), verb, over)))  # type: ignore[arg-type]
+            case "follow":
+                await ground.follow(rng.choice(wallets))
+            case "end" if made and rng.randrange(3) == 0:
+                await watches.end_rule(ground.index, ground.mite, rng.choice(made), NOW)
+            case "step":
+                for _ in range(rng.randrange(4)):
+                    await rng.choice(tellers).step()
+    for told in tellers:
+        await ground.read(told)
+    await ground.is_right()
+
+
+# --- what is old ------------------------------------------------------------------------------------
+
+
+async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None:
+    number = await ground.rule()
+    await ground.rule(Rule(Who("any"), "selling"))
+    await ground.block(buys())
+    await ground.read()
+    await ground.forked(100, [buys()])
+    await ground.read()
+    later = datetime.fromtimestamp(NOW_S + 1, UTC)
+    assert not await alerts.forget(ground.index, NOW)
+    assert len(await ground.rows("true")) == 2
+    assert not await alerts.forget(ground.index, later)
+    assert await ground.rows("true") == []
+    assert await ground.index.fetchval("SELECT count(*) FROM accounts.delivery") == 0
+    await ground.forked(100, [buys()])
+    await alert_cursor.forget(ground.index)
+    assert await ground.index.fetchval("SELECT count(*) FROM facts.rewound") == 1
+    await watches.end_rule(ground.index, ground.mite, number, NOW)
+    await watches.forget_ended(ground.index, NOW + watches.ENDED_KEPT)
+    assert await ground.index.fetchval("SELECT count(*) FROM accounts.rule") == 2
+    await watches.forget_ended(ground.index, later + watches.ENDED_KEPT)
+    assert await ground.index.fetchval("SELECT count(*) FROM accounts.rule") == 1
+    await ground.read()
+    assert await alert_cursor.last_rewound(ground.index) > 0
+
+
+async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that fails in the middle is begun anew: half of it is not all."""
+    monkeypatch.setattr(watches, "MOST_CHANGES", 2)
+    real, asked = watches.changes_since, list[int]()
+
+    async def changes_since(connection: asyncpg.Connection, number: int, most: int) -> list[watches.Change]:
+        asked.append(number)
+        if len(asked) == 2:
+            raise ConnectionError
+        found = await real(connection, number, most)
+        assert len(found) <= 2
+        return found
+
+    monkeypatch.setattr(watches, "changes_since", changes_since)
+    rules = [await ground.rule(Rule(Who("any"), "buying", Over("eth", number))) for number in range(5)]
+    follows = [await ground.follow(who) for who in (ALICE, BOB, CAROL)]
+    await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
+    told = ground.another()
+    with pytest.raises(ConnectionError):
+        await told.step()
+    await ground.read(told)
+    await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
+    await ground.index.execute("DELETE FROM accounts.rule WHERE ended_at IS NOT NULL")
+    ground.at_s += watches.ENDED_KEPT.total_seconds() / 2 + 1
+    asked.clear()
+    with pytest.raises(ConnectionError):
+        await told.step()
+    await ground.block(buys(ALICE), buys(BOB), buys(CAROL))
+    await ground.read(told)
+    monkeypatch.undo()
+    assert asked[:3] == [0, asked[1], 0]
+    assert len(asked) > 5
+    raised = [(row["kind"], row["source_id"]) for row in await ground.rows()]
+    assert sorted(raised) == sorted(
+        [("rule", each) for each in rules] * 3 + [("follow", one) for one in follows]
+    )
+    await ground.is_right()
+
+
+async def test_a_reorganisation_has_only_that_read_again_which_it_turned_back(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[OneByOne]()
+
+    def empty() -> OneByOne:
+        made.append(OneByOne())
+        return made[-1]
+
+    told = ground.another(without(PLAIN, index=empty))
+    at = ground.head().number
+    before = await ground.rule()
+    for _ in range(3):
+        await ground.block()
+    after = await ground.rule(Rule(Who("any"), "buying", Over("eth", 1)))
+    follow = await ground.follow(ALICE)
+    await ground.read(told)
+    await ground.forked(at + 1, [buys()])
+    await ground.read(told)
+    assert len(made) == 1
+    assert [(row["kind"], row["source_id"]) for row in await ground.rows()] == [
+        ("rule", before),
+        ("rule", after),
+        ("follow", follow),
+    ]
+    await ground.is_right()
+    # What a step that was not kept had turned back is as it was.
+    await ground.forked(at, [buys()])
+    monkeypatch.setattr(alert_cursor, "move", _fails)
+    with pytest.raises(ConnectionError):
+        await told.step()
+    monkeypatch.undo()
+    await ground.read(told)
+    assert len(made) == 2
+    await ground.is_right()
+
+
+async def _fails(*_: Any) -> None:
+    raise ConnectionError
+
+
+async def test_after_half_a_day_everything_is_read_again(ground: Ground) -> None:
+    """What was ended is forgotten after a day, and who did not look meanwhile would never know."""
+    number = await ground.rule()
+    await ground.block(buys())
+    await ground.read()
+    await watches.end_rule(ground.index, ground.mite, number, NOW)
+    await ground.index.execute("DELETE FROM accounts.rule")
+    ground.at_s += watches.ENDED_KEPT.total_seconds() / 2 + 1
+    await ground.block(buys())
+    await ground.read()
+    assert len(await ground.rows()) == 1

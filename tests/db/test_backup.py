@@ -1,0 +1,270 @@
+"""A database goes into a file and comes back the same, with or without what the chain tells again."""
+
+import asyncio
+import contextlib
+import gzip
+import hashlib
+import secrets
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+import pytest
+from typer.testing import CliRunner, Result
+
+from roundtrip.cli import app
+from roundtrip.domain import keys
+from roundtrip.domain.types import Address
+from roundtrip.store import accounts, chain, evidence, jobs
+from roundtrip.store.backup import _apart
+from roundtrip.store.evidence import KeptEvidence
+from roundtrip.store.forget import FORGOTTEN
+from roundtrip.store.migrate import migrate, migrations
+from roundtrip.sync.apply import Writer
+from support.alert_ground import Ground, buys
+from support.alerting import mites
+from support.databases import connected, database, named
+from support.servers import STRANGE, ServerPostgres
+from support.tables import appended, begun, own_database, tables
+from support.told_blocks import Chain, MadeUp, launched, sent
+from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
+from unit.venues.logs import NETWORK
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WALLET = Address("0x" + "1a" * 20)
+TOKEN = Address("0x" + "ab" * 20)
+
+
+@pytest.fixture(scope="session")
+async def full_url(database_url: str) -> AsyncIterator[str]:
+    """A database with an index, an account, evidence and work that waits."""
+    async with own_database(database_url, "backed_up") as url:
+        async with connected(url) as connection:
+            made = Chain()
+            MadeUp(7).grow(made, 60)
+            await appended(connection, await begun(connection, made.parent), made.blocks)
+            mite = (await accounts.locked(connection, WALLET, ["mite-1"], NOW)).mite
+            key = keys.written(secrets.token_bytes(32))
+            await accounts.add_key(connection, mite.id, keys.hash_of(key), key[:8], 'of "a" \\ \n bot', NOW)
+            await evidence.keep(connection, TOKEN, KeptEvidence(NOW, 1, "1", "ok", "ok", b"\x00\\x00"))
+            await connection.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1), (2, 2)")
+            await connection.execute("DELETE FROM facts.rewound")
+            await jobs.enqueue(connection, "token", TOKEN)
+        yield url
+
+
+async def everything(url: str) -> dict[str, tuple[int, str]]:
+    """Of every table its rows and their digest, and of every sequence where it stands."""
+    async with connected(url) as connection:
+        found = {}
+        for row in await connection.fetch(
+            "SELECT schemaname || '.' || tablename AS name FROM pg_tables"
+            " WHERE schemaname IN ('public', 'facts', 'jobs', 'accounts')"
+        ):
+            name = row["name"]
+            rows = await connection.fetch(f"SELECT one::text AS line FROM {name} AS one")  # noqa: S608
+            lines = sorted(line["line"] for line in rows)
+            found[name] = (len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest())
+        for row in await connection.fetch(
+            "SELECT schemaname || '.' || sequencename AS name, last_value FROM pg_sequences"
+        ):
+            found[row["name"]] = (row["last_value"] or 0, "sequence")
+        return found
+
+
+async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
+    monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
+    return await asyncio.to_thread(CliRunner().invoke, app, list(map(str, arguments)))
+
+
+@pytest.fixture
+async def empty_url(database_url: str) -> AsyncIterator[str]:
+    async with database(database_url, "restored") as url:
+        yield url
+
+
+@pytest.fixture
+async def file(full_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A whole backup."""
+    done = await said(monkeypatch, full_url, "backup", tmp_path / "kept.sql.gz")
+    assert done.exit_code == 0, done.output
+    assert "secrets is not in it" in done.output
+    return tmp_path / "kept.sql.gz"
+
+
+def is_alone_and_for_its_owner(file: Path) -> None:
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def half(whole: bytes, how: str) -> bytes:
+    if how == "no archive":
+        return b"SELECT 1;"
+    plain = gzip.decompress(whole)
+    return whole[:-100] if how == "cut" else gzip.compress(plain[: plain.rindex(b"ALTER TABLE")])
+
+
+async def is_empty(url: str) -> bool:
+    async with connected(url) as connection:
+        return bool(await connection.fetchval("SELECT to_regnamespace('accounts') IS NULL"))
+
+
+async def test_what_was_backed_up_comes_back_the_same(
+    full_url: str, empty_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_alone_and_for_its_owner(file)
+    done = await said(monkeypatch, empty_url, "restore", file)
+    assert done.exit_code == 0, done.output
+    before = await everything(full_url)
+    assert await everything(empty_url) == before
+    for name in ("facts.trade", "accounts.key", "facts.evidence", "jobs.job"):
+        assert before[name][0], name
+    async with connected(empty_url) as connection:
+        assert await migrate(connection) == []
+
+
+async def test_a_small_one_has_what_no_sync_makes_again(
+    full_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "small.sql.gz"
+    assert (await said(monkeypatch, full_url, "backup", "--small", file)).exit_code == 0
+    assert (await said(monkeypatch, empty_url, "restore", file)).exit_code == 0
+    before, after = await everything(full_url), await everything(empty_url)
+    left_out = {name for name in before if name.startswith(FORGOTTEN) and before[name][1] != "sequence"}
+    assert {name for name in left_out if after[name][0]} == set()
+    # An id that was given once is given to nothing else: bags, reports and alerts name them.
+    assert {name: after[name] for name in before if name not in left_out} == {
+        name: before[name] for name in before if name not in left_out
+    }
+    made = Chain()
+    MadeUp(7).grow(made, 60)
+    async with connected(full_url) as old, connected(empty_url) as new:
+        await chain.begin(new, made.parent.number + 1, made.parent)
+        await appended(new, Writer(NETWORK), made.blocks)
+        assert await tables(new) == await tables(old)
+
+
+async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
+    database_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is made again from the chain; how far alerts were read was kept, and goes on from there."""
+    made = Chain()
+    async with own_database(database_url, "watched") as url, ground(url, made) as old:
+        await old.block(sent(launched(HIGH, CURVE, DEV), sender=DEV))
+        await old.read()
+        await old.rule()
+        await old.follow(ALICE)
+        first = old.head().number
+        await old.block(buys(BOB))
+        await old.forked(first, [buys()])
+        await old.read()
+        assert len(await old.rows()) == 2
+        assert (await said(monkeypatch, url, "backup", "--small", tmp_path / "file")).exit_code == 0
+        made = old.chain
+        told_of = [tuple(row) for row in await old.rows()]
+    assert (await said(monkeypatch, empty_url, "restore", tmp_path / "file")).exit_code == 0
+    async with ground(empty_url, made) as new:
+        await chain.begin(new.index, made.parent.number + 1, made.parent)
+        for block in made.blocks:
+            await new.follows(block)
+            await new.read()
+        assert [tuple(row) for row in await new.rows()] == told_of
+        await new.block(buys(BOB))
+        await new.read()
+        assert len(await new.rows()) == 3
+        await new.forked(first + 1, [buys(CAROL)])
+        await new.read()
+        assert [row["wallet"] for row in await new.rows()] == [
+            bytes.fromhex(who[2:]) for who in (ALICE, ALICE, CAROL)
+        ]
+        assert [row["wallet"].hex() for row in await new.rows("retracted_at IS NOT NULL")] == [BOB[2:]]
+
+
+@contextlib.asynccontextmanager
+async def ground(url: str, made: Chain) -> AsyncIterator[Ground]:
+    """Who follows the chain into that database, and tells of it."""
+    async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
+        mite: int | None = await index.fetchval("SELECT id FROM accounts.mite")
+        if mite is None:
+            (mite,) = await mites(index, 1)
+            await chain.begin(index, made.parent.number + 1, made.parent)
+        yield Ground(pool, index, made, Writer(NETWORK), mite)
+
+
+async def test_into_a_database_that_is_not_empty_nothing_is_restored(
+    full_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await everything(full_url)
+    done = await said(monkeypatch, full_url, "restore", file)
+    assert done.exit_code != 0
+    assert "not empty" in str(done.exception)
+    assert await everything(full_url) == before
+
+
+@pytest.mark.parametrize("how", ["cut", "plainly cut", "no archive"])
+async def test_of_half_a_file_nothing_is_restored(
+    empty_url: str, file: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(file.write_bytes, half(await asyncio.to_thread(file.read_bytes), how))
+    done = await said(monkeypatch, empty_url, "restore", file)
+    assert done.exit_code != 0
+    assert "no whole backup, and nothing was restored" in str(done.exception)
+    assert await is_empty(empty_url)
+
+
+async def test_of_a_newer_release_nothing_is_restored(
+    full_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "newer.sql.gz"
+    newer = migrations()[-1][0] + 1
+    async with connected(full_url) as connection:
+        await connection.execute("INSERT INTO public.migrations (number) VALUES ($1)", newer)
+        assert (await said(monkeypatch, full_url, "backup", file)).exit_code == 0
+        await connection.execute("DELETE FROM public.migrations WHERE number = $1", newer)
+    done = await said(monkeypatch, empty_url, "restore", file)
+    assert "newer roundtrip" in str(done.exception)
+    assert await is_empty(empty_url)
+
+
+async def test_what_could_not_be_written_leaves_the_file_of_before(
+    file: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await asyncio.to_thread(file.read_bytes)
+    done = await said(monkeypatch, named(database_url, "nowhere"), "backup", file)
+    assert "pg_dump failed" in str(done.exception)
+    assert "nowhere" in str(done.exception)
+    assert await asyncio.to_thread(file.read_bytes) == before
+    is_alone_and_for_its_owner(file)
+
+
+@pytest.mark.parametrize(
+    ("url", "plain", "password"),
+    [
+        ("postgresql://me:p%40ss@host:1/db?sslmode=x&jit=on", "postgresql://me@host:1/db?sslmode=x", "p@ss"),
+        ("postgres://me@host/db", "postgres://me@host/db", None),
+        ("postgresql:///db?host=%2Fx&password=a%26b&user=me", "postgresql:///db?host=%2Fx&user=me", "a&b"),
+    ],
+)  # fmt: skip
+def test_a_password_stands_in_no_list_of_processes(url: str, plain: str, password: str | None) -> None:
+    assert _apart(url) == (plain, password)
+
+
+async def test_a_server_that_asks_for_a_password(
+    file: Path,
+    open_folder: Path,
+    full_url: str,
+    empty_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Over TCP, set as no one would expect, and a role that owns its database and nothing else."""
+    server, again = ServerPostgres(open_folder / "asks", settings=STRANGE), file.with_name("again.sql.gz")
+    await server.open()
+    try:
+        assert (await said(monkeypatch, server.url, "restore", file)).exit_code == 0
+        assert (await said(monkeypatch, server.url, "backup", again)).exit_code == 0
+    finally:
+        await server.stop()
+    assert (await said(monkeypatch, empty_url, "restore", again)).exit_code == 0
+    assert await everything(empty_url) == await everything(full_url)

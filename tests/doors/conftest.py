@@ -1,0 +1,31 @@
+"""A service behind its doors, and who comes to them."""
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from roundtrip.services.context import Context
+from support.console_house import House, house_of
+from support.keys import Clock, random_context
+from support.serving import service
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as found:
+        yield found
+
+
+@pytest.fixture
+async def base_url(ctx: Context) -> AsyncIterator[str]:
+    async with service(ctx) as url:
+        yield url
+
+
+@pytest.fixture
+async def house(indexed: Context) -> AsyncIterator[House]:
+    """The pages over an index of the local chain."""
+    clock = Clock()
+    async with house_of(random_context(indexed, clock), clock) as found:
+        yield found

@@ -1,0 +1,120 @@
+"""What of bad days takes seconds; the whole service through all of them is ``make bad-days``."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import asyncpg
+import pytest
+
+from conftest import PROJECT, context_for
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import ServiceFull
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.settings import Settings
+from roundtrip.store import connections
+from roundtrip.store.migrate import migrate
+from sim import arena
+from sim.bad_faults import DAY_S, FAULTS, HOUR_S, NO_LOG, NO_TABLES
+from sim.bad_service import Disk, fill
+from support.databases import connected
+from support.keys import Clock, Person, key_for, random_context
+from support.serving import service
+
+WAIT_S = 30.0
+SECTION = (PROJECT / "docs/operations.md").read_text().partition("\n## Bad days\n")[2].partition("\n## ")[0]
+ROW = re.compile(r"^\| ([a-z][^|]*) \|(.*)\|$", re.MULTILINE)
+
+
+def test_every_fault_is_a_line_of_the_documentation_and_each_line_is_seen_somewhere() -> None:
+    rows = {name: cells.split("|") for name, cells in ROW.findall(SECTION) if name != "fault"}
+    assert list(rows) == list(FAULTS)
+    for name, cells in rows.items():
+        seen = re.findall(r"`(make [a-z-]+|tests/[\w/.]+)`", cells[-1])
+        assert seen, name
+        for one in seen:
+            assert one == "make bad-days" or (PROJECT / one).exists(), (name, one)
+
+
+# --- a disk that is full ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def disk(open_folder: Path) -> AsyncIterator[Disk]:
+    found = Disk(open_folder / "disk")
+    await found.start()
+    try:
+        async with found.kept():
+            yield found
+    finally:
+        await found.stop()
+
+
+async def _is_back(disk: Disk) -> bool:
+    try:
+        async with connected(disk.dsn) as connection:
+            return bool(await connection.fetchval("SELECT true"))
+    except (OSError, asyncpg.PostgresError):
+        return False
+
+
+@pytest.mark.parametrize("most_bytes", [NO_TABLES, NO_LOG])
+async def test_without_room_for_what_a_check_saw_there_is_no_verdict(
+    disk: Disk, rpc: SyncRpc, built: Built, most_bytes: int
+) -> None:
+    asked = CheckParams(address=built.tokens["plain"])
+    async with connected(disk.dsn) as connection:
+        await migrate(connection)
+    async with (
+        connections.create_pool(disk.dsn, min_size=0, max_size=4, command_timeout=5) as pool,
+        context_for(rpc.url, built, pool) as ctx,
+    ):
+        await ctx.heads.refresh()
+        disk.bound(most_bytes)
+        await fill(disk.dsn)
+        with pytest.raises(ServiceFull) as told:
+            await check(ctx, asked)
+        assert told.value.code == "busy"
+        disk.bound(None)
+
+        async def is_back() -> bool:
+            return await _is_back(disk)
+
+        assert await arena.until(is_back, WAIT_S)
+        kept = await pool.fetchval("SELECT count(*) FROM facts.evidence")
+        answered = await check(ctx, asked)
+        assert answered.answer.verdict.level == "ok"
+        assert await pool.fetchval("SELECT count(*) FROM facts.evidence") == kept + 1
+
+
+# --- clocks that jump ------------------------------------------------------------------------------
+
+
+async def _told(session: aiohttp.ClientSession, url: str, key: str) -> tuple[int, Any]:
+    headers = {"x-api-key": key} if key else {}
+    async with session.get(url, headers=headers) as response:
+        return response.status, await response.json()
+
+
+@pytest.mark.parametrize("jump_s", [HOUR_S, -HOUR_S, DAY_S, -DAY_S])
+async def test_a_clock_that_jumps_changes_no_verdict_and_locks_nobody_out(
+    ctx: Context, built: Built, jump_s: float
+) -> None:
+    clock = Clock()
+    ours = replace(random_context(ctx, clock))
+    settings = Settings(anon_per_minute=2, key_per_minute=2)
+    path = f"/v1/check/{built.tokens['owner_only_sell']}"
+    async with service(ours, settings) as url, aiohttp.ClientSession() as session:
+        key = (await key_for(ours, Person()))["key"]
+        for moved_s in (0.0, jump_s, -jump_s):
+            clock.now_s += moved_s
+            for whose in ("", key):
+                said = [await _told(session, url + path, whose) for _ in range(3)]
+                assert [status for status, _ in said] == [200, 200, 429]
+                assert {body["verdict"]["level"] for status, body in said[:2]} == {"danger"}

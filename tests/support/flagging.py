@@ -1,0 +1,33 @@
+"""Flags that are put on tokens of a made-up index."""
+
+import pytest
+
+from roundtrip.domain.calls import SETTLED_S
+from roundtrip.domain.errors import CallerFault
+from support.flagged import (
+    FLAGGER,
+    TOKEN,
+    Ground,
+)
+from support.told_winners import BUYERS
+
+CROWD = BUYERS[3:6]
+
+
+DOWN_WEI = 10**16
+
+
+NOW_WEI = 9 * 10**16
+
+
+async def refused(ground: Ground, kind: str, token: str = TOKEN, wallet: str = FLAGGER) -> str:
+    mite = await ground.mite(wallet=wallet, designation=f"mite-{wallet[-4:]}")  # type: ignore[arg-type]
+    with pytest.raises(CallerFault) as raised:
+        await ground.flag(mite, kind, token)  # type: ignore[arg-type]
+    assert raised.value.code == "bad_input"
+    return raised.value.message
+
+
+async def settle(ground: Ground) -> None:
+    await ground.block(after_s=SETTLED_S)
+    await ground.look()

@@ -1,0 +1,17 @@
+"""What a wallet's own calls are simulated with."""
+
+from roundtrip.devnet.world import Built
+from support.wallet import Place, Step, Wallet
+
+ETH = 10**18
+
+
+SOMEBODY = "0x" + "ab" * 20
+
+
+def usdg(built: Built) -> str:
+    return built.contracts["usdg"]
+
+
+def steps_of(wallet: Wallet, token: str, place: Place, amount_raw: int) -> list[Step]:
+    return wallet.buy_steps(token, place, amount_raw)

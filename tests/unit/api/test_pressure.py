@@ -1,0 +1,133 @@
+"""What is taken on while the loop is behind: looks come in by hand."""
+
+import asyncio
+
+import pytest
+
+from roundtrip.api import pressure as module
+from roundtrip.api.answers import Shared, SharedAnswers
+from roundtrip.api.pressure import ALL_AFTER_S, LATE_S, LEAST_RUNNING, RUNS_AFTER_S, TICK_S, Pressure
+from roundtrip.domain.errors import ServiceFull
+
+MOST = 100
+
+
+class Looks:
+    """One look after another, by a clock of its own."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.pressure, self.now_s = Pressure(most), 1_000.0
+
+    def late(self, late_s: float, seconds: float, running: int = MOST) -> None:
+        """So long every look finds the loop so late."""
+        end_s = self.now_s + seconds
+        while self.now_s < end_s:
+            self.now_s += TICK_S + late_s
+            self.pressure.note(self.now_s, late_s, running)
+
+    def turned_away(self) -> int:
+        """Of a hundred."""
+        return sum(self.pressure.turns_away() for _ in range(100))
+
+
+@pytest.fixture
+def looks() -> Looks:
+    found = Looks()
+    found.late(0.0, 1.0)
+    return found
+
+
+def test_in_time_all_of_it_is_allowed(looks: Looks) -> None:
+    looks.late(LATE_S * 0.9, 60.0)
+    assert looks.pressure.allowed() == MOST
+    assert looks.turned_away() == 0
+
+
+def test_a_burst_changes_nothing(looks: Looks) -> None:
+    """However late it makes one look."""
+    looks.late(10 * ALL_AFTER_S, 0.01)
+    looks.late(0.0, 0.01)
+    assert looks.pressure.allowed() == MOST
+    assert looks.turned_away() == 0
+
+
+def test_a_delay_that_stands_takes_runs_away(looks: Looks) -> None:
+    """From those that are under way, down to a few, which stay."""
+    looks.late(LATE_S, RUNS_AFTER_S + 3 * TICK_S, running=40)
+    assert looks.pressure.allowed() == 28
+    assert looks.turned_away() == 0
+    looks.late(LATE_S, 60.0, running=40)
+    assert looks.pressure.allowed() == LEAST_RUNNING
+
+
+def test_of_few_places_none_is_added() -> None:
+    looks = Looks(most=2)
+    looks.late(LATE_S, 60.0, running=2)
+    assert looks.pressure.allowed() == 2
+
+
+def test_runs_come_back_when_the_loop_is_in_time(looks: Looks) -> None:
+    looks.late(LATE_S, 60.0)
+    looks.late(0.0, 2.0)
+    assert LEAST_RUNNING < looks.pressure.allowed() < MOST
+    looks.late(0.0, 60.0)
+    assert looks.pressure.allowed() == MOST
+
+
+def test_a_loop_far_behind_turns_a_growing_share_away_and_lets_it_in_again(looks: Looks) -> None:
+    looks.late(LATE_S, ALL_AFTER_S * 0.7)
+    assert looks.turned_away() == 0
+    looks.late(LATE_S, 0.8)
+    some = looks.turned_away()
+    assert 0 < some < 100
+    looks.late(LATE_S, 5.0)
+    assert looks.turned_away() == 100
+    looks.late(0.0, 2.0)
+    assert 0 < looks.turned_away() < 100
+    looks.late(0.0, 10.0)
+    assert looks.turned_away() == 0
+
+
+def test_who_is_turned_away_is_spread_evenly(looks: Looks) -> None:
+    looks.late(LATE_S, 5.0)
+    looks.late(0.0, 2.0)
+    told = [looks.pressure.turns_away() for _ in range(100)]
+    assert 45 <= sum(told) <= 55
+    assert "".join("x" if one else "." for one in told).count("xx") <= sum(told) // 4
+    looks.late(LATE_S, 5.0)
+    looks.late(0.0, 1.2)
+    assert 65 <= looks.turned_away() <= 75
+
+
+async def test_fewer_runs_are_begun_under_pressure() -> None:
+    """And whoever comes then is told so at once."""
+    allowed, gate = 4, asyncio.Event()
+    shared = SharedAnswers(lambda: 0.0, most_running=100, allowed=lambda: allowed)
+
+    async def makes() -> Shared:
+        await gate.wait()
+        return Shared(b"", 1000, True)
+
+    runs = [asyncio.create_task(shared.get(str(number), makes)) for number in range(3)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        with pytest.raises(ServiceFull, match="busy"):
+            await shared.get("without a key", makes)
+    assert shared.running() == 3
+    gate.set()
+    await asyncio.gather(*runs)
+
+
+async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TICK_S", 0.001)
+    noted, seen = asyncio.Event(), list[tuple[float, int]]()
+
+    class Noting(Pressure):
+        def note(self, now_s: float, late_s: float, running: int) -> None:
+            seen.append((late_s, running))
+            noted.set()
+
+    async with Noting(1).watched(lambda: 7):
+        await asyncio.wait_for(noted.wait(), 10)
+    assert seen[0][0] >= 0.0
+    assert seen[0][1] == 7

@@ -1,0 +1,18 @@
+"""A book of pools, as logs would have filled it."""
+
+import msgspec
+
+from roundtrip.chain.book import Book
+from roundtrip.domain.venue import Venue
+from unit.venues.network import BELOW, CONTRACTS
+
+TOKEN = BELOW
+
+
+def book(*venues: Venue, complete: bool = True) -> Book:
+    """A book that has these venues of the token; complete when it has read the whole chain."""
+    found = Book(CONTRACTS, None if complete else 1)
+    found.calls(9)
+    assert found.read(msgspec.Raw(b"[]"), 9)
+    found.add(TOKEN, venues)
+    return found

@@ -1,0 +1,212 @@
+"""What runs it as a service says nothing that the service does not know. Nobody runs these files here: the
+tools of those who do look at them by make lint-deploy."""
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from deploy import bill
+from deploy.lint import UNITS
+
+from roundtrip import cli
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.devnet.artifacts import PACKAGES
+from roundtrip.settings import Settings
+
+PROJECT = Path(__file__).resolve().parents[2]
+DEPLOY = PROJECT / "deploy"
+NAMED = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+EXAMPLE = (DEPLOY / "roundtrip.env.example").read_text()
+LOCAL_ONLY = {"rpc_port", "webhook_loopback"}
+"""Of the local chain and of tests: nothing for who runs a service."""
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+OURS = {name: one for name, one in COMPOSE["services"].items() if one["image"].startswith("roundtrip")}
+SERVICES = sorted(path.name for path in UNITS.glob("*.service"))
+LONG = ("serve", "sync", "work")
+
+
+def parsed(arguments: list[str]) -> dict[str, Any]:
+    """What a command of ours makes of these words. Raises click.UsageError."""
+    command = cli.command(arguments[0])
+    return command.make_context(arguments[0], arguments[1:]).params
+
+
+def settings_in(text: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the settings that lines of an environment file set, which hold."""
+    for line in text.splitlines():
+        name, _, value = line.partition("=")
+        monkeypatch.setenv(name, value)
+    Settings()
+    return {line.partition("=")[0].removeprefix("ROUNDTRIP_").lower() for line in text.splitlines()}
+
+
+def unit(name: str) -> dict[str, list[str]]:
+    """What a unit sets, in order."""
+    found: dict[str, list[str]] = {}
+    for line in (UNITS / name).read_text().splitlines():
+        if line and line[0] not in "#[":
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
+# --- settings ---------------------------------------------------------------------------------------
+
+
+def test_the_example_has_every_setting_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = re.findall(r"^#?(ROUNDTRIP_\w+=.*)$", EXAMPLE, re.M)
+    key = "ROUNDTRIP_SECRET_KEY="
+    assert key in lines
+    # One node or several, not both.
+    one = [line for line in lines if line.startswith("ROUNDTRIP_RPC_URL=")]
+    text = "\n".join(line + "A" * 43 + "=" if line == key else line for line in lines if line not in one)
+    found = settings_in(text, monkeypatch)
+    assert found | {"rpc_url"} == set(Settings.model_fields) - LOCAL_ONLY
+    assert len(one) == 1
+
+
+def test_what_the_example_calls_left_out_is_what_holds_then() -> None:
+    plain = Settings()
+    for name, value in re.findall(r"^#ROUNDTRIP_(\w+)=(\d+)$", EXAMPLE, re.M):
+        if name not in ("SYNC_FROM", "METRICS_PORT"):
+            assert getattr(plain, name.lower()) == int(value), name
+
+
+def test_nobody_starts_with_the_secrets_left_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROUNDTRIP_SECRET_KEY", "")
+    with pytest.raises(ValueError, match="32 bytes"):
+        Settings()
+
+
+# --- compose ----------------------------------------------------------------------------------------
+
+
+def test_compose_runs_what_there_is() -> None:
+    assert {name: one["command"][0] for name, one in OURS.items()} == {
+        name: name for name in ("migrate", *LONG)
+    }
+    assert parsed(OURS["serve"]["command"])["several"] == 2
+    for one in OURS.values():
+        assert parsed(one["command"]) is not None
+        assert one["image"] == f"roundtrip:{NAMED['version']}"
+        assert one["env_file"] == "roundtrip.env"
+
+
+def test_compose_sets_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    (said,) = {json.dumps(one["environment"]) for one in OURS.values()}
+    lines = "\n".join(f"{name}={value}" for name, value in json.loads(said).items())
+    lines = re.sub(r"\$\{DATABASE_PASSWORD:[^}]*\}", "abc", lines)
+    assert settings_in(lines, monkeypatch) == {"host", "var", "database_url", "redis_url", "trusted_proxies"}
+    settings = Settings()
+    assert urlsplit(settings.database_url or "").hostname in COMPOSE["services"]
+    assert urlsplit(settings.redis_url or "").hostname in COMPOSE["services"]
+    (where,) = COMPOSE["networks"]["outside"]["ipam"]["config"]
+    assert [str(one) for one in settings.trusted_proxies] == [f"{where['gateway']}/32"]
+
+
+def test_compose_opens_nothing_and_bounds_everything() -> None:
+    for name, one in COMPOSE["services"].items():
+        assert one["read_only"] is True, name
+        assert one["cap_drop"] == ["ALL"], name
+        assert one["security_opt"] == ["no-new-privileges:true"], name
+        assert one["mem_limit"], name
+        assert one["pids_limit"], name
+        assert all(port.startswith("127.0.0.1:") for port in one.get("ports", [])), name
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    assert [one["networks"] for name, one in COMPOSE["services"].items() if name not in OURS] == [
+        ["inside"], ["inside"]
+    ]  # fmt: skip
+
+
+def test_compose_asks_for_health_where_it_is_told() -> None:
+    (url,) = re.findall(r"http://[^']+", str(OURS["serve"]["healthcheck"]["test"]))
+    assert urlsplit(url).path in {one.path for one in OPERATIONS}
+    assert OURS["serve"]["ports"] == [f"127.0.0.1:{urlsplit(url).port}:{urlsplit(url).port}"]
+    assert urlsplit(url).port == Settings().port
+
+
+def test_whoever_drains_has_the_time_for_it() -> None:
+    for name in ("serve", "work"):
+        assert OURS[name]["stop_grace_period"] == "50s"
+        assert unit(f"roundtrip-{name}.service")["TimeoutStopSec"] == ["50"]
+
+
+# --- the image --------------------------------------------------------------------------------------
+
+
+def test_the_image_begins_what_compose_tells_it() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    entry, plain = (json.loads(one) for one in re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", text, re.M))
+    assert entry == ["roundtrip"]
+    assert entry[0] in NAMED["scripts"]
+    assert parsed(plain)["several"] == 1
+    assert f"EXPOSE {Settings().port}" in text
+    (user,) = re.findall(r"^USER (.*)$", text, re.M)
+    assert {one["user"] for one in OURS.values()} == {user}
+    allowed = (DEPLOY / "Dockerfile.dockerignore").read_text().replace("!", "").split()
+    (copied,) = re.findall(r"^COPY (dist.*) \./$", text, re.M)
+    assert ["*", *copied.split()] == allowed
+
+
+# --- units ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_unit_runs_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = unit(name)
+    program, *words = shlex.split(said["ExecStart"][0])
+    assert program == "/opt/roundtrip/bin/roundtrip"
+    assert name == f"roundtrip-{words[0]}.service"
+    assert parsed(words) is not None
+    ours = [one for line in said["Environment"] for one in line.split() if one.startswith("ROUNDTRIP_")]
+    assert settings_in("\n".join(ours), monkeypatch) == {"var", "database_url", "redis_url"}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_runs_on_is_started_again_and_begun_by_the_target(name: str) -> None:
+    said = unit(f"roundtrip-{name}.service")
+    assert (said["Restart"], said["KillMode"], said["Type"]) == (["on-failure"], ["mixed"], ["exec"])
+    assert said["WantedBy"] == ["roundtrip.target"]
+    assert f"roundtrip-{name}.service" in unit("roundtrip.target")["Wants"][0].split()
+    assert "roundtrip-migrate.service" in said["After"]
+    assert int(said["LimitNOFILE"][0]) > 2 * Settings().most_connections
+    assert said["MemoryMax"]
+
+
+def test_all_units_may_the_same() -> None:
+    def may(name: str) -> str:
+        return (UNITS / name).read_text().partition("# What it may not")[2].partition("[Install]")[0].strip()
+
+    assert "NoNewPrivileges=yes" in may(SERVICES[0])
+    assert len({may(name) for name in SERVICES}) == 1
+    assert {unit(name)["User"][0] for name in SERVICES} == {"roundtrip"}
+
+
+# --- what is installed ------------------------------------------------------------------------------
+
+
+def test_the_page_of_licences_is_what_is_installed() -> None:
+    """Else: python -m deploy.bill."""
+    assert bill.page(bill.python_parts(), bill.npm_parts()) == bill.PAGE.read_text()
+
+
+def test_the_bill_and_the_lock_have_all_that_runs() -> None:
+    python, npm = bill.python_parts(), bill.npm_parts()
+    components = bill.bill(python, npm, "1")["components"]
+    purls = {one.get("purl") for one in components}
+    assert {f"pkg:pypi/{one.replace('==', '@')}" for one in NAMED["dependencies"]} <= purls
+    assert {f"pkg:npm/{one.name.replace('@', '%40')}@{one.version}" for one in PACKAGES} <= purls
+    assert all(one["licenses"] != [{"expression": ""}] for one in components)
+    refs = [one["bom-ref"] for one in components]
+    assert len(refs) == len(set(refs))
+    lock = bill.lock_of_what_runs(python)
+    assert set(re.findall(r"^[\w.-]+==[^ ;\\]+", lock, re.M)) >= set(NAMED["dependencies"])
+    assert "pytest" not in lock
+    for entry in re.split(r"\n(?=\S)", lock):
+        assert "--hash=sha256:" in entry

@@ -1,0 +1,61 @@
+"""Closed sets that stand in two places are the same in both."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import get_args
+
+from roundtrip import venues
+from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.tables import boards
+from roundtrip.cli import COMMANDS
+from roundtrip.console.rooms.boards import BOARDS as SHOWN
+from roundtrip.domain.venue import VenueKind
+from roundtrip.settings import Settings
+
+PROJECT = Path(__file__).resolve().parents[2]
+PACKAGE = PROJECT / "src" / "roundtrip"
+OPERATIONS_PAGE = (PROJECT / "docs" / "operations.md").read_text()
+TABLE_OF = {
+    "plan_buy": venues.VENUES,
+    "listings": venues.LISTINGS,
+    "decoders": venues.DECODERS,
+    "launch_calls": venues.LAUNCHPADS,
+}
+"""By what a venue's file offers, who is to be in the table."""
+
+
+def test_every_setting_is_documented_and_every_documented_one_is_read() -> None:
+    named = set(re.findall(r"`ROUNDTRIP_([A-Z0-9_]+)", OPERATIONS_PAGE))
+    assert named == {name.upper() for name in Settings.model_fields}
+
+
+def test_every_command_is_documented() -> None:
+    pages = [path.read_text() for path in (*(PROJECT / "docs").glob("*.md"), PROJECT / "README.md")]
+    assert [name for name in COMMANDS if not any(f"roundtrip {name}" in page for page in pages)] == []
+
+
+def test_every_kind_of_venue_has_its_file() -> None:
+    assert venues.BY_KIND.keys() == set(get_args(VenueKind))
+    assert [file.KIND for file in venues.VENUES] == [
+        file.__name__.rpartition(".")[2]  # type: ignore[attr-defined]
+        for file in venues.VENUES
+    ]
+
+
+def test_a_file_of_a_venue_is_in_the_table_of_what_it_offers() -> None:
+    names = {path.stem for path in (PACKAGE / "venues").glob("*.py")} - {"__init__", "base"}
+    files = [import_module(f"roundtrip.venues.{name}") for name in names]
+    for offered, table in TABLE_OF.items():
+        assert {file.__name__ for file in files if hasattr(file, offered)} == {
+            file.__name__  # type: ignore[attr-defined]
+            for file in table
+        }, offered
+
+
+def test_every_board_has_its_tool_its_page_and_its_template() -> None:
+    of_tokens_and_wallets = {operation.name for operation in boards.BOARDS} - {"chain_vitals"}
+    assert of_tokens_and_wallets <= {board.tool for board in SHOWN}
+    assert {board.tool for board in SHOWN} <= {operation.name for operation in OPERATIONS}
+    templates = PACKAGE / "console" / "templates"
+    assert [board.tool for board in SHOWN if not (templates / board.template).is_file()] == []
