@@ -18,6 +18,8 @@ _CUT, _GROWS_S = 0.7, 5.0
 be while the loop is not behind."""
 _AWAY_RISES_S, _AWAY_FALLS_S = 1.0, 0.25
 """By how much a second the share that is turned away changes: while the loop is behind, and while not."""
+_COUNTS_S = 0.5
+"""So much of the time since the last look counts at most: a process that stood still was not behind then."""
 
 
 class Pressure:
@@ -33,7 +35,7 @@ class Pressure:
         self._away = 0.0
         self._owed = 0.0
         self._looked_s: float | None = None
-        self._late_since_s: float | None = None
+        self._stood_s: float | None = None
         self._cut_s = 0.0
 
     def allowed(self) -> int:
@@ -50,22 +52,23 @@ class Pressure:
 
     def note(self, now_s: float, late_s: float, running: int) -> None:
         """The loop came back so late, with so many runs under way."""
-        spent_s = 0.0 if self._looked_s is None else now_s - self._looked_s
+        spent_s = 0.0 if self._looked_s is None else min(_COUNTS_S, now_s - self._looked_s)
         self._looked_s = now_s
         if late_s < LATE_S:
-            self._late_since_s = None
+            self._stood_s = None
             self._allowed = min(self._most, self._allowed + _GROWS_S * spent_s)
             self._away = max(0.0, self._away - _AWAY_FALLS_S * spent_s)
             return
-        if self._late_since_s is None:
+        if self._stood_s is None:
             # However late one look is: a process that stood still goes on with what it had.
-            self._late_since_s = now_s
-        stood_s = now_s - self._late_since_s
-        if stood_s >= RUNS_AFTER_S and now_s - self._cut_s >= RUNS_AFTER_S:
+            self._stood_s = 0.0
+        else:
+            self._stood_s += spent_s
+        if self._stood_s >= RUNS_AFTER_S and now_s - self._cut_s >= RUNS_AFTER_S:
             least = min(LEAST_RUNNING, self._most)
             self._allowed = max(least, min(self._allowed, running) * _CUT)
             self._cut_s = now_s
-        if self._away or stood_s >= ALL_AFTER_S:
+        if self._away or self._stood_s >= ALL_AFTER_S:
             self._away = min(1.0, self._away + _AWAY_RISES_S * spent_s)
 
     @contextlib.asynccontextmanager

@@ -51,6 +51,16 @@ def test_a_burst_changes_nothing(looks: Looks) -> None:
     assert looks.turned_away() == 0
 
 
+@pytest.mark.parametrize("stood_s", [2.0, 60.0, 3600.0])
+def test_a_process_that_stood_still_while_it_was_late_goes_on_with_what_it_had(
+    looks: Looks, stood_s: float
+) -> None:
+    looks.late(LATE_S, 0.01)
+    looks.late(stood_s, 0.01)
+    assert looks.pressure.allowed() == MOST
+    assert looks.turned_away() == 0
+
+
 def test_a_delay_that_stands_takes_runs_away(looks: Looks) -> None:
     """From those that are under way, down to a few, which stay."""
     looks.late(LATE_S, RUNS_AFTER_S + 3 * TICK_S, running=40)
