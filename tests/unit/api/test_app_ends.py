@@ -12,11 +12,15 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import Gate
 from roundtrip.api.http import create_app
+from roundtrip.domain.measured import Measures
 from roundtrip.services.context import Context
 
 
 class Nowhere:
     public_url = "http://127.0.0.1"
+
+    def __init__(self) -> None:
+        self.measures = Measures()
 
 
 @pytest.mark.parametrize("fails", [False, True])
