@@ -91,7 +91,9 @@ class Wallet:
             gas = 3_000_000
         base = int(self._rpc.call("eth_getBlockByNumber", "latest", False)["baseFeePerGas"], 16)
         sent = self._broadcast(Step(to, data, value_wei), self._nonce(), min(gas, 2**24), base * 2, 0)
-        return _receipt(self._wait(sent))
+        done = _receipt(self._wait(sent))
+        self._await_own_pool()
+        return done
 
     def queue(self, steps: list[Step], gas: int, max_fee_wei: int, tip_wei: int) -> list[str]:
         """Signs and sends these for one block that someone else makes; their hashes."""
@@ -127,6 +129,15 @@ class Wallet:
             if receipt is not None:
                 return receipt
         raise AssertionError("the transaction was not mined")
+
+    def _await_own_pool(self) -> None:
+        """A receipt can be read a moment before its transaction leaves the pool: where the chain is gone back
+        to in that moment, the next one of the same number is refused for it."""
+        for _ in range(2000):
+            waiting = self._rpc.call("txpool_content")
+            if self.address not in map(str.lower, (*waiting["pending"], *waiting["queued"])):
+                return
+        raise AssertionError("the transaction stayed in the pool")
 
     # --- balances ---------------------------------------------------------------------------------
 
