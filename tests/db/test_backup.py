@@ -238,6 +238,18 @@ async def test_what_could_not_be_written_leaves_the_file_of_before(
     is_alone_and_for_its_owner(file)
 
 
+async def test_an_empty_database_takes_the_place_of_no_backup(
+    file: Path, empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the timer meets it while somebody restores."""
+    before = await asyncio.to_thread(file.read_bytes)
+    done = await said(monkeypatch, empty_url, "backup", file)
+    assert done.exit_code != 0
+    assert "nothing of roundtrip in this database" in str(done.exception)
+    assert await asyncio.to_thread(file.read_bytes) == before
+    is_alone_and_for_its_owner(file)
+
+
 @pytest.mark.parametrize(
     ("url", "plain", "password"),
     [

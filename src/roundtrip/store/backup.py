@@ -33,6 +33,7 @@ _OF_LIBPQ = frozenset(
      "target_session_attrs", "krbsrvname", "gsslib")
 )  # fmt: skip
 """What asyncpg and libpq both take for where a server is. For asyncpg all else sets the session."""
+_MIGRATED = "SELECT to_regclass('public.migrations') IS NOT NULL"
 _THEN = """
 DO $$ BEGIN IF (SELECT max(number) FROM public.migrations) > {ours} THEN
 RAISE EXCEPTION 'the backup is of a newer roundtrip than this one: restore it with that'; END IF; END $$;
@@ -48,7 +49,8 @@ class BackupError(CannotRun):
 async def back_up(url: str, file: Path, environment: Environment, *, whole: bool = True) -> None:
     """Writes what the database is at one moment into ``file``, which is there in full or not at all. Not
     ``whole``: of what the sync makes again (``FORGOTTEN``) only that there are such tables. Others read and
-    write meanwhile. Raises BackupError, OSError."""
+    write meanwhile. A database without our tables is no backup, and takes no other's place. Raises
+    BackupError, OSError."""
     left_out = () if whole else tuple(f"--exclude-table-data-and-children={name}" for name in FORGOTTEN)
     partial = file.with_name(f"{file.name}.partial")
     options = ("--no-owner", "--no-privileges", "--compress=gzip:6", "--lock-wait-timeout=60s", *left_out)
@@ -56,9 +58,20 @@ async def back_up(url: str, file: Path, environment: Environment, *, whole: bool
         with _for_its_owner(partial) as into:
             await _run("pg_dump", url, environment, into, *options)
             os.fsync(into.fileno())
+        if not await _is_ours(url):
+            raise BackupError("there is nothing of roundtrip in this database: nothing was written")
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
+
+
+async def _is_ours(url: str) -> bool:
+    connection = await connections.connect(url)
+    try:
+        found: bool = await connection.fetchval(_MIGRATED)
+    finally:
+        await connection.close()
+    return found
 
 
 def _for_its_owner(file: Path) -> IO[bytes]:
@@ -72,7 +85,7 @@ async def restore(url: str, file: Path, environment: Environment) -> None:
     where it is not empty, or the file is no whole backup or of a newer release; OSError."""
     connection = await connections.connect(url)
     try:
-        if await connection.fetchval("SELECT to_regclass('public.migrations') IS NOT NULL"):
+        if await connection.fetchval(_MIGRATED):
             raise BackupError("this database is not empty: restore into a new one")
         knows_it = connection.get_server_version().major >= 17
     finally:
