@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gzip
 import hashlib
+import os
 import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from roundtrip.cli import app
 from roundtrip.domain import keys
 from roundtrip.domain.types import Address
 from roundtrip.store import accounts, chain, evidence, jobs
-from roundtrip.store.backup import _apart
+from roundtrip.store.backup import _apart, back_up
 from roundtrip.store.evidence import KeptEvidence
 from roundtrip.store.forget import FORGOTTEN
 from roundtrip.store.migrate import migrate, migrations
@@ -248,6 +249,20 @@ async def test_an_empty_database_takes_the_place_of_no_backup(
     assert "nothing of roundtrip in this database" in str(done.exception)
     assert await asyncio.to_thread(file.read_bytes) == before
     is_alone_and_for_its_owner(file)
+
+
+async def test_two_at_once_to_one_name_leave_one_whole_file(
+    full_url: str, empty_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "kept.sql.gz"
+
+    def environment(password: str | None) -> dict[str, str]:
+        assert password is None
+        return dict(os.environ)
+
+    await asyncio.gather(*(back_up(full_url, file, environment) for _ in range(2)))
+    is_alone_and_for_its_owner(file)
+    assert (await said(monkeypatch, empty_url, "restore", file)).exit_code == 0
 
 
 @pytest.mark.parametrize(

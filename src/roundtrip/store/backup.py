@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import importlib.metadata
 import os
+import secrets
 import urllib.parse
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -52,7 +53,8 @@ async def back_up(url: str, file: Path, environment: Environment, *, whole: bool
     write meanwhile. A database without our tables is no backup, and takes no other's place. Raises
     BackupError, OSError."""
     left_out = () if whole else tuple(f"--exclude-table-data-and-children={name}" for name in FORGOTTEN)
-    partial = file.with_name(f"{file.name}.partial")
+    # Of nobody else who writes there just now.
+    partial = file.with_name(f"{file.name}.{os.getpid()}.{secrets.token_hex(8)}.partial")
     options = ("--no-owner", "--no-privileges", "--compress=gzip:6", "--lock-wait-timeout=60s", *left_out)
     try:
         with _for_its_owner(partial) as into:
@@ -76,7 +78,6 @@ async def _is_ours(url: str) -> bool:
 
 def _for_its_owner(file: Path) -> IO[bytes]:
     """It holds what people wrote, and hashes of their keys."""
-    file.unlink(missing_ok=True)
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
