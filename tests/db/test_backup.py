@@ -18,7 +18,7 @@ from roundtrip.cli import app
 from roundtrip.domain import keys
 from roundtrip.domain.types import Address
 from roundtrip.store import accounts, chain, evidence, jobs
-from roundtrip.store.backup import _apart, back_up
+from roundtrip.store.backup import BackupError, _apart, back_up
 from roundtrip.store.evidence import KeptEvidence
 from roundtrip.store.forget import FORGOTTEN
 from roundtrip.store.migrate import migrate, migrations
@@ -275,6 +275,11 @@ async def test_two_at_once_to_one_name_leave_one_whole_file(
 )  # fmt: skip
 def test_a_password_stands_in_no_list_of_processes(url: str, plain: str, password: str | None) -> None:
     assert _apart(url) == (plain, password)
+
+
+def test_nor_does_the_password_of_a_clients_key() -> None:
+    with pytest.raises(BackupError, match="sslpassword"):
+        _apart("postgresql://me@host/db?sslmode=verify-full&sslkey=%2Fkey&sslpassword=hush")
 
 
 async def test_a_server_that_asks_for_a_password(

@@ -30,10 +30,14 @@ _END = b"-- PostgreSQL database dump complete\n"
 _PASSED_ON = 1 << 20
 _OF_LIBPQ = frozenset(
     ("host", "port", "user", "dbname", "passfile", "sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl",
-     "sslpassword", "sslnegotiation", "ssl_min_protocol_version", "ssl_max_protocol_version",
+     "sslnegotiation", "ssl_min_protocol_version", "ssl_max_protocol_version",
      "target_session_attrs", "krbsrvname", "gsslib")
 )  # fmt: skip
 """What asyncpg and libpq both take for where a server is. For asyncpg all else sets the session."""
+_SHOWN = (
+    "sslpassword of the database's address would stand in the list of processes, and nothing was done: "
+    "back up and restore with a key of a client that has no password"
+)
 _MIGRATED = "SELECT to_regclass('public.migrations') IS NOT NULL"
 _THEN = """
 DO $$ BEGIN IF (SELECT max(number) FROM public.migrations) > {ours} THEN
@@ -160,12 +164,14 @@ async def _run(program: str, url: str, environment: Environment, into: IO[bytes]
 
 def _apart(url: str) -> tuple[str, str | None]:
     """The address without its password, and that: what a program is started with everybody on the machine
-    can read."""
+    can read. Raises BackupError where there is another secret, which these programs take no other way."""
     parts = urllib.parse.urlsplit(url)
     who, _, where = parts.netloc.rpartition("@")
     user, _, password = who.partition(":")
     asked = urllib.parse.parse_qsl(parts.query)
     said = dict(asked).get("password") or urllib.parse.unquote(password) or None
+    if any(name == "sslpassword" for name, _ in asked):
+        raise BackupError(_SHOWN)
     kept = [one for one in asked if one[0] in _OF_LIBPQ]
     query = urllib.parse.urlencode(kept, quote_via=urllib.parse.quote)
     whom = f"{user}@{where}" if user else where
