@@ -2,8 +2,10 @@
 tools of those who do look at them by make lint-deploy."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -166,6 +168,43 @@ def test_a_unit_runs_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert parsed(words) is not None
     ours = [one for line in said["Environment"] for one in line.split() if one.startswith("ROUNDTRIP_")]
     assert settings_in("\n".join(ours), monkeypatch) == {"var", "database_url", "redis_url"}
+
+
+def test_each_backup_is_kept_by_its_date_for_three_days(tmp_path: Path) -> None:
+    """The commands as systemd hands them on: $$ and %% are one of each, and no shell reads the words."""
+    said = unit("roundtrip-backup.service")
+    file = Path(shlex.split(said["ExecStart"][0])[-1])
+    others = [tmp_path / name for name in ("secret.key", "backup-lately.sql.gz")]
+    late = [tmp_path / name for name in ("backup-late.sql.gz", "backup.sql.gz.1.ab.partial", "secret.old")]
+    for path in (*others, *late):
+        path.write_text("of before")
+    for path in late:
+        os.utime(path, (1, 1))
+    for now in ("first", "second"):
+        (tmp_path / file.name).write_text(now)
+        for line in said["ExecStartPost"]:
+            words = shlex.split(line.replace("$$", "$").replace("%%", "%"))
+            words = [word.replace(str(file.parent), str(tmp_path)) for word in words]
+            if "mv" in line:
+                stamp = f"echo {now}"
+                words[-1] = re.sub(r"\bdate -u \S+(?=\))", stamp, words[-1])
+                assert stamp in words[-1]
+            subprocess.run(words, check=True)
+    kept = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert kept == {
+        "secret.key": "of before",
+        "secret.old": "of before",
+        "backup-lately.sql.gz": "of before",
+        "backup-first.sql.gz": "first",
+        "backup-second.sql.gz": "second",
+    }
+
+
+def test_the_date_of_a_backup_is_one_of_a_file() -> None:
+    (line,) = [one for one in unit("roundtrip-backup.service")["ExecStartPost"] if "date" in one]
+    (said,) = re.findall(r"\$\$\((date [^)]*)\)", line)
+    stamp = subprocess.run(shlex.split(said.replace("%%", "%")), check=True, capture_output=True, text=True)
+    assert re.fullmatch(r"\d{8}T\d{6}Z", stamp.stdout.strip())
 
 
 @pytest.mark.parametrize("name", LONG)
