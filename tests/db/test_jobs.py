@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
+from roundtrip.domain.our_clock import AHEAD_S
 from roundtrip.store import jobs
 from roundtrip.store.jobs import AT_ONCE, Job
 
@@ -183,6 +184,17 @@ async def test_a_lease_is_made_longer(connection: asyncpg.Connection) -> None:
     assert await jobs.renew(connection, job, later(100))
     assert await take(connection, now=later(99)) == []
     assert await take(connection, now=later(100)) != []
+
+
+async def test_what_a_clock_that_was_ahead_took_is_taken_at_once(connection: asyncpg.Connection) -> None:
+    """What another's clock, a little ahead, has taken just now is not."""
+    await jobs.enqueue(connection, "walk", "dog")
+    job = await take_one(connection, later(AHEAD_S))
+    assert await take(connection) == []
+    assert await jobs.renew(connection, job, later(AHEAD_S + LEASE_S + 0.001))
+    again = await take_one(connection)
+    assert (again.id, again.claimed_until) == (job.id, later(LEASE_S))
+    assert not await jobs.finish(connection, job)
 
 
 # --- wishes and the transactions they are made in --------------------------------------------------

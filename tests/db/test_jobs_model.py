@@ -80,6 +80,7 @@ class Jobs(RuleBasedStateMachine):
                 continue
             row.payload = number
             if row.claim is not None:
+                row.run_at = min(row.run_at, at_s)
                 row.again_at = at_s if row.again_at is None else min(row.again_at, at_s)
             elif row.failed:
                 row.run_at, row.tries, row.failed = at_s, 0, False

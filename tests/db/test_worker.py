@@ -504,6 +504,20 @@ async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s
         assert len(ground.begun) == times
 
 
+@pytest.mark.parametrize("ahead_s", [HOUR_S, 24 * HOUR_S])
+async def test_what_was_taken_while_the_clock_was_ahead_waits_for_no_one(
+    ground: Ground, ahead_s: float
+) -> None:
+    """It was due by that clock, too; and whoever took it ended before the clock was right."""
+    async with ground.pool.acquire() as connection:
+        await jobs.enqueue(connection, "walk", "round", run_at=ground.now() + timedelta(seconds=30))
+    assert len(await ground.claims(after_s=ahead_s)) == 1
+    one = worker(ground, walk=replace(kind(does), at_start="round"))
+    await one.start()
+    await round_of(one)
+    assert ground.begun == ["round"]
+
+
 async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> None:
     server = EmbeddedPostgres(open_folder / "restarted")
     await server.start()

@@ -20,6 +20,8 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from roundtrip.domain.our_clock import AHEAD_S
+
 CHANNEL = "jobs"
 """Notified of every wish, with its transaction."""
 
@@ -51,8 +53,8 @@ WITH wish AS (
     FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
     ON CONFLICT (kind, key) DO UPDATE SET
         payload = excluded.payload,
-        run_at = CASE WHEN job.claim IS NOT NULL THEN job.run_at
-                      WHEN job.failed_at IS NOT NULL THEN excluded.run_at
+        -- Of one that is being run, too: where a clock that was ahead took it, it may be long before it is due.
+        run_at = CASE WHEN job.failed_at IS NOT NULL THEN excluded.run_at
                       ELSE least(job.run_at, excluded.run_at) END,
         again_at = CASE WHEN job.claim IS NOT NULL THEN least(job.again_at, excluded.run_at) END,
         tries = CASE WHEN job.failed_at IS NULL THEN job.tries ELSE 0 END,
@@ -160,7 +162,7 @@ _CLAIM = """
 WITH due AS MATERIALIZED (
     SELECT id FROM jobs.job
     WHERE kind = ANY ($1::text[]) AND failed_at IS NULL AND run_at <= $4
-      AND (claimed_until IS NULL OR claimed_until <= $4)
+      AND (claimed_until IS NULL OR claimed_until <= $4 OR claimed_until > $5)
     ORDER BY run_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 UPDATE jobs.job AS job SET
@@ -176,9 +178,11 @@ async def claim(
     connection: asyncpg.Connection, kinds: Sequence[str], count: int, lease_s: float, now: datetime
 ) -> list[Job]:
     """Takes up to ``count`` jobs that are due, the longest due first; those that another one is just taking
-    are passed over. Once ``lease_s`` is over anybody may take them again."""
+    are passed over. Once ``lease_s``, which is that of all these kinds, is over anybody may take them again;
+    and at once what is claimed for longer than that from now: whoever did that had a wrong clock, or has."""
     until = now + timedelta(seconds=lease_s)
-    rows = await connection.fetch(_CLAIM, list(kinds), count, until, now)
+    by_no_right_clock = until + timedelta(seconds=AHEAD_S)
+    rows = await connection.fetch(_CLAIM, list(kinds), count, until, now, by_no_right_clock)
     found = [Job(**{**dict(row), "payload": msgspec.json.decode(row["payload"])}) for row in rows]
     return sorted(found, key=lambda job: (job.run_at, job.id))
 
