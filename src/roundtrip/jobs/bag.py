@@ -1,7 +1,8 @@
 """``bag``, of ``held``: has what mites hold checked every few minutes, and tells holders when a verdict has
 changed."""
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
@@ -31,10 +32,11 @@ VERB = "verdict"
 """Of its rows."""
 
 
-async def bag(ctx: Context, job: Job) -> Effect:
+async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_counter) -> Effect:
     """Looks what the checks of what is held say, whoever made them, and which are to be made. What is told
     and what holders know from then on are one transaction, which is the job's end, too: each change is told
-    once."""
+    once. ``clock``: seconds since any time; nobody sets it."""
+    began_s = clock()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with (
         ctx.pool.acquire() as connection,
@@ -47,7 +49,7 @@ async def bag(ctx: Context, job: Job) -> Effect:
         said = {token: await _why(connection, change, ctx.policy) for token, change in turned.items()}
         open_ones = {token for token, one in standing.items() if one.next_level is not None}
         wanted = await _wanted(ctx, connection, rows, open_ones, now)
-    took_s = ctx.now_s() - now.timestamp()
+    took_s = clock() - began_s
 
     async def effect(connection: asyncpg.Connection) -> None:
         await jobs.enqueue_many(connection, "recheck", wanted, DEEP, run_at=now)

@@ -53,7 +53,7 @@ WITH wish AS (
     FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
     ON CONFLICT (kind, key) DO UPDATE SET
         payload = excluded.payload,
-        -- Of one that is being run, too: where a clock that was ahead took it, it may be long before it is due.
+        -- Of one that is being run, too: a clock that was ahead may have taken it long before it is due.
         run_at = CASE WHEN job.failed_at IS NOT NULL THEN excluded.run_at
                       ELSE least(job.run_at, excluded.run_at) END,
         again_at = CASE WHEN job.claim IS NOT NULL THEN least(job.again_at, excluded.run_at) END,
