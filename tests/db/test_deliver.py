@@ -106,6 +106,35 @@ async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, ba
     assert len(set(street.servers.ids())) == 1
 
 
+@pytest.mark.parametrize("how", ["its job failed", "its last try was used up"])
+async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how: str) -> None:
+    """No message waits for a later time, but the job that sends them does."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
+    street.at_s += 86_400
+    await worker.mind_the_clock()
+    street.at_s -= 86_400
+    for said in ("one", "two"):
+        await street.alert(mite, said)
+    street.at_s += 86_400
+    if how == "its job failed":
+        async with street.pool.acquire() as connection:
+            assert await jobs.postpone(connection, await claimed(street), street.now(), "no")
+    else:
+        await street.pool.execute(
+            "UPDATE accounts.delivery SET tries = $1 WHERE channel_id = $2", MOST_TRIES - 1, channel_id
+        )
+        street.servers.otherwise = NO_ANSWER
+        assert await street.run() == 1
+    street.at_s -= 86_400
+    street.servers.otherwise = OK
+    assert await street.run() == 0
+    await worker.mind_the_clock()
+    assert await street.run() == 1
+    assert "waiting" not in await street.states(channel_id)
+
+
 async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: Street) -> None:
     mite = await street.mite()
     channel_id = await street.webhook(mite)

@@ -171,11 +171,11 @@ async def put_back(connection: asyncpg.Connection, now: datetime) -> None:
     """Our clock was put back: what waits for a later time is tried at once, else it would wait for as long as
     that, too. Nobody is told twice of it: it has its id."""
     await connection.execute("UPDATE accounts.channel SET rests_until = $1 WHERE rests_until > $1", now)
-    rows = await connection.fetch(
-        "WITH late AS (UPDATE accounts.delivery SET next_at = $1 WHERE state = 'waiting' AND next_at > $1"
-        " RETURNING channel_id) SELECT DISTINCT channel_id FROM late",
-        now,
+    await connection.execute(
+        "UPDATE accounts.delivery SET next_at = $1 WHERE state = 'waiting' AND next_at > $1", now
     )
+    # Also where none is late: the job that failed is, or that was wished for behind one that has ended.
+    rows = await connection.fetch("SELECT DISTINCT channel_id FROM accounts.delivery WHERE state = 'waiting'")
     await jobs.enqueue_many(connection, JOB, [str(row["channel_id"]) for row in rows], run_at=now)
 
 
