@@ -16,7 +16,9 @@ from typing import Any
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
+from roundtrip.store import postgres
 from roundtrip.store.postgres import EmbeddedPostgres, EmbeddedPostgresError, PostgresInUse
 
 WAIT_SECONDS = 20.0
@@ -355,6 +357,68 @@ async def test_a_server_that_ends_by_itself_is_started_again_at_its_address(
                 await asyncio.sleep(0.01)
         assert server.dsn == address
     assert not server.running
+
+
+class Watched(EmbeddedPostgres):
+    """Says these first, before it is asked. ``starts``: how often it was started."""
+
+    says: tuple[Exception, ...] = ()
+    starts = 0
+
+    async def start(self) -> None:
+        self.starts += 1
+        await super().start()
+
+    async def _execute(self, database: str, statement: str) -> None:
+        if self.says:
+            said, self.says = self.says[0], self.says[1:]
+            raise said
+        await super()._execute(database, statement)
+
+
+@pytest.fixture
+async def watched(open_directory: Path) -> AsyncIterator[Watched]:
+    """A server that runs."""
+    server = Watched(open_directory / "watched", durable=False)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def test_a_recovery_is_waited_for_longer_than_a_start(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_START_SECONDS", 0.0)
+    await watched.stop()
+    watched.says = (OSError("nobody listens"),)
+    with pytest.raises(EmbeddedPostgresError, match="gave no answer in 0 s"):
+        await watched.start()
+    watched.says = (asyncpg.CannotConnectNowError("the database system is starting up"),)
+    with capture_logs() as logged:
+        await watched.start()
+    assert await _ask(watched, "SELECT 1") == 1
+    assert [entry["event"] for entry in logged] == ["the database recovers, and is waited for"]
+
+
+async def test_why_a_server_ended_is_kept_however_often_it_cannot_be_started(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_KEEP_SECONDS", 0.01)
+    settings = watched.home / "data" / "postgresql.conf"
+    good = settings.read_text()
+    settings.write_text("no_such_setting = 1\n")
+    with capture_logs() as logged:
+        async with watched.kept():
+            _process_of(watched).send_signal(signal.SIGQUIT)
+            await _until(lambda: watched.starts >= 4)
+            settings.write_text(good)
+            await _until(lambda: any(entry["event"] == "the database is back" for entry in logged))
+    assert [entry["event"] for entry in logged] == [
+        "the database ended, and is started again",
+        "the database cannot be started, and is tried on",
+        "the database is back",
+    ]
+    assert "received immediate shutdown request" in (watched.home / "postgres.log.previous").read_text()
 
 
 async def test_a_server_of_somebody_else_is_left_to_them(make: Make, open_directory: Path) -> None:

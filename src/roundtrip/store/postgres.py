@@ -41,6 +41,8 @@ _NAME = "roundtrip"  # of the database and of its superuser
 _SOCKET_NAME = ".s.PGSQL.5432"
 _POLL_SECONDS, _KEEP_SECONDS = 0.01, 1.0
 _INITDB_SECONDS, _START_SECONDS, _STOP_SECONDS, _QUERY_SECONDS = 60.0, 20.0, 10.0, 5.0
+_RECOVERY_SECONDS, _ORPHAN_SECONDS = 3600.0, 20.0
+_READY, _READY_WITHIN = b"database system is ready to accept connections", 1 << 20
 _LIBC = ctypes.CDLL(None)
 _INITDB = ["--locale=C", "--encoding=UTF8", "--auth-local=trust", "--auth-host=reject", "--no-instructions"]
 _SIZES = ["shared_buffers=64MB", "max_connections=100", "jit=off", "log_checkpoints=off"]
@@ -97,7 +99,8 @@ class EmbeddedPostgres:
         """Start the server and return once it answers `SELECT 1`; create its files on first use.
 
         Waits at most 20 seconds for the answer (60 more to create the files, 20 more for an orphaned server
-        to end). Raises PostgresInUse when a live server has the directory, OSError when a file cannot be
+        to end), and for an hour while the server says that it recovers: whoever ends it then has it begin
+        again. Raises PostgresInUse when a live server has the directory, OSError when a file cannot be
         made, and EmbeddedPostgresError otherwise, at once when the server dies. Can be called again then.
         """
         if self.running:
@@ -107,7 +110,7 @@ class EmbeddedPostgres:
             self._settle()
             await self._lock("supervisor.lock", 0.0)
             # Every process of a server inherits this one, so it shows what a killed supervisor left.
-            await self._lock("server.lock", _START_SECONDS)
+            await self._lock("server.lock", _ORPHAN_SECONDS)
             self._clear_stale_files()
             programs = self._programs()
             if not (self.home / "data").exists():
@@ -133,11 +136,11 @@ class EmbeddedPostgres:
             await self.stop()
 
     async def _keep(self) -> None:
-        said = False
+        said = failed = False
         while True:
             await asyncio.sleep(_KEEP_SECONDS)
             if self.running:
-                said = False
+                said = failed = False
                 continue
             if not said:
                 log.error("the database ended, and is started again")
@@ -146,7 +149,9 @@ class EmbeddedPostgres:
                 await self.start()
             except Exception as error:
                 # Whatever it is: nobody else would start it again.
-                log.warning("the database cannot be started", error=str(error)[-300:])
+                if not failed:
+                    log.warning("the database cannot be started, and is tried on", error=str(error)[-300:])
+                failed = True
             else:
                 log.info("the database is back")
 
@@ -240,7 +245,11 @@ class EmbeddedPostgres:
                     raise self._in_use()
             path.unlink(missing_ok=True)
         if log.exists():
-            log.replace(f"{log}.previous")
+            # What ended the last one that ran stays to be read, however often it cannot be started.
+            if _was_ready(log):
+                log.replace(f"{log}.previous")
+            else:
+                log.unlink()
 
     async def _create_cluster(self, programs: Path) -> None:
         # Made aside and renamed at the end, so an interrupted first start leaves no half of a cluster.
@@ -277,7 +286,7 @@ class EmbeddedPostgres:
             )
 
     async def _until_it_answers(self, process: subprocess.Popen[bytes]) -> None:
-        deadline, missing = time.monotonic() + _START_SECONDS, False
+        began, missing, recovers, said = time.monotonic(), False, False, False
         while True:
             if process.poll() is not None:
                 raise self._failure(f"postgres ended during its start (exit status {process.returncode})")
@@ -289,8 +298,14 @@ class EmbeddedPostgres:
             except asyncpg.InvalidCatalogNameError:
                 missing = True
             except (OSError, asyncpg.PostgresError) as error:  # not listening, or still starting up
-                if time.monotonic() > deadline:
-                    raise self._failure(f"postgres gave no answer in {_START_SECONDS:.0f} s") from error
+                # One that recovers may be too busy for some of the questions.
+                recovers = recovers or isinstance(error, asyncpg.CannotConnectNowError)
+                limit, waited = _RECOVERY_SECONDS if recovers else _START_SECONDS, time.monotonic() - began
+                if waited > limit:
+                    raise self._failure(f"postgres gave no answer in {limit:.0f} s") from error
+                if waited > _START_SECONDS and not said:
+                    log.warning("the database recovers, and is waited for")
+                    said = True
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _execute(self, database: str, statement: str) -> None:
@@ -316,6 +331,12 @@ def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:
         os.chown(path, uid, gid, follow_symlinks=False)
     elif path.is_symlink() or not path.is_dir() or path.stat().st_uid != uid:
         raise EmbeddedPostgresError(f"{path} exists and is not a directory of user id {uid}")
+
+
+def _was_ready(log: Path) -> bool:
+    """Whether the server whose log this is has ever taken connections: it says so near the beginning."""
+    with log.open("rb") as file:
+        return _READY in file.read(_READY_WITHIN)
 
 
 async def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
