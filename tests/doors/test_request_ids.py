@@ -1,10 +1,12 @@
 """Every request has an id of ours: in its answer, in the log, and nowhere anything that a stranger sent."""
 
+import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -17,7 +19,12 @@ from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
+from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import create_app
+from roundtrip.api.shared_minutes import SharedMinutes
+from roundtrip.api.spending import Spending
+from roundtrip.api.valkey import Valkey
+from roundtrip.console.live import Live
 from roundtrip.devnet.world import Built
 from roundtrip.domain.measured import Measures
 from roundtrip.services.context import Context
@@ -26,8 +33,13 @@ from support.keys import Clock, Person, key_for, random_context
 from support.serving import served, service
 
 ID = "x-request-id"
+WAIT_S = 20
 STRANGERS = "stranger's own id\tand more"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "chain_vitals"}}
+
+
+def _put_to_valkey(begun: Any) -> None:
+    Valkey._put(begun, ("PING",))
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +141,34 @@ async def test_without_its_database_what_is_told_is_in_the_log(
     (line,) = [one for one in written if one["event"] == "a request failed"]
     assert error == {"code": line["code"], "message": f"{line['said']} Request {request}."}
     assert (line["operation"], line["door"]) == ("check_token", "http")
+
+
+@pytest.mark.parametrize("begin", [GroupCommit._begin, Spending._begin, SharedMinutes._begin, _put_to_valkey])
+async def test_what_goes_on_after_a_request_is_no_part_of_it(begin: Callable[[Any], Any]) -> None:
+    seen: list[dict[str, Any]] = []
+
+    async def flush() -> None:
+        seen.append(structlog.contextvars.get_contextvars())
+
+    begun = SimpleNamespace(_flushing=None, _is_gone=lambda: False, is_gone=lambda: False, _flush=flush)
+    begun._waiting = []
+    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"):
+        begin(begun)
+        await begun._flushing
+    assert seen == [{}]
+
+
+async def test_a_board_is_read_for_all_who_look() -> None:
+    seen: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def read(board: str) -> Mapping[str, str]:
+        seen.put_nowait(structlog.contextvars.get_contextvars())
+        return {}
+
+    live = Live(read)
+    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"), live.listening("winners"):
+        async with asyncio.timeout(WAIT_S):
+            assert await seen.get() == {}
 
 
 async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
