@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 import structlog
 from starlette.requests import Request
+from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from roundtrip.api.answers import SharedAnswers
@@ -54,8 +55,7 @@ def logs() -> Iterator[None]:
 
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    # The server hangs up on what broke outside of every use case.
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as found:
+    async with aiohttp.ClientSession() as found:
         yield found
 
 
@@ -117,8 +117,7 @@ async def test_what_was_not_the_callers_doing_is_found_in_the_log(
     written = capfd.readouterr().err
     for request, text in told:
         assert f"Request {request}." in text
-        # Of what broke outside of every use case the HTTP server writes one, too.
-        line = next(one for one in lines(written) if one.get("request") == request)
+        (line,) = [one for one in lines(written) if one.get("request") == request]
         assert (line["event"], line["level"]) == ("request failed", "error")
         assert "RuntimeError: said whsec_..." in line["exception"]
     for trace in ("s3cr3t", key[9:], "abab"):
@@ -185,5 +184,23 @@ async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
         assert response.status == 500
         request, error = response.headers[ID], (await response.json())["error"]
     assert error == {"code": "internal", "message": f"Something failed on our side. Request {request}."}
-    written = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]
-    assert "RuntimeError: here" in written[0]["exception"]
+    (line,) = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]
+    assert "RuntimeError: here" in line["exception"]
+    assert ("errors", ("outside", "internal"), 1) in list(ctx.measures.counts())
+
+
+async def test_an_answer_that_breaks_off_is_not_taken_for_whole(
+    ctx: Context, session: aiohttp.ClientSession
+) -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b"half of it"
+        raise RuntimeError("here")
+
+    async def broken(request: Request) -> StreamingResponse:
+        return StreamingResponse(half())
+
+    dispatch = Dispatch(ctx, gate_over(ctx), SharedAnswers(lambda: 0.0))
+    app = create_app(dispatch, Callers(), beside=[Route("/broken", broken)])
+    async with served(app) as url, session.get(f"{url}/broken") as response:
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await response.read()
