@@ -4,6 +4,7 @@ import contextlib
 import logging
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO, cast
 
 import structlog
@@ -12,19 +13,45 @@ from roundtrip.domain.keys import without_keys
 
 _END = r"\s\"'\\<>)"
 """What is no part of a url, or of a word; a backslash begins the end of a line that JSON has."""
-_SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
-    # Of a url the host alone: its path may be a key, and its user somebody's password.
-    (re.compile(rf"(\b[a-z][a-z0-9+.-]*://)(?:[^/{_END}]*@)?([^/?#@{_END}]*)[^{_END}]*", re.I), r"\1\2"),
+_QUOTED = (
+    r"""'(?:\\.|[^'\\])*'|'(?:\\.|[^'"\\])*|"(?![,:}\]\s]|$)(?:\\.|[^"\\])*"?"""
+    r"""|\\"(?:\\\\\\.|\\\\[^\\]|[^\\])*(?:\\")?"""
+)
+"""A value with its quotes, or all that there is of one that was cut off; the last: of JSON inside of JSON."""
+_BARE = r"""(?:\\[^nrt]|"(?![,:}\]\s]|$)|[^\s&"\\])+"""
+"""A value up to the next space, or where the text of JSON ends."""
+_NEW_LINE = r"(?<=\\[nrt])"
+"""As JSON has it: the letter is no part of the word behind it."""
+_HOST = r"\[[0-9a-f:.]{0,45}\]|[\w.-]{0,253}(?::[0-9]{1,5}\b)?"
+_NAME = r"(?:password|passwd|secret|api[_-]?key)[\w-]{0,20}"
+
+
+def _host_alone(url: re.Match[str]) -> str:
+    """Of a url the host: its path may be a key, and its user somebody's password. With a slash before the @
+    the host cannot be told from either."""
+    return "://..." if re.search("[/?#]", url[1] or "") else f"://{url[2]}"
+
+
+# What one try to match reads is bounded, or is read by no other: a line of 32 kB may be a stranger's, and the
+# loop waits for it.
+_SECRETS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    # Passwords have any character in them, so that the last @ counts.
+    (re.compile(rf"://((?:\\[^nrt]|[^\s\\]){{0,256}}@)?({_HOST})[^{_END}]*", re.I), _host_alone),
     # Webhooks' secrets, and what is signed with them.
     (re.compile(r"whsec_[\w+/=-]+"), "whsec_..."),
-    (re.compile(r"\b(sha256=|v1,)[\w+/=-]{16,}"), r"\1..."),
+    (re.compile(r"(sha256=|v1,)[\w+/=-]{16,}"), r"\1..."),
+    (re.compile(r"(/api/(?:v\d{1,3}/)?webhooks/)[\w./-]+"), r"\1..."),
     # A wallet's signature has 64 bytes or 65; hashes have 32.
-    (re.compile(r"(?<![0-9a-zA-Z])(0x)?[0-9a-fA-F]{128,}"), r"\1..."),
-    (re.compile(r"\b[0-9]{5,}:[\w-]{20,}"), "..."),
-    (re.compile(r"(?i)\b(bearer|basic)(\s+)[^\s\"'\\]+"), r"\1\2..."),
-    (re.compile(r"(?i)\b(password|passwd|secret|token|api_?key)=[^\s\"'\\&]+"), r"\1=..."),
+    (re.compile(r"(?<![0-9a-fA-F])(0x)?[0-9a-fA-F]{128,}"), r"\1..."),
+    # In a path "bot" stands before it.
+    (re.compile(r"(?<![0-9])[0-9]{5,}:[\w-]{20,}"), "..."),
+    (re.compile(rf"(?:\b|{_NEW_LINE})(bearer|basic)(\s+)[^\s\"'\\]+", re.I), r"\1\2..."),
+    (re.compile(rf"({_NAME}=)(?:{_QUOTED}|{_BARE})", re.I), r"\1..."),
+    # A token's address is what most lines are about.
+    (re.compile(rf"(token=)(?!\\?[\"']?0x[0-9a-f]{{40}}\b)(?:{_QUOTED}|{_BARE})", re.I), r"\1..."),
+    (re.compile(rf"({_NAME}(\\?[\"'])\s{{0,9}}:\s{{0,9}})(?:{_QUOTED})", re.I), r"\1\2...\2"),
     # 32 bytes in base64, as the key of secrets is set.
-    (re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{43}="), "..."),
+    (re.compile(rf"(?:(?<![\w+/])|{_NEW_LINE})[A-Za-z0-9+/]{{43}}="), "..."),
 )  # fmt: skip
 
 

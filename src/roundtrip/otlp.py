@@ -48,8 +48,7 @@ class Collector:
             "roundtrip.role": role,
         }
         self._provider = TracerProvider(resource=Resource.create(told), shutdown_on_exit=False)
-        exporter = _Sender(url.rstrip("/") + "/v1/traces", measures)
-        self._provider.add_span_processor(BatchSpanProcessor(exporter, MOST_WAITING, EVERY_MS))
+        self._provider.add_span_processor(_Waiting(_Sender(url.rstrip("/") + "/v1/traces", measures)))
         # Not the process's own tracer: what libraries would tell is theirs to choose, and may be anything.
         self._tracer = self._provider.get_tracer("roundtrip", roundtrip.__version__)
 
@@ -96,7 +95,7 @@ class Collector:
 
 class _Sender(SpanExporter):
     """Counts what is sent and what is lost, and says once that the collector is away. It runs in a thread:
-    what it counts has to be there before, and nobody else counts it."""
+    what it counts has to be there before, and is counted by nobody else and under its lock."""
 
     def __init__(self, url: str, measures: Measures) -> None:
         # It would say so twice a second.
@@ -104,14 +103,28 @@ class _Sender(SpanExporter):
         self._sends = OTLPSpanExporter(url, timeout=SENDING_S)
         self._measures = measures
         self._is_away = False
+        self._counting = threading.Lock()
+        self._waiting = 0
         for ended in ("sent", "lost"):
             measures.count("spans", ended, by=0)
 
+    def takes(self) -> bool:
+        """Whether one more may wait; if not, it is lost. Called by whose span it is."""
+        with self._counting:
+            if self._waiting >= MOST_WAITING:
+                self._measures.count("spans", "lost")
+                return False
+            self._waiting += 1
+            return True
+
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Sends a batch."""
+        with self._counting:
+            self._waiting -= len(spans)
         result = self._sends.export(spans)
         is_away = result is not SpanExportResult.SUCCESS
-        self._measures.count("spans", "lost" if is_away else "sent", by=len(spans))
+        with self._counting:
+            self._measures.count("spans", "lost" if is_away else "sent", by=len(spans))
         if is_away != self._is_away:
             self._is_away = is_away
             log.warning("spans cannot be sent, they are lost" if is_away else "spans are sent again")
@@ -120,6 +133,20 @@ class _Sender(SpanExporter):
     def shutdown(self) -> None:
         """Nothing more is sent, and nothing tried again."""
         self._sends.shutdown()  # type: ignore[no-untyped-call]
+
+
+class _Waiting(BatchSpanProcessor):
+    """Spans that are to be sent. The library's queue would drop them and count it nowhere; so it never is
+    full."""
+
+    def __init__(self, sender: _Sender) -> None:
+        super().__init__(sender, MOST_WAITING, EVERY_MS)
+        self._sender = sender
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """One more, where there is room."""
+        if span.context is not None and span.context.trace_flags.sampled and self._sender.takes():
+            super().on_end(span)
 
 
 class _Followed:

@@ -143,6 +143,7 @@ class Supervisor:
         self._wait = wait
         self._rolls = {signal.SIGUSR1} if on_terminal else {signal.SIGUSR1, signal.SIGHUP}
         self._places: list[_Place] = []
+        self._is_started = False
         self._living: set[Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -153,8 +154,9 @@ class Supervisor:
     async def run(self, started: Callable[["Supervisor"], None]) -> None:
         """Until it is told to end: SIGTERM ends every process as it ends one, SIGINT too, and a second one
         ends them at once. SIGUSR1 replaces them one after the other, each when the next is ready; so does
-        SIGHUP, but for a terminal that is closed, which ends them. ``started`` is called once all are ready;
-        raises ProcessEnded when one does not become so. One that ends later is started again."""
+        SIGHUP, but for a terminal that is closed, which ends them. Before all are ready there is nothing to
+        replace: that it was told so is put down. ``started`` is called once they are; raises ProcessEnded
+        when one does not become so. One that ends later is started again."""
         told: asyncio.Queue[signal.Signals] = asyncio.Queue()
         with _heard(told, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
             work = asyncio.create_task(self._work(started))
@@ -183,7 +185,9 @@ class Supervisor:
                     hearing.cancel()
                 if how not in self._rolls:
                     return signal.SIGTERM if how == signal.SIGHUP else how
-                if rolling is None or rolling.done():
+                if not self._is_started:
+                    log.warning("processes are being started; told to replace them, nothing is done")
+                elif rolling is None or rolling.done():
                     rolling = asyncio.create_task(self._roll())
                 else:
                     log.warning("processes are being replaced already; told again, nothing more is done")
@@ -202,6 +206,8 @@ class Supervisor:
         ):
             if not is_ready:
                 raise ProcessEnded(f"a process that was to {child.role.name} did not become ready")
+        # Before whoever waits for that is told.
+        self._is_started = True
         started(self)
         await asyncio.gather(*(self._keep(place) for place in self._places))
 

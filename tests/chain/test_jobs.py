@@ -10,10 +10,12 @@ import asyncpg
 import pytest
 
 from conftest import context_for
+from roundtrip.chain.heads import Head
 from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.types import Address
+from roundtrip.jobs import abreast
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
@@ -77,9 +79,42 @@ async def test_a_block_that_the_index_has_and_the_worker_has_not_heard_of_is_ask
 
 
 @pytest.mark.parametrize("kind", _READ)
-async def test_a_node_behind_the_index_is_asked_again_later(
-    ctx: Context, clean: asyncpg.Connection, built: Built, rpc: SyncRpc, kind: str
+async def test_a_node_a_little_behind_the_index_is_waited_for(
+    ctx: Context,
+    clean: asyncpg.Connection,
+    built: Built,
+    rpc: SyncRpc,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(abreast, "EVERY_S", 0.0)
+    before, refresh, asked = ctx.heads.current().block.number, ctx.heads.refresh, 0
+
+    async def a_block_each_time() -> Head:
+        nonlocal asked
+        asked += 1
+        found = await refresh()
+        rpc.call("evm_mine")
+        return found
+
+    monkeypatch.setattr(ctx.heads, "refresh", a_block_each_time)
+    await follow_to(clean, before + 2)
+    await jobs.enqueue(clean, kind, built.tokens["plain"])
+    await work(ctx)
+    assert (await left(clean), asked) == ([], 3)
+    assert await clean.fetchval(_READ[kind]) == before + 2
+
+
+@pytest.mark.parametrize("kind", _READ)
+async def test_a_node_behind_the_index_is_asked_again_later(
+    ctx: Context,
+    clean: asyncpg.Connection,
+    built: Built,
+    rpc: SyncRpc,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(abreast, "EVERY_S", 0.0)
     before = ctx.heads.current().block.number
     await follow_to(clean, before + 1)
     await jobs.enqueue(clean, kind, built.tokens["plain"])

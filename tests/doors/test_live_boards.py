@@ -332,6 +332,7 @@ async def test_without_the_database_old_rows_stay_and_are_called_old(
         database.is_away = True
         await found.until(lambda told: 'data-live="no"' in told["state"])
         assert "Not live just now" in found.told["state"]
+        assert "Request" not in found.told["state"]
         assert (found.told["rows"], found.told["as-of"]) == (rows, as_of)
         database.is_away = False
         await found.until(lambda told: 'data-live="yes"' in told["state"])

@@ -81,7 +81,7 @@ async def test_a_live_key_in_the_address_is_the_callers(
 
 @pytest.mark.parametrize("message", [LIST, call("0x12"), {"jsonrpc": "2.0", "method": "notifications/x"}, []])
 async def test_a_dead_key_in_the_address_is_refused_before_anything_is_read(
-    keyed_url: str, session: aiohttp.ClientSession, message: object
+    keyed_url: str, ctx: Context, session: aiohttp.ClientSession, message: object
 ) -> None:
     async with session.post(f"{keyed_url}/mcp/{DEAD}", json=message) as response:
         assert response.status == 401
@@ -89,6 +89,8 @@ async def test_a_dead_key_in_the_address_is_refused_before_anything_is_read(
         body = await response.json()
     assert body == {"error": {"code": "bad_key", "message": body["error"]["message"]}}
     assert DEAD not in json.dumps(body)
+    counts = {(what, *labels): count for what, labels, count in ctx.measures.counts() if count}
+    assert counts["requests", "mcp", "refused"] == counts["errors", "mcp", "bad_key"] == 1
 
 
 async def test_two_keys_are_one_too_many(keyed_url: str, session: aiohttp.ClientSession) -> None:

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import closed_database
 from roundtrip import metrics
+from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.measured import BUCKETS_S, Measures
 from roundtrip.services.context import Context
@@ -61,6 +62,26 @@ async def test_what_was_done_and_how_it_stands_is_read(indexed: Context) -> None
     assert found["roundtrip_deliveries", ()] == 0
     assert found["process_resident_memory_bytes", ()] > 10**7
     assert found["process_open_fds", ()] > 3
+
+
+async def test_the_first_fault_that_nobody_foresaw_is_one_more(indexed: Context) -> None:
+    """Of a counter that begins with it Prometheus would see no increase."""
+    ctx = replace(indexed, measures=Measures())
+    settings = Settings(metrics_port=free_port())
+    async with service(ctx) as url, metrics.exported(settings, ctx.measures):
+        before = samples(await asked(settings.metrics_port))
+        async with aiohttp.ClientSession(headers={"accept": "text/html"}) as session:
+            for path in (f"/token/0x{'12' * 20}", f"/wallet/0x{'12' * 20}"):
+                await (await session.get(url + path)).read()
+        after = samples(await asked(settings.metrics_port))
+    for operation in OPERATIONS:
+        assert before["roundtrip_errors_total", (("code", "internal"), ("name", operation.name))] == 0
+    asked_for = {
+        dict(labels)["name"] for name, labels in after if name == "roundtrip_operation_seconds_count"
+    }
+    assert asked_for - {operation.name for operation in OPERATIONS}
+    for one in asked_for:
+        assert after["roundtrip_errors_total", (("code", "internal"), ("name", one))] == 0
 
 
 async def test_what_is_not_known_has_no_sample(ctx: Context) -> None:

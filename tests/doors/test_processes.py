@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +18,10 @@ from roundtrip import processes
 from roundtrip.processes import Child, ProcessEnded, Role, Supervisor
 from roundtrip.terminal import environment
 
+PROJECT = Path(__file__).resolve().parents[2]
 WAIT_S = 30
 PROGRAM = """
-import os, signal, sys
+import os, signal, sys, time
 folder, how = sys.argv[1:3]
 def tell(what):
     with open(folder + "/told", "a") as told:
@@ -33,6 +36,10 @@ if os.path.exists(folder + "/hangs"):
     tell("hangs")
     while True:
         signal.pause()
+if os.path.exists(folder + "/waits"):
+    tell("waits")
+    while os.path.exists(folder + "/waits"):
+        time.sleep(0.005)
 if os.path.exists(folder + "/fails"):
     sys.exit(3)
 print("a line of its own", flush=True)
@@ -156,6 +163,55 @@ async def test_each_is_replaced_in_turn_when_the_next_is_ready(
         assert at_work.pids() == [third, fourth]
         await at_work.over()
         assert at_work.waited == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGUSR1, signal.SIGHUP])
+async def test_nobody_is_replaced_before_all_are_ready(tmp_path: Path, how: signal.Signals) -> None:
+    (tmp_path / "waits").touch()
+    async with ground(tmp_path, PLAIN) as at_work:
+        async with asyncio.timeout(WAIT_S):
+            while len(at_work.told()) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        with capture_logs() as logs:
+            os.kill(os.getpid(), how)
+            async with asyncio.timeout(WAIT_S):
+                while not logs:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+        assert [entry["event"] for entry in logs] == [
+            "processes are being started; told to replace them, nothing is done"
+        ]
+        (tmp_path / "waits").unlink()
+        before = [child.pid for child in await at_work.started()]
+        assert {f"waits {pid}" for pid in before} == set(at_work.told()[:2])
+        os.kill(os.getpid(), how)
+        await at_work.until_told(*(f"SIGTERM {pid}" for pid in before))
+        await at_work.over()
+
+
+_EARLY = """
+import os, runpy, signal, sys
+how, script = sys.argv[1:]
+class Told:
+    def find_spec(self, name, path=None, target=None):
+        if name == "roundtrip.cli":
+            os.kill(os.getpid(), signal.SIGUSR1)
+            print("told", flush=True)
+sys.meta_path.insert(0, Told())
+sys.argv = ["roundtrip", "--help"]
+if how == "module":
+    runpy.run_module("roundtrip", run_name="__main__")
+else:
+    from importlib import metadata
+    metadata.EntryPoint("roundtrip", script, "console_scripts").load()()
+"""
+
+
+@pytest.mark.parametrize("how", ["module", "command"])
+def test_who_is_told_to_replace_while_it_is_read_lives(how: str) -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    program = [sys.executable, "-c", _EARLY, how, project["scripts"]["roundtrip"]]
+    ended = subprocess.run(program, capture_output=True, timeout=WAIT_S, check=False)
+    assert (ended.returncode, ended.stdout.split(b"\n")[0]) == (0, b"told")
 
 
 async def test_a_terminal_that_is_closed_ends_all(tmp_path: Path) -> None:

@@ -1,23 +1,31 @@
 """Every request has an id of ours: in its answer, in the log, and nowhere anything that a stranger sent."""
 
+import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
 import structlog
 from starlette.requests import Request
+from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from roundtrip.api.answers import SharedAnswers
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
+from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import create_app
+from roundtrip.api.shared_minutes import SharedMinutes
+from roundtrip.api.spending import Spending
+from roundtrip.api.valkey import Valkey
+from roundtrip.console.live import Live
 from roundtrip.devnet.world import Built
 from roundtrip.domain.measured import Measures
 from roundtrip.services.context import Context
@@ -26,8 +34,13 @@ from support.keys import Clock, Person, key_for, random_context
 from support.serving import served, service
 
 ID = "x-request-id"
+WAIT_S = 20
 STRANGERS = "stranger's own id\tand more"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "chain_vitals"}}
+
+
+def _put_to_valkey(begun: Any) -> None:
+    Valkey._put(begun, ("PING",))
 
 
 @pytest.fixture(autouse=True)
@@ -42,8 +55,7 @@ def logs() -> Iterator[None]:
 
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    # The server hangs up on what broke outside of every use case.
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as found:
+    async with aiohttp.ClientSession() as found:
         yield found
 
 
@@ -105,8 +117,7 @@ async def test_what_was_not_the_callers_doing_is_found_in_the_log(
     written = capfd.readouterr().err
     for request, text in told:
         assert f"Request {request}." in text
-        # Of what broke outside of every use case the HTTP server writes one, too.
-        line = next(one for one in lines(written) if one.get("request") == request)
+        (line,) = [one for one in lines(written) if one.get("request") == request]
         assert (line["event"], line["level"]) == ("request failed", "error")
         assert "RuntimeError: said whsec_..." in line["exception"]
     for trace in ("s3cr3t", key[9:], "abab"):
@@ -131,6 +142,34 @@ async def test_without_its_database_what_is_told_is_in_the_log(
     assert (line["operation"], line["door"]) == ("check_token", "http")
 
 
+@pytest.mark.parametrize("begin", [GroupCommit._begin, Spending._begin, SharedMinutes._begin, _put_to_valkey])
+async def test_what_goes_on_after_a_request_is_no_part_of_it(begin: Callable[[Any], Any]) -> None:
+    seen: list[dict[str, Any]] = []
+
+    async def flush() -> None:
+        seen.append(structlog.contextvars.get_contextvars())
+
+    begun = SimpleNamespace(_flushing=None, _is_gone=lambda: False, is_gone=lambda: False, _flush=flush)
+    begun._waiting = []
+    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"):
+        begin(begun)
+        await begun._flushing
+    assert seen == [{}]
+
+
+async def test_a_board_is_read_for_all_who_look() -> None:
+    seen: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def read(board: str) -> Mapping[str, str]:
+        seen.put_nowait(structlog.contextvars.get_contextvars())
+        return {}
+
+    live = Live(read)
+    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"), live.listening("winners"):
+        async with asyncio.timeout(WAIT_S):
+            assert await seen.get() == {}
+
+
 async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
     ctx: Context, session: aiohttp.ClientSession, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,5 +184,23 @@ async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
         assert response.status == 500
         request, error = response.headers[ID], (await response.json())["error"]
     assert error == {"code": "internal", "message": f"Something failed on our side. Request {request}."}
-    written = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]
-    assert "RuntimeError: here" in written[0]["exception"]
+    (line,) = [one for one in lines(capfd.readouterr().err) if one.get("request") == request]
+    assert "RuntimeError: here" in line["exception"]
+    assert ("errors", ("outside", "internal"), 1) in list(ctx.measures.counts())
+
+
+async def test_an_answer_that_breaks_off_is_not_taken_for_whole(
+    ctx: Context, session: aiohttp.ClientSession
+) -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b"half of it"
+        raise RuntimeError("here")
+
+    async def broken(request: Request) -> StreamingResponse:
+        return StreamingResponse(half())
+
+    dispatch = Dispatch(ctx, gate_over(ctx), SharedAnswers(lambda: 0.0))
+    app = create_app(dispatch, Callers(), beside=[Route("/broken", broken)])
+    async with served(app) as url, session.get(f"{url}/broken") as response:
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await response.read()

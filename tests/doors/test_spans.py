@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 import aiohttp
 import pytest
+from opentelemetry.sdk.trace.export import SpanExportResult
 from structlog.testing import capture_logs
 
-from roundtrip import spans
+from roundtrip import otlp, spans
 from roundtrip.chain.rpc import Node
 from roundtrip.devnet.node import free_port
 from roundtrip.devnet.world import Built
@@ -175,6 +177,34 @@ async def test_a_collector_that_is_away_hurts_nobody(house: House) -> None:
     assert counts["spans", ("lost",)] >= 3
     assert counts["spans", ("sent",)] == 0
     assert len([event for event in logged if event["event"].startswith("spans")]) == 1
+
+
+async def test_what_there_is_no_room_for_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+
+    class Slow:
+        def __init__(self, url: str, timeout: float) -> None: ...
+
+        def export(self, batch: object) -> SpanExportResult:
+            answers.wait(20)
+            return SpanExportResult.SUCCESS
+
+        def shutdown(self) -> None: ...
+
+    # Their batches have as many.
+    room, several = 512, 2_000
+    monkeypatch.setattr(otlp, "MOST_WAITING", room)
+    monkeypatch.setattr(otlp, "OTLPSpanExporter", Slow)
+    measures = Measures()
+    async with spans.sent(Settings(otlp_url="http://127.0.0.1:4318"), measures, "serve"):
+        for _ in range(several):
+            with measures.span("request", "health", is_root=True):
+                pass
+        answers.set()
+    counts = {labels: count for what, labels, count in measures.counts() if what == "spans"}
+    # One batch may be on its way meanwhile.
+    assert counts["lost",] >= several - 2 * room
+    assert counts["lost",] + counts["sent",] == several
 
 
 async def test_off_nothing_is_followed() -> None:

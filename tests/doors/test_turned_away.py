@@ -53,6 +53,17 @@ async def test_people_are_told_in_words(url: str) -> None:
         assert "again in a moment" in await answer.text()
 
 
+async def test_a_browser_may_read_that_it_was_turned_away(url: str) -> None:
+    headers = {"origin": "https://page.example", "access-control-request-method": "GET"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        path = f"{url}/v1/check/0x{'1' * 40}"
+        async with session.options(path) as asked, session.get(path) as answer:
+            assert (asked.status, answer.status) == (200, 503)
+            for one in (asked, answer):
+                assert one.headers["access-control-allow-origin"] == "*"
+            assert "GET" in asked.headers["access-control-allow-methods"]
+
+
 async def test_the_health_is_told_however_much_is_asked(url: str) -> None:
     """A balancer that took this process out would send all of it to the others."""
     async with aiohttp.ClientSession() as session, session.get(url + "/v1/health") as answer:

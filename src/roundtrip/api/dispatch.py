@@ -128,6 +128,9 @@ class Dispatch:
         or what reads them, once the caller is let in. ``query``: what came by the query string, where there
         is one. ``once``: the idempotency keys that it shows, as they came."""
         measures, began_s = self.ctx.measures, self.clock()
+        if door == "pages":
+            # Theirs alone are in no table that the door could begin with.
+            measures.count("errors", operation.name, "internal", by=0)
         with measures.span("request", operation.name, is_root=True) as span:
             reply = await self._run(operation, raw, asking, query, once)
             ended = _ended(reply)

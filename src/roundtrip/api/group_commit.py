@@ -18,6 +18,7 @@ from roundtrip.store.faults import DATABASE_FAULTS
 
 from .minutes import MOST_LOADED, WINDOW_MS
 from .own_connection import STATEMENT_S, OwnConnection
+from .request_ids import begin_for_all
 
 log = structlog.get_logger(__name__)
 
@@ -180,7 +181,7 @@ class GroupCommit:
 
     def _begin(self) -> None:
         if self._flushing is None and not self._is_gone():
-            self._flushing = asyncio.create_task(self._flush(), name="counting")
+            self._flushing = begin_for_all(self._flush(), "counting")
 
     async def _flush(self) -> None:
         try:

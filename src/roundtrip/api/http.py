@@ -207,7 +207,7 @@ def create_app(
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
     are settled. ``door``: the tool server, where it has to have more than the table's tools. ``beside``: what
     else is served, before all of it. ``turns_away``: whether the next request is, unless it
-    asks for the service's health."""
+    asks for the service's health, or what may be asked."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
@@ -236,6 +236,9 @@ def create_app(
         lifespan=running,
         exception_handlers={HTTPException: _http_error, Exception: _unexpected},
     )
+    for operation in OPERATIONS:
+        # A counter that begins at one has not increased: the first fault that nobody foresaw alerts nobody.
+        dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
     app.turned_away = TurnedAway(turns_away, dispatch.ctx)
     return app
@@ -269,7 +272,8 @@ class TurnedAway:
 
     async def __call__(self, scope: Scope, send: Send) -> bool:
         """Whether this request was answered so."""
-        if scope["path"] == _HEALTH or not self.turns_away():
+        # What a browser asks first costs nothing, and without its headers a page is not told why.
+        if scope["path"] == _HEALTH or scope["method"] == "OPTIONS" or not self.turns_away():
             return False
         measures = self.ctx.measures
         measures.observe("operation", "turned_away", "failed", 0.0)
@@ -294,6 +298,7 @@ class Service(Starlette):
     def __init__(self, measures: Measures, **given: Any) -> None:
         super().__init__(**given)
         self._measures = measures
+        measures.count("errors", "outside", "internal", by=0)
 
     turned_away: TurnedAway
 
@@ -303,8 +308,11 @@ class Service(Starlette):
             await super().__call__(scope, receive, send)
             return
         told = (HEADER, begin_request().encode())
+        is_whole = False
 
         async def sending(message: Message) -> None:
+            nonlocal is_whole
+            is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
                 self._measures.count("answers", _STATUSES[message["status"] // 100])
                 message = {**message, "headers": [*message.get("headers", ()), told]}
@@ -313,7 +321,13 @@ class Service(Starlette):
         if await self.turned_away(scope, sending):
             return
         clean(scope)
-        await super().__call__(scope, receive, sending)
+        try:
+            await super().__call__(scope, receive, sending)
+        except Exception:
+            self._measures.count("errors", "outside", "internal")
+            # It is logged, and told. The server would log it again; it has to hang up on half an answer.
+            if not is_whole:
+                raise
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -79,6 +79,9 @@ class McpDoor:
             await self._dispatch.gate.look_at(self._asking(scope))
         except Refused as refused:
             error = named(refused.error)
+            measures = self._dispatch.ctx.measures
+            measures.count("requests", "mcp", "failed" if error.status >= 500 else "refused")
+            measures.count("errors", "mcp", error.code)
             if isinstance(error, Named):
                 self._dispatch.failures.tell(error, "mcp", "mcp")
             raise error from None

@@ -4,7 +4,11 @@ What a caller sends as ``x-request-id`` is not read: it could stand in the log f
 requests of others.
 """
 
+import asyncio
+from collections.abc import Coroutine
+from contextvars import Context
 from random import Random
+from typing import Any
 
 from structlog.contextvars import bind_contextvars, get_contextvars
 
@@ -18,6 +22,11 @@ def begin_request() -> str:
     drawn = new_id()
     bind_contextvars(**{_IN_LOGS: drawn})
     return drawn
+
+
+def begin_for_all(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    """A task that outlives the request in which it happens to begin, and is no part of it."""
+    return asyncio.create_task(work, name=name, context=Context())
 
 
 def request_id() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from .minutes import WINDOW_MS, MinuteLimits, Ticket, over
+from .request_ids import begin_for_all
 from .valkey import NAMESPACE, Gone, Script, Valkey
 
 _MOST_AT_ONCE = 500
@@ -152,7 +153,7 @@ class SharedMinutes:
 
     def _begin(self) -> None:
         if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush(), name="minutes")
+            self._flushing = begin_for_all(self._flush(), "minutes")
 
     async def _flush(self) -> None:
         waiting: list[_Waiting] = []

@@ -24,6 +24,7 @@ from roundtrip.store.holds import HOLD_MS, Hold
 
 from .group_commit import MOST_AT_ONCE, MOST_WAITING
 from .own_connection import STATEMENT_S, OwnConnection
+from .request_ids import begin_for_all
 
 log = structlog.get_logger(__name__)
 
@@ -173,7 +174,7 @@ class Spending:
 
     def _begin(self) -> None:
         if self._flushing is None and not self._is_gone():
-            self._flushing = asyncio.create_task(self._flush(), name="spending")
+            self._flushing = begin_for_all(self._flush(), "spending")
 
     async def _flush(self) -> None:
         try:

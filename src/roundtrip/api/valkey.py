@@ -18,6 +18,8 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from roundtrip.domain.errors import CannotRun
 
+from .request_ids import begin_for_all
+
 log = structlog.get_logger(__name__)
 
 NAMESPACE = "roundtrip"
@@ -151,7 +153,7 @@ class Valkey:
         came: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Asked(command, came))
         if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush(), name="valkey")
+            self._flushing = begin_for_all(self._flush(), "valkey")
         return came
 
     async def _flush(self) -> None:

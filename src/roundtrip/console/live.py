@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from roundtrip.api.draining import Ending
+from roundtrip.api.request_ids import begin_for_all
 from roundtrip.domain.errors import LimitReached, ServiceFull
 
 MOST_OF_ONE = 4
@@ -131,7 +132,7 @@ class Live:
             listener.put(name, encoded)
         found.listeners.add(listener)
         if found.reading is None:
-            found.reading = asyncio.create_task(self._follow(board, found), name=f"live {board}")
+            found.reading = begin_for_all(self._follow(board, found), f"live {board}")
         try:
             yield listener
         finally:

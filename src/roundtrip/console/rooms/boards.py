@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from roundtrip.api.callers import Asking
 from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.dispatch import Dispatch
+from roundtrip.api.dispatch import Dispatch, Named
 from roundtrip.console.page import Visit
 from roundtrip.console.render import Templates
 from roundtrip.domain.errors import CallerFault
@@ -67,7 +67,9 @@ async def told(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[s
     """What a board says now, by event. Where it cannot be read that alone is told: rows stay as they were."""
     reply = await dispatch.run(_UNCOUNTED[tool], {}, _NOBODY, door="pages")
     if reply.error is not None:
-        return {"state": templates.render("boards/state.html", is_live=False, why=reply.error.message)}
+        # Without the request's id: it is another one each time, and nothing else would be new.
+        why = reply.error.said if isinstance(reply.error, Named) else reply.error.message
+        return {"state": templates.render("boards/state.html", is_live=False, why=why)}
     try:
         answer = msgspec.json.decode(reply.body)
         return {

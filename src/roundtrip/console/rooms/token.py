@@ -11,7 +11,7 @@ from starlette.responses import Response
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.flags import FLAGS
 from roundtrip.services.check_card import CardParams, KeptCard, check_card
 from roundtrip.services.holders_page import HoldersPage, holders_page
@@ -74,7 +74,9 @@ async def _card(visit: Visit, check: Mapping[str, Any]) -> Any:
     read."""
     try:
         found = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
-    except ServiceFull:
+    except RoundtripError as fault:
+        if fault.code != "busy":
+            raise
         return None
     return found["card"]
 
