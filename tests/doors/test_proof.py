@@ -2,26 +2,40 @@
 
 import gzip
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import asyncpg
 import jsonschema
+import msgspec
 import pytest
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.publish import answer_schema
-from roundtrip.chain.rpc import READ_METHODS
+from roundtrip.chain.rpc import READ_METHODS, RpcCall, RpcError
 from roundtrip.devnet.world import Built
 from roundtrip.domain import canonical
+from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Evidence
+from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
+from roundtrip.services.proof import check_proof
 from roundtrip.settings import Settings
+from support.faulty_node import FaultyNode
 from support.nodes import node_of
 from support.serving import service
 
 COUNTED = "SELECT count(*) FROM facts.evidence WHERE token = $1"
+
+
+class Refusing:
+    """A node that says its chain, and nothing of its blocks."""
+
+    async def batch(self, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
+        answers: list[msgspec.Raw | RpcError] = [msgspec.Raw(b'"0x1237"'), RpcError(-32005, "daily limit")]
+        return answers[: len(calls)]
 
 
 async def proof_of(session: aiohttp.ClientSession, base_url: str, token: str) -> dict[str, Any]:
@@ -140,16 +154,48 @@ async def test_nothing_is_posted_to_it(base_url: str, built: Built, session: aio
         assert (response.status, (await response.json())["error"]["code"]) == (405, "method_not_allowed")
 
 
-async def test_without_a_node_a_kept_one_is_still_handed_out(
+OTHER_HASH = "0x" + "ab" * 32
+
+
+@pytest.mark.parametrize("gone", ["another block has its number", "no block has its number"])
+async def test_of_a_block_that_is_not_on_the_chain_none_is_handed_out(
+    ctx: Context, base_url: str, built: Built, session: aiohttp.ClientSession, gone: str
+) -> None:
+    """As after a fork, and after the local chain was started again."""
+    token = built.tokens["odd_tier"]
+    row = bytes.fromhex(token[2:])
+    await ctx.pool.execute("DELETE FROM facts.evidence WHERE token = $1", row)
+    was = (await proof_of(session, base_url, token))["block"]
+    document = await ctx.pool.fetchval("SELECT document FROM facts.evidence WHERE token = $1", row)
+    changed = document.replace(was["hash"].encode(), OTHER_HASH.encode())
+    if gone.startswith("no block"):
+        number = f'"number":{was["number"]}'.encode()
+        assert number in changed
+        changed = changed.replace(number, b'"number":999999999')
+    assert changed != document
+    await ctx.pool.execute("UPDATE facts.evidence SET document = $2 WHERE token = $1", row, changed)
+    for _ in range(2):
+        assert (await proof_of(session, base_url, token))["block"] == was
+    assert await ctx.pool.fetchval(COUNTED, row) == 2
+
+
+async def test_where_the_block_could_not_be_looked_at_none_is_handed_out(
     ctx: Context, base_url: str, built: Built, session: aiohttp.ClientSession
 ) -> None:
-    kept, other = built.tokens["plain"], built.tokens["odd_key"]
+    kept = built.tokens["plain"]
     await proof_of(session, base_url, kept)
-    await ctx.pool.execute("DELETE FROM facts.evidence WHERE token = $1", bytes.fromhex(other[2:]))
-    node_of(ctx).url = "http://127.0.0.1:1"
-    await proof_of(session, base_url, kept)
-    async with session.get(f"{base_url}/v1/check/{other}/proof") as response:
-        assert (response.status, (await response.json())["error"]["code"]) == (502, "upstream")
+    before = await ctx.pool.fetchval(COUNTED, bytes.fromhex(kept[2:]))
+    url = node_of(ctx).url
+    async with FaultyNode(url).running() as faulty:
+        node_of(ctx).url = faulty.url
+        for fault in ("status 500", "nonsense"):
+            faulty.fault = fault
+            async with session.get(f"{base_url}/v1/check/{kept}/proof") as response:
+                assert (response.status, (await response.json())["error"]["code"]) == (502, "upstream"), fault
+    refused = replace(ctx, node=Refusing())  # type: ignore[arg-type]
+    with pytest.raises(NodeFault, match="it is asked too much, error -32005"):
+        await check_proof(refused, CheckParams(kept))
+    assert await ctx.pool.fetchval(COUNTED, bytes.fromhex(kept[2:])) == before
 
 
 async def test_without_a_database_it_is_busy(

@@ -5,7 +5,10 @@ import contextlib
 
 import structlog
 
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.chain.heads import read_header
+from roundtrip.chain.node_errors import concern, in_our_words
+from roundtrip.chain.rpc import NO_ANSWER, RpcCall, RpcError
+from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.types import Address
 from roundtrip.store import evidence as evidence_store
 from roundtrip.store.faults import DATABASE_FAULTS
@@ -13,18 +16,19 @@ from roundtrip.store.faults import DATABASE_FAULTS
 from .check import check
 from .check_answer import CheckParams, at
 from .context import Answered, Context
-from .proof_answer import Proof, present
+from .proof_answer import Proof, ProofBlock, present
 
 _READ_S = 5.0
 log = structlog.get_logger(__name__)
 
 
 async def check_proof(ctx: Context, params: CheckParams) -> Answered[Proof]:
-    """Of a check that is no older than proofs are kept; else of one that is made now. Those who ask at once
-    share it; it is not kept in memory, for it may be a megabyte."""
+    """Of a check that is no older than proofs are kept and whose block is still on the chain; else of one
+    that is made now. Those who ask at once share it; it is not kept in memory, for it may be a megabyte.
+    Raises NodeFault where the node does not say which block is on the chain."""
     token, counted = params.token(), True
     found = await _latest(ctx, token)
-    if found is None:
+    if found is None or not await _is_canonical(ctx, found.block):
         counted = (await check(ctx, params)).counted
         found = await _latest(ctx, token)
     if found is None:
@@ -43,3 +47,16 @@ async def _latest(ctx: Context, token: Address) -> Proof | None:
     with contextlib.suppress(ValueError):
         return None if kept is None else await asyncio.to_thread(present, kept)
     return None
+
+
+async def _is_canonical(ctx: Context, block: ProofBlock) -> bool:
+    """Whether the chain has this block at its number: one that was taken back, or that the node does not
+    know, proves nothing to anybody. Raises NodeFault where that could not be found out."""
+    # A batch of nothing but nulls is no answer at all: the chain's id is one that there always is.
+    calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", [hex(block.number), False])]
+    _, told = await ctx.node.batch(calls)
+    if not isinstance(told, RpcError):
+        return read_header(told).hash.lower() == block.hash
+    if told is NO_ANSWER or concern(told) in ("behind", "pruned"):
+        return False
+    raise NodeFault(f"it does not tell its block {block.number} ({in_our_words(told)})")

@@ -39,10 +39,10 @@ TOKENS: tuple[Operation, ...] = (
         name="check_proof",
         title="Prove a check",
         description=(
-            "The newest check of a token of the last day, and one made now where there is none, with "
-            "everything that is needed to make it again: its evidence, and the exact JSON-RPC requests "
-            "that the evidence came of, trip by trip. roundtrip verify sends them to a node of your own "
-            "and judges again."
+            "The newest check of a token of the last day, and one made now where there is none or its "
+            "block is no longer on the chain, with everything that is needed to make it again: its evidence, "
+            "and the exact JSON-RPC requests that the evidence came of, trip by trip. roundtrip verify sends "
+            "them to a node of your own and judges again."
         ),
         params=CheckParams,
         answer=Proof,
