@@ -296,6 +296,14 @@ async def test_what_is_no_proof_is_one_line(
     assert result.output.count("\n") == 1
 
 
+async def test_an_error_that_was_saved_is_told_as_that(tmp_path: Path, network_file: Path) -> None:
+    said = {"error": {"code": "rate_limited", "message": "Too many calls; wait 20 s.\x1b[1m"}}
+    result = await verified(json.dumps(said).encode(), tmp_path, network_file, None)
+    assert result.exit_code == 2
+    told = "It is no proof but an error: rate_limited, Too many calls; wait 20 s.[1m"
+    assert result.output == f"roundtrip: {told}\n"
+
+
 # --- other nodes ------------------------------------------------------------------------------------
 
 

@@ -82,6 +82,8 @@ def read_claim(document: bytes) -> Claim:
         proof = msgspec.json.decode(document, type=Proof)
         trips = [[[_entry(one) for one in batch] for batch in trip] for trip in proof.trips]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        if told := _refusal(document):
+            raise Unreadable(f"It is no proof but an error: {told}") from None
         where = str(error).partition(" - at `")[2].rstrip("`")
         at = f": it does not fit at {shown(where)}" if where else ""
         raise Unreadable(f"It has not the shape of a proof{at}.") from None
@@ -97,6 +99,24 @@ def read_claim(document: bytes) -> Claim:
     except (ValueError, RecursionError):
         raise Unreadable("Its evidence has not the shape of a check's.") from None
     return Claim(proof, evidence, begun, trips)
+
+
+class _Refusal(msgspec.Struct):
+    code: str
+    message: str = ""
+
+
+class _Refused(msgspec.Struct):
+    error: _Refusal
+
+
+def _refusal(document: bytes) -> str | None:
+    """What the service said in place of a proof: the error's code, and its sentence."""
+    try:
+        error = msgspec.json.decode(document, type=_Refused).error
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return f"{shown(error.code)}, {shown(error.message)}"
 
 
 class _Numbered(msgspec.Struct):

@@ -52,6 +52,7 @@ def verify(
     what they had asked for; ``now_s``: seconds since 1970, to see whether the deadline is past. Raises
     Unreadable where the answer, or the request, has not the shape of one, and nothing else."""
     body = shape.mapping(answer, "the answer")
+    shape.no_error(body)
     head = read_head(body)
     found = Found()
     asked = request or Request()

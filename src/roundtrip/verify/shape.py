@@ -11,6 +11,7 @@ _RESERVED = 2
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,77}")
+_CODE = re.compile(r"[a-z_]{1,40}")
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
@@ -57,6 +58,16 @@ def mapping(value: object, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Unreadable(f"{what} is {shown(value)}, and has to be an object.")
     return value
+
+
+def no_error(answer: dict[str, Any]) -> None:
+    """What a service says in place of an answer is told as that."""
+    error = answer.get("error")
+    if isinstance(error, dict) and "token" not in answer:
+        code = error.get("code")
+        named = code if isinstance(code, str) and _CODE.fullmatch(code) else "without a code"
+        message = shown(error.get("message"))
+        raise Unreadable(f"It is no prepared trade but an error: {named}, {message}.")
 
 
 def get(holder: dict[str, Any], name: str) -> object:
