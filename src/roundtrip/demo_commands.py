@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import ipaddress
 import json
 import os
 import signal
@@ -61,7 +62,7 @@ Several = Annotated[
 
 def demo(actors: Actors = False, several: Several = 1) -> None:
     """A local chain, a database and the service, with sample tokens to try it on."""
-    settings = Settings()
+    settings = of_ones_own(Settings())
     log_to_stderr()
     with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
         places = _places(settings)
@@ -74,6 +75,25 @@ def demo(actors: Actors = False, several: Several = 1) -> None:
             welcome = functools.partial(_welcome, base_url, built, described)
             serve = _serve_demo if several == 1 else functools.partial(_serve_demo_in, several)
             run(serve(settings, built, node.url, listening, welcome))
+
+
+_ANON_PER_MINUTE = 60
+
+
+def of_ones_own(settings: Settings) -> Settings:
+    """As a demo has them: who looks around on his own machine, and alone there, is not held to what a
+    stranger may ask. What is set stays, and so does the default where others reach it."""
+    mine = settings.host == "localhost" or _is_loopback(settings.host)
+    if not mine or settings.trusted_proxies or "anon_per_minute" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"anon_per_minute": _ANON_PER_MINUTE})
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 async def _serve_demo(
@@ -122,6 +142,7 @@ async def _serve_demo_in(
                 ROUNDTRIP_RPC_URL=rpc_url,
                 ROUNDTRIP_RPC_URLS=None,
                 ROUNDTRIP_PORT=str(listening.getsockname()[1]),
+                ROUNDTRIP_ANON_PER_MINUTE=str(settings.anon_per_minute),
             )
             supervisor = processes.Supervisor(
                 roles, ours, on_terminal=is_on_terminal(), of_place=metrics.ports(settings.metrics_port)

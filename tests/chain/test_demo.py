@@ -72,6 +72,12 @@ class Demo:
             assert time.monotonic() < deadline, told
         assert told["blocksBehind"] <= 2
 
+    def limit(self) -> int:
+        """Calls a minute of who has no key."""
+        url = f"http://127.0.0.1:{self.port}/v1/check/{'0x' + '1' * 40}"
+        with urllib.request.urlopen(url, timeout=10) as response:
+            return int(response.headers["x-ratelimit-limit"])
+
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
             return json.load(response)
@@ -241,6 +247,7 @@ def programs(pids: set[int]) -> set[str]:
 
 
 def test_in_three_processes_one_port_is_served_and_another_sync_takes_over(demo: Demo) -> None:
+    del demo.environment["ROUNDTRIP_ANON_PER_MINUTE"]
     with demo.running("--processes", "3") as process:
         demo.await_welcome(process)
         told = roles(demo.lines)
@@ -249,6 +256,7 @@ def test_in_three_processes_one_port_is_served_and_another_sync_takes_over(demo:
         assert {pid for pids in told.values() for pid in pids} <= started_by_it
         assert {"anvil", "postgres", "valkey-server"} <= programs(started_by_it)
         demo.await_health()
+        assert demo.limit() == 60
         (plain,) = re.findall(r"(0x[0-9a-f]{40})  plain: ", "\n".join(demo.lines))
         assert demo.get(f"/v1/check/{plain}")["verdict"]["code"] == "ok"
         before = who_leads(demo)

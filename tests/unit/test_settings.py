@@ -9,6 +9,7 @@ from pydantic_settings import SettingsError
 
 from roundtrip.assembly import node_urls
 from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.demo_commands import of_ones_own
 from roundtrip.networks import ROBINHOOD
 from roundtrip.settings import Settings
 
@@ -76,3 +77,25 @@ def test_what_is_wrong_is_refused_and_no_url_is_told(
     with pytest.raises((ValidationError, SettingsError)) as caught:
         read(monkeypatch, **wrong)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "a_minute"),
+    [
+        ({}, 60),
+        ({"host": "127.0.0.2"}, 60),
+        ({"host": "::1"}, 60),
+        ({"host": "localhost"}, 60),
+        ({"anon_per_minute": "10"}, 10),
+        ({"host": "::"}, 10),
+        ({"host": "192.168.1.7"}, 10),
+        ({"host": "demo.test"}, 10),
+        ({"trusted_proxies": ["127.0.0.1/32"]}, 10),
+    ],
+)
+def test_a_demo_lets_who_is_alone_there_ask_more(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], a_minute: int
+) -> None:
+    settings = read(monkeypatch, **given)
+    assert settings.anon_per_minute == 10
+    assert of_ones_own(settings).anon_per_minute == a_minute

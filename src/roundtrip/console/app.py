@@ -100,8 +100,13 @@ def _fault(visit: Visit, error: RoundtripError) -> Response:
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return response
     piece = visit.is_piece()
+    allowances = visit.console.dispatch.ctx.allowances
     shown = visit.show(
-        "fault_piece.html" if piece else "fault.html", 200 if piece else error.status, error=error
+        "fault_piece.html" if piece else "fault.html",
+        200 if piece else error.status,
+        error=error,
+        free=allowances.anonymous.per_minute,
+        keyed=allowances.key.per_minute,
     )
     if error.retry_after_s is not None:
         shown.headers["retry-after"] = str(error.retry_after_s)
