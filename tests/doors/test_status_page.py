@@ -90,7 +90,9 @@ async def test_what_waits_is_counted_by_what_can_be_done_about_it(own: Changed) 
         ("token", 1, 1, 0),
     ]
     async with service(own.ctx, SETTINGS) as url:
-        assert "Work is late" in await page(url)
+        said = await page(url)
+    assert "Work is late" in said
+    assert "come later than they should. Nobody makes alerts here yet." in said
 
 
 async def test_checks_and_trips_to_the_node_are_measured(indexed: Context, built: Built) -> None:

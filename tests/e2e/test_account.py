@@ -33,7 +33,9 @@ async def test_who_has_two_wallets_chooses_and_the_cookie_is_nobody_elses(
     await newcomer.open("/sign-in")
     wallets = page.get_by_role("group", name="Wallets in this browser").get_by_role("button")
     await expect(wallets).to_have_text(["Sign in with First", "Sign in with Second <b>"])
-    await expect(page.get_by_role("status")).to_have_text("Signing moves nothing and costs nothing.")
+    await expect(page.get_by_role("status")).to_have_text(
+        "Choose a wallet: it shows the text before you sign."
+    )
     await wallets.nth(1).click()
     await page.wait_for_url("**/account")
     await newcomer.settled()

@@ -320,7 +320,10 @@ def _crowd_text(gathered: Gathered, found: Found) -> list[str]:
     again = len(repeats(gathered, found))
     if gathered.crowd is None or not again:
         return []
-    return [
-        f"{again} of the {len(found.top)} biggest bought other launches of its deployer, too, "
-        f"of which there are {gathered.crowd.deployer_launches:,}."
-    ]
+    launches = gathered.crowd.deployer_launches
+    bought = (
+        "the one other launch of its deployer, too"
+        if launches == 1
+        else f"other launches of its deployer, too, of which there are {launches:,}"
+    )
+    return [f"{again} of the {len(found.top)} biggest bought {bought}."]

@@ -274,7 +274,10 @@ def test_the_crowd_of_a_deployer_is_not_he() -> None:
     crowd = Crowd({D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0}, 4)
     answer = present(gathered(crowd=crowd))
     assert answer.repeat_crowd == RepeatCrowd(2, 4, 3, 4)
-    assert "2 of the 4 biggest bought other launches" in answer.text
+    told = "2 of the 4 biggest bought other launches of its deployer, too, of which there are 4."
+    assert told in answer.text
+    one = present(gathered(crowd=replace(crowd, deployer_launches=1)))
+    assert "2 of the 4 biggest bought the one other launch of its deployer, too." in one.text
     assert present(gathered(crowd=crowd, told=the_told(maker=None))).repeat_crowd is None
 
 

@@ -18,7 +18,7 @@
     }
   }
 
-  note("Signing moves nothing and costs nothing.");
+  note("Choose a wallet: it shows the text before you sign.");
   wallet.find(document.getElementById("wallets"), "Sign in with ", signIn, () => {
     note("No wallet was found in this browser. Any wallet extension does: it needs no eth, and no network of ours.");
   });

@@ -7,14 +7,15 @@ function lasting(seconds) {
   const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
   const [size, name] = units.find(([one]) => seconds >= one) || [1, "second"];
   const count = Math.floor(seconds / size);
-  return `${count} ${name}${count === 1 ? "" : "s"}`;
+  // No line breaks within it: the spaces are such that none does.
+  return `${count}\u00a0${name}${count === 1 ? "" : "s"}`;
 }
 
 function tellAges() {
   for (const one of document.querySelectorAll("[data-age-of]")) {
     const seconds = Math.floor((Date.now() - Date.parse(one.dataset.ageOf)) / 1000);
     // A clock that goes wrong is no reason to say something that is not so.
-    one.textContent = seconds >= 0 ? `, ${lasting(seconds)} ago` : "";
+    one.textContent = seconds >= 0 ? `, ${lasting(seconds)}\u00a0ago` : "";
   }
 }
 
