@@ -30,10 +30,10 @@ def compose_in(folder: Path) -> Path:
 
 def root_in(folder: Path) -> list[str]:
     """A machine on which all is installed, as far as systemd looks; the names of the units."""
-    programs = [folder / "opt/roundtrip/bin/roundtrip", folder / "bin/kill"]
+    programs = [folder / "opt/roundtrip/bin/roundtrip", folder / "bin/kill", folder / "bin/sh"]
     units = folder / "etc/systemd/system"
     for program in programs:
-        program.parent.mkdir(parents=True)
+        program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
     units.mkdir(parents=True)

@@ -94,7 +94,8 @@ def _in_a_line(error: Exception) -> str:
     """An expected failure for who runs this. What a setting was set to is not repeated: it may be a key."""
     if isinstance(error, ValidationError):
         found = [
-            (".".join(map(str, one["loc"][:1])), one["msg"]) for one in error.errors(include_input=False)
+            (".".join(map(str, one["loc"][:1])), one["msg"].removeprefix("Value error, "))
+            for one in error.errors(include_input=False)
         ]
         return "; ".join(
             f"{name} (ROUNDTRIP_{name.upper()}): {said}" if name else said for name, said in found

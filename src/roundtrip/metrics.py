@@ -29,6 +29,9 @@ from roundtrip.services.service_status import ServiceStatus, service_status
 from roundtrip.settings import Settings
 
 _TRY_AGAIN_S = 1.0
+_TRIES_OF_A_HANDOVER = 60
+"""So long the process that this one replaces may drain. Who has the port after that will not give it up, as
+where two units were set the same: this process is measured by nobody."""
 _LOOP_S = 0.5
 """How often it is looked how late the event loop is."""
 _BOUNDS = (*(str(bound) for bound in BUCKETS_S), "+Inf")
@@ -78,8 +81,9 @@ async def _listening(runner: web.AppRunner, host: str, port: int) -> None:
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            if tries == 0:
-                log.info("the port of metrics is taken, it is tried again", port=port, error=str(error))
+            if tries in (0, _TRIES_OF_A_HANDOVER):
+                tell = log.warning if tries else log.info
+                tell("the port of metrics is taken, it is tried again", port=port, error=str(error))
             await asyncio.sleep(_TRY_AGAIN_S)
         else:
             return

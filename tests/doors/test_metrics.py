@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from conftest import closed_database
 from roundtrip import metrics
@@ -105,6 +107,26 @@ async def test_a_port_that_is_taken_is_had_when_it_is_free(monkeypatch: pytest.M
             await asyncio.sleep(0)
             taken.close()
             assert "process_open_fds" in await asked(settings.metrics_port)
+
+
+async def test_a_port_that_stays_taken_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two units were set the same, one of them is measured by nobody."""
+    tried = iter(range(200))
+
+    class Taken:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def start(self) -> None:
+            if next(tried, None) is not None:
+                raise OSError("taken")
+
+    monkeypatch.setattr(metrics, "_TRY_AGAIN_S", 0.0)
+    monkeypatch.setattr(web, "TCPSite", Taken)
+    with capture_logs() as logs:
+        await metrics._listening(web.AppRunner(web.Application()), "127.0.0.1", 9464)
+    said = "the port of metrics is taken, it is tried again"
+    assert [(line["log_level"], line["event"]) for line in logs] == [("info", said), ("warning", said)]
 
 
 async def test_without_a_port_nothing_listens() -> None:

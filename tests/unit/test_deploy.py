@@ -104,8 +104,14 @@ def test_compose_sets_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     (said,) = {json.dumps(one["environment"]) for one in OURS.values()}
     lines = "\n".join(f"{name}={value}" for name, value in json.loads(said).items())
     lines = re.sub(r"\$\{DATABASE_PASSWORD:[^}]*\}", "abc", lines)
-    assert settings_in(lines, monkeypatch) == {"host", "var", "database_url", "redis_url", "trusted_proxies"}
+    measured = {"metrics_host", "metrics_port"}
+    told = settings_in(lines, monkeypatch) - measured
+    assert told == {"host", "var", "database_url", "redis_url", "trusted_proxies"}
     settings = Settings()
+    # A port that is published is the proxy's and nobody else's.
+    assert settings.metrics_port
+    published = str([one.get("ports") for one in COMPOSE["services"].values()])
+    assert str(settings.metrics_port) not in published
     assert urlsplit(settings.database_url or "").hostname in COMPOSE["services"]
     assert urlsplit(settings.redis_url or "").hostname in COMPOSE["services"]
     (where,) = COMPOSE["networks"]["outside"]["ipam"]["config"]
@@ -144,6 +150,8 @@ def test_whoever_drains_has_the_time_for_it() -> None:
 
 def test_the_image_begins_what_compose_tells_it() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
+    (built,) = re.findall(r"docker build .* -t (\S+) \.$", text, re.M)
+    assert {one["image"] for one in OURS.values()} == {built}
     entry, plain = (json.loads(one) for one in re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", text, re.M))
     assert entry == ["roundtrip"]
     assert entry[0] in NAMED["scripts"]
@@ -167,7 +175,8 @@ def test_a_unit_runs_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert name == f"roundtrip-{words[0]}.service"
     assert parsed(words) is not None
     ours = [one for line in said["Environment"] for one in line.split() if one.startswith("ROUNDTRIP_")]
-    assert settings_in("\n".join(ours), monkeypatch) == {"var", "database_url", "redis_url"}
+    measured = {"metrics_port"} if words[0] in LONG else set()
+    assert settings_in("\n".join(ours), monkeypatch) == {"var", "database_url", "redis_url"} | measured
 
 
 def test_each_backup_is_kept_by_its_date_for_three_days(tmp_path: Path) -> None:
@@ -216,6 +225,20 @@ def test_what_runs_on_is_started_again_and_begun_by_the_target(name: str) -> Non
     assert "roundtrip-migrate.service" in said["After"]
     assert int(said["LimitNOFILE"][0]) > 2 * Settings().most_connections
     assert said["MemoryMax"]
+
+
+def test_each_unit_has_ports_for_its_metrics_that_no_other_has() -> None:
+    """All three read one file, in which there can be no port but one for all."""
+    had: list[int] = []
+    for name in LONG:
+        said = unit(f"roundtrip-{name}.service")
+        (port,) = re.findall(r"ROUNDTRIP_METRICS_PORT=(\d+)", str(said["Environment"]))
+        processes = parsed(shlex.split(said["ExecStart"][0])[1:]).get("several", 1)
+        had += range(int(port), int(port) + processes)
+        assert said["EnvironmentFile"] == ["/etc/roundtrip/roundtrip.env", f"-/etc/roundtrip/{name}.env"]
+        assert f" {port}" in EXAMPLE
+        assert f"{name}.env" in EXAMPLE
+    assert len(had) == 4 == len(set(had))
 
 
 def test_all_units_may_the_same() -> None:

@@ -82,8 +82,8 @@ def read_claim(document: bytes) -> Claim:
         proof = msgspec.json.decode(document, type=Proof)
         trips = [[[_entry(one) for one in batch] for batch in trip] for trip in proof.trips]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        if told := _refusal(document):
-            raise Unreadable(f"It is no proof but an error: {told}") from None
+        if refusal := _refusal(document):
+            raise Unreadable(f"It is no proof but an error: {refusal}") from None
         where = str(error).partition(" - at `")[2].rstrip("`")
         at = f": it does not fit at {shown(where)}" if where else ""
         raise Unreadable(f"It has not the shape of a proof{at}.") from None
