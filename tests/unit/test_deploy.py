@@ -1,6 +1,7 @@
 """What runs it as a service says nothing that the service does not know. Nobody runs these files here: the
 tools of those who do look at them by make lint-deploy."""
 
+import inspect
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from roundtrip import cli
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.artifacts import PACKAGES
 from roundtrip.settings import Settings
+from roundtrip.store.backup import back_up
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -143,6 +145,25 @@ def test_whoever_drains_has_the_time_for_it() -> None:
     for name in ("serve", "work"):
         assert OURS[name]["stop_grace_period"] == "50s"
         assert unit(f"roundtrip-{name}.service")["TimeoutStopSec"] == ["50"]
+
+
+def test_the_backup_of_the_containers_is_what_restore_takes() -> None:
+    """The very options of ``roundtrip backup``, at the database that compose makes."""
+    page = (PROJECT / "docs" / "operations.md").read_text()
+    (dump,) = re.findall(r"`umask 077; docker compose -f deploy/compose.yaml exec -T (.*) > [^`]*`", page)
+    service, program, *words = shlex.split(dump)
+    made = COMPOSE["services"][service]["environment"]
+    options = [word for word in words if word.startswith("--")]
+    assert (program, words[-1]) == ("pg_dump", made["POSTGRES_DB"])
+    assert options[0] == f"--username={made['POSTGRES_USER']}"
+    source = inspect.getsource(back_up)
+    assert all(f'"{option}"' in source for option in options[1:])
+    assert len(options) == 4
+    (restored,) = re.findall(r"`(docker compose [^`]* restore [^`]*)`", page)
+    words = shlex.split(restored)
+    # Whoever migrates first leaves a database that is not empty.
+    assert "--no-deps" in words
+    assert parsed(words[words.index("restore") :])["file"] == Path(words[words.index("-v") + 1].split(":")[1])
 
 
 # --- the image --------------------------------------------------------------------------------------
