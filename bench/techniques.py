@@ -204,8 +204,10 @@ def main() -> None:
         found, told = measure(rpc, built, asked.rounds)
         print("trading each token for real", flush=True)
         truth = {case.name: met(rpc, built, case) for case in found if not case.for_some}
+    apart = len(found) - len(truth)
     table = Table(
-        f"{len(truth)} tokens, asked {asked.rounds} times each", HEADS,
+        f"{len(truth)} tokens ({apart} more are counted apart), asked {asked.rounds} times each",
+        HEADS,
         [row(name, one, truth) for name, one in told.items()],
     )  # fmt: skip
     print(table.text())
