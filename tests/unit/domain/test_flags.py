@@ -1,9 +1,12 @@
 """Each flag fires on what it names and is silent beside it."""
 
+import inspect
+import re
 from dataclasses import replace
 
 import pytest
 
+from roundtrip.domain import explained
 from roundtrip.domain.evidence import Carried, Deployer, Evidence, Launch, Missing, VenueEvidence
 from roundtrip.domain.flags import FLAGS, Judged, raised
 from roundtrip.domain.policy import POLICY
@@ -164,3 +167,17 @@ def test_the_lines_of_deployers_and_taxes_are_the_policys() -> None:
     assert "serial_deployer" in strictly(by(2, 1))
     assert "serial_deployer" not in strictly(by(2, 2))
     assert "high_creator_tax" in strictly(of(launch(creator_tax_bps=1)))
+
+
+def test_a_flag_with_a_line_in_the_policy_tells_that_line() -> None:
+    """Another figure there is another one in the published table."""
+    shown = {row.name: row.value for row in explained.flags(POLICY)}
+    lines = {
+        (name, line)
+        for name, holds in FLAGS.items()
+        for line in re.findall(r"policy\.(\w+)", inspect.getsource(holds))
+    }
+    assert {name for name, _ in lines} == {name for name, value in shown.items() if value}
+    for name, line in lines:
+        moved = replace(POLICY, **{line: getattr(POLICY, line) + 1})
+        assert {row.name: row.value for row in explained.flags(moved)}[name] != shown[name], (name, line)
