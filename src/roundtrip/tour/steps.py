@@ -95,6 +95,8 @@ def _hash(ground: Ground) -> Arguments:
 
 
 STEPS: tuple[Step, ...] = (
+    Step("check_token", "Before anything else: can it be sold again, and what does the round trip cost?",
+         lambda ground: {"address": ground.built.tokens["plain"]}, "verdict.text"),
     Step("winners", "Who closed the most profit today, as far as it could not be made up.", _nothing, "rows"),
     Step("league", "Who is best at practising this week.", _nothing, "rows"),
     Step("wallet_names", "What people call wallets, where enough of them agree.", _nothing, "rows"),
@@ -103,8 +105,6 @@ STEPS: tuple[Step, ...] = (
          varies=("gasPriceWei", "gasPriceGwei", "blockTimeMs", "tradesPerMinute")),
     Step("look_up", "A symbol is not who a token is: this says which token was meant, and who else bears it.",
          _given(query="ARC"), "address"),
-    Step("check_token", "Before anything else: can it be sold again, and what does the round trip cost?",
-         lambda ground: {"address": ground.built.tokens["plain"]}, "verdict.text"),
     Step("simulate_transaction", "What would this transaction do, before it is signed? It is a buy.",
          _buy, "received"),
     Step("token_holders", "Who holds it, and who was there first.", _address(_crowded), "top"),
