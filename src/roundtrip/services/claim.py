@@ -205,6 +205,8 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
     if max(len(begin.known.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it asks more venues than a check does"
     holders = begin.indexed.holders
+    if (begin.indexed.deployer is None) != (begin.indexed.record is None):
+        return "the index knows a deployer by how his launches went, and neither without the other"
     if begin.indexed.unread and holders:
         return "it asks holders that could not be read"
     if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
