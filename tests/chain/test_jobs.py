@@ -45,13 +45,14 @@ async def work(ctx: Context) -> None:
         await asyncio.gather(*await Worker(ctx, KINDS, lambda: 0.5).take())
 
 
-async def follow_to(connection: asyncpg.Connection, number: int) -> None:
-    """The index stands at that block."""
+async def follow_to(connection: asyncpg.Connection, number: int = 1, at_s: int = 1) -> None:
+    """The index stands at that block, of that second."""
     await connection.execute(
         "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
-        " VALUES (true, 0, $1, $2, 1, 1)",
+        " VALUES (true, 0, $1, $2, $3, 1)",
         number,
         bytes(32),
+        at_s,
     )
 
 
@@ -299,7 +300,7 @@ async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
     kept: dict[Daily, int] = {"facts.transfer": 8, "facts.liquidity": 91, "facts.trade": 91}
     for table in kept:
         await partitions.ensure(cut, table, chain_s - 94 * DAY_S, chain_s)
-    await _followed(cut, chain_s)
+    await follow_to(cut, at_s=chain_s)
     worker = Worker(ctx, KINDS, lambda: 0.5)
     await worker.start()
     # Transfers, liquidity, four days of trades, and a run that finds nothing.
@@ -309,16 +310,6 @@ async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
     # What is kept of transfers goes seven whole days back from now.
     assert (await partitions.days(cut, "facts.transfer"))[0] == date(2025, 10, 2)
     await _puts_itself_back(ctx, cut)
-
-
-async def _followed(connection: asyncpg.Connection, at_s: int) -> None:
-    """The sync has come as far."""
-    await connection.execute(
-        "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
-        " VALUES (true, 0, 1, $1, $2, 1)",
-        bytes(32),
-        at_s,
-    )
 
 
 async def _puts_itself_back(ctx: Context, connection: asyncpg.Connection) -> None:
@@ -342,7 +333,7 @@ async def test_a_table_in_use_is_pruned_later(
 ) -> None:
     chain_s = int(NOW.timestamp())
     await partitions.ensure(cut, "facts.transfer", chain_s - 30 * DAY_S, chain_s)
-    await _followed(cut, chain_s)
+    await follow_to(cut, at_s=chain_s)
     await jobs.enqueue(cut, "prune", "facts")
     reader = await asyncpg.connect(database_url)
     async with reader.transaction():
