@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.rpc import Budget, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc import Budget, Meter, Node, NodeTimeout, RpcCall, RpcError, quantity
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import NodeFault, ServiceFull
@@ -194,6 +194,47 @@ async def test_a_node_that_hangs_is_found_out(ctx: Context, two: tuple[QuirkyNod
     two[0].sent.clear()
     await nodes.batch(CHAIN)
     assert two[0].sent == []
+
+
+async def test_code_that_runs_for_too_long_rests_no_node(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    """Anybody may write code that runs for long: the node is doubted, and asked plainly before it simulates
+    again."""
+    nodes = nodes_of(over(ctx, two[0].url, two[1].url, timeout_s=0.4))
+    asked: list[str] = []
+
+    async def speaks(node: Node) -> bool:
+        asked.append(node.url)
+        return True
+
+    nodes.speaks = speaks
+    slow = RpcCall("eth_call", [{"to": "0x" + "11" * 20}, "latest"])
+    simulation = RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"])
+    for node in two:
+        node.stalls = lambda nth, node=node: 5.0 if set(node.sent[nth]) & {"eth_call"} else 0.0
+    for call in (slow, slow):
+        with pytest.raises(NodeTimeout):
+            await nodes.batch([call])
+    assert [state.condition for state in nodes.state()] == ["ok", "ok"]
+    await nodes.batch([simulation])
+    assert asked == [two[0].url]
+
+
+async def test_a_node_that_does_not_answer_plainly_after_a_long_simulation_rests(
+    ctx: Context, two: tuple[QuirkyNode, QuirkyNode]
+) -> None:
+    nodes = nodes_of(over(ctx, two[0].url, timeout_s=0.4))
+
+    async def speaks(node: Node) -> bool:
+        await node.batch(CHAIN)
+        return True
+
+    nodes.speaks = speaks
+    two[0].quirk = "hangs"
+    with pytest.raises(NodeTimeout):
+        await nodes.batch([RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"])])
+    assert nodes.state()[0].condition == "resting"
 
 
 async def test_a_caller_who_goes_away_blames_nobody(ctx: Context, two: tuple[QuirkyNode, QuirkyNode]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.errors import CallerFault, OwnLoad, RoundtripError
 from roundtrip.domain.keys import without_keys
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
@@ -164,11 +164,12 @@ class Dispatch:
             admitted = await self.gate.admit(asking, operation.counts, operation.key)
             params = read_params(operation, raw if isinstance(raw, Mapping) else await raw(), query)
             key = read_once(once) if operation.once else None
-            shared, hit = await self._answer(operation, params, admitted, key)
+            shared, hit = await self._answer(operation, params, admitted, asking.name, key)
         except Refused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
-            return error_reply(error, _ticket_headers(await self._settle(admitted, error.status < 500)))
+            counted = error.status < 500 or isinstance(error, OwnLoad)
+            return error_reply(error, _ticket_headers(await self._settle(admitted, counted)))
         except Exception:
             unexpected = Unexpected()
             log.exception("request failed", request=unexpected.request_id, operation=operation.name)
@@ -194,10 +195,13 @@ class Dispatch:
         return admitted.ticket
 
     async def _answer(
-        self, operation: Operation, params: msgspec.Struct, admitted: Admitted, once: str | None
+        self, operation: Operation, params: msgspec.Struct, admitted: Admitted, name: str, once: str | None
     ) -> tuple[Shared, bool]:
+        caller = name if admitted.mite is None else f"mite:{admitted.mite.id}"
+
         async def make() -> Shared:
-            given: tuple[object, ...] = (self.ctx, params)
+            ctx = self.ctx if operation.lane is None else self.ctx.for_caller(caller, operation.lane)
+            given: tuple[object, ...] = (ctx, params)
             given += (admitted.mite,) if operation.key else ()
             given += (once,) if operation.once else ()
             with self.ctx.measures.span("use_case", operation.name):

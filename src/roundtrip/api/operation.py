@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from roundtrip.chain.bulkhead import Lane
 from roundtrip.domain.errors import STATUS_BY_CODE
 from roundtrip.services.context import Answered
 
@@ -31,7 +32,8 @@ class Operation:
     which a request gives at least one. ``destroys``: of one that writes: it takes something away.
     ``repeatable``: of one that writes: doing it twice changes nothing more. ``once``: of one that writes for
     a key's owner: a request may carry an idempotency key, which its handler is given as a fourth argument
-    (None: it carries none); of the same key it gives the first answer again, and does nothing.
+    (None: it carries none); of the same key it gives the first answer again, and does nothing. ``lane``: the
+    places at the node that it takes, where strangers' code decides how long it runs.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Operation:
     destroys: bool = False
     repeatable: bool = False
     once: bool = False
+    lane: Lane | None = None
 
     def codes(self) -> tuple[str, ...]:
         """Every error code that it may answer with, in the order of the table of codes."""

@@ -11,7 +11,7 @@ from roundtrip.domain.errors import NodeFault
 
 from .endpoints import SIMULATES, Endpoint, Moment
 from .node_errors import Concern, concern
-from .rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
+from .rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, runs_code
 
 Answer = msgspec.Raw | RpcError
 LIMITED = "it limits its calls"
@@ -36,6 +36,12 @@ class Runner:
     chain_due: bool
     meter: Meter = field(default_factory=Meter)
     took_s: float = 0.0
+    is_probing: bool = False
+    """Whether its dialect is being asked for, before the calls are sent."""
+
+    def blames_node(self) -> bool:
+        """Whether a timeout is the node's fault: not where contracts' code ran, which anybody may write."""
+        return self.is_probing or not runs_code(self.calls)
 
     def heavy(self) -> bool:
         """Whether it takes longer than plain reads do."""

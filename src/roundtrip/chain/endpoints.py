@@ -189,6 +189,11 @@ class Endpoint:
         if self.on_trial() or self._silent >= _MOST_SILENT:
             self.failed(why, now, chance, heavy)
 
+    def is_in_doubt(self) -> None:
+        """It ran contracts' code for too long. It does not rest: before its next simulation it answers the
+        cheap questions about its dialect and its chain, and rests if it does not."""
+        self._chain_told_s, self.speaks = -math.inf, None
+
     def told_to_wait(self, why: str, now: Moment, retry_after_s: int | None = None) -> None:
         """It will not be asked so much."""
         doubled = min(_LONGEST_REST_S, _FIRST_REST_S * 2.0 ** min(self._waits, 10))

@@ -40,6 +40,7 @@ from .rpc import (
     Node,
     NodeAnswerTooLarge,
     NodeRefused,
+    NodeTimeout,
     RpcCall,
     RpcError,
     quantity,
@@ -222,7 +223,9 @@ class Nodes:
             endpoint.under_way -= 1
             if asking.left() or runner.started_s >= won_s:
                 continue
-            if now.steady_s >= runner.late_s:
+            if not runner.blames_node():
+                endpoint.is_in_doubt()
+            elif now.steady_s >= runner.late_s:
                 endpoint.failed(_TOO_LATE, now, self._chance(), runner.heavy())
             else:
                 endpoint.was_late(_TOO_LATE, now, self._chance(), runner.heavy())
@@ -240,7 +243,9 @@ class Nodes:
                     runner.meter.trips += 1
                     runner.meter.calls += _PROBE_CALLS
                     endpoint.take(_PROBE_CALLS, self._now())
+                    runner.is_probing = True
                     told = await self.speaks(node)
+                    runner.is_probing = False
                     if isinstance(told, RpcError):
                         raise _CannotSimulate(told)
                     endpoint.told_speech(told, self._now())
@@ -252,7 +257,7 @@ class Nodes:
                 runner.took_s = self._clock() - started_s
                 return answers
         except TimeoutError as error:
-            raise NodeFault(_TOO_LATE) from error
+            raise NodeTimeout from error
 
     async def _send(
         self, number: int, calls: Sequence[RpcCall], deadline_s: float, meter: Meter
@@ -318,6 +323,12 @@ class Nodes:
                 endpoint.failed(said_in_our_words(fault), now, self._chance(), runner.heavy())
             asking.failed(fault)
         except _OtherChain as fault:
+            asking.failed(fault)
+        except NodeTimeout as fault:
+            if runner.blames_node():
+                endpoint.failed(fault.message, now, self._chance(), runner.heavy())
+            else:
+                endpoint.is_in_doubt()
             asking.failed(fault)
         except NodeFault as fault:
             endpoint.failed(fault.message, now, self._chance(), runner.heavy())

@@ -79,8 +79,26 @@ class _Answer(msgspec.Struct):
     error: RpcError | None = None
 
 
-class NodeAnswerTooLarge(NodeFault):
+class NodeTimeout(NodeFault):
+    """No answer came in time. That alone does not say whether the node or the request is to blame."""
+
+    def __init__(self) -> None:
+        super().__init__("it took too long")
+
+
+class CodeFault(NodeFault):
+    """Strangers' code caused it, not the node: it counts as a call of whoever asked."""
+
+
+class NodeAnswerTooLarge(CodeFault):
     """The answer passed the size this service reads: some contract answers with very much."""
+
+
+class SimulationTooLong(CodeFault):
+    """A simulation took all the time it may take, while the node answered other requests."""
+
+    def __init__(self) -> None:
+        super().__init__("the simulation takes longer than this service allows")
 
 
 class NodeRefused(NodeFault):
@@ -140,6 +158,15 @@ class Budget:
         self.spent += calls
 
 
+EXECUTING_METHODS = frozenset({"eth_call", "eth_createAccessList", "eth_estimateGas", "eth_simulateV1"})
+"""Methods that run contracts' code: how long they take is not the node's doing alone."""
+
+
+def runs_code(calls: Sequence[RpcCall]) -> bool:
+    """Whether a batch makes the node run contracts' code."""
+    return any(call.method in EXECUTING_METHODS for call in calls)
+
+
 class Asks(Protocol):
     """Whoever may be asked: one node (``Node``), several as one (``nodes.Nodes``), or who stands before them
     (``recording``)."""
@@ -181,7 +208,8 @@ class Node:
         Following the head is not ``budgeted``: it goes on when nobody asks anything.
 
         A call without a usable answer gets an RpcError of code 0. Raises NodeFault when nothing usable
-        came back, NodeAnswerTooLarge past ``most_answer_bytes``, ServiceFull when the budget is spent.
+        came back, NodeTimeout when nothing came in time, NodeAnswerTooLarge past ``most_answer_bytes``,
+        ServiceFull when the budget is spent.
         """
         if budgeted:
             self.budget.spend(len(calls), self.clock())
@@ -255,7 +283,7 @@ class Node:
                     raise _refused(bytes(received), response.status, response.headers.get("retry-after"))
                 return bytes(received)
         except TimeoutError as error:
-            raise NodeFault("it took too long") from error
+            raise NodeTimeout from error
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             raise NodeFault("the connection failed") from error
 

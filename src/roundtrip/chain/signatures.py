@@ -10,7 +10,7 @@ from roundtrip.domain.types import Address, BlockRef
 from roundtrip.venues import abi
 
 from .node_errors import concern
-from .rpc import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError, hex_bytes
+from .rpc import Asks, CodeFault, Meter, RpcCall, RpcError, hex_bytes
 
 GAS_LIMIT = 1_000_000
 """For a contract to look at one signature: several owners fit, and passkeys; a loop soon ends."""
@@ -60,7 +60,7 @@ async def contract_accepts(
     ]
     try:
         answers = await node.batch(calls, meter)
-    except NodeAnswerTooLarge:
+    except CodeFault:
         # That is the contract's doing.
         return False
     if any(_is_yes(answer) for answer in answers):

@@ -76,6 +76,15 @@ class ServiceFull(RoundtripError):
     """This service is at a limit of its own; asking again later helps."""
 
 
+class OwnLoad(ServiceFull):
+    """The caller's own requests are in the way of this one: it counts as a call."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "busy", "Your earlier simulations are still running; retry when they are answered.", 1
+        )
+
+
 class ReadFailed(RoundtripError):
     """The node answers, but what was wanted of its past it did not give to the end; asking again may help."""
 

@@ -126,7 +126,7 @@ _MEANT = MappingProxyType(
         "serial_launches": "launches from which on a deployer may be serial",
         "serial_graduated_divisor": "and is, where fewer than one in so many graduated",
         "closed_long_s": "a launch that is closed for longer without a pool is spoken of as such",
-        "trade_gas_budget": "a caller's own calls that burn more have what they bring tried on fewer venues",
+        "trade_gas_budget": "gas that a caller's own calls may use in all simulations of one request",
         "most_received": "tokens that a caller's calls may bring; with more nothing is proven",
         "most_owner_calls": "simulations that try what an owner could change (deep)",
         "owner_call_gas_limit": "the gas of each such call",

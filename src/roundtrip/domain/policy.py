@@ -69,9 +69,9 @@ class Policy:
     closed_long_s: int = 3600
     """A launch closed for longer without a pool is spoken of as such."""
 
-    trade_gas_budget: int = 2 * 10**9
-    """Where a caller's own calls burn so much in all the simulations of what comes after, what they bring is
-    tried on fewer venues."""
+    trade_gas_budget: int = 30_000_000
+    """What a caller's own calls may use in all simulations of one request together. The more they use, the
+    fewer venues and gas limits are tried; what does not fit at all is unproven."""
     most_received: int = 4
     """So many tokens that a caller's calls bring are tried; with more nothing is proven."""
 

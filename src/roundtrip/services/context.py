@@ -1,11 +1,12 @@
 """What a use case is given instead of reaching for it: tests pass their own and patch nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import asyncpg
 
+from roundtrip.chain.bulkhead import BoundedNode, Bulkhead, Lane
 from roundtrip.chain.doctor import Finding
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import KnowsRates, Rates
@@ -47,7 +48,8 @@ class Context:
     whole tokens of the service's own, once it has one. ``payments``: how calls past the day's limit are paid
     for; None: they are not. ``service_id``: of the database that it stands on, the same for all processes of
     a service and no other's. ``outward``: what talks to the servers of people who are told something.
-    ``measures``: how long things took in this process."""
+    ``measures``: how long things took in this process. ``bulkhead``: shares the node's time between
+    callers."""
 
     chain_id: int
     contracts: Contracts
@@ -70,6 +72,12 @@ class Context:
     service_id: str = ""
     outward: Outward = CLOSED
     measures: Measures = field(default_factory=Measures)
+    bulkhead: Bulkhead = field(default_factory=Bulkhead)
+
+    def for_caller(self, caller: str, lane: Lane) -> "Context":
+        """The context for one request of ``caller``, whose node has places of ``lane`` only."""
+        left_s = self.bulkhead.limits[lane].request_s
+        return replace(self, node=BoundedNode(self.node, self.bulkhead, lane, caller, left_s))
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

@@ -85,8 +85,10 @@ async def _run(
     owns = [desks.wallet_calls_of(desk, final, limits, one.ran) for limits in _limits(desk, one, final)]
     plans = [desks.before_plan(desk, final, owns[0]), *(desks.run_plan(desk, final, own) for own in owns)]
     running, selling = Meter(), Meter()
+    # The calls are our own: each venue has as much as a caller's request has in all.
+    gas = desk.ctx.policy.most_venues * desk.ctx.policy.trade_gas_budget
     asked = [build(plan, desk.head.block, desk.head.spoken()) for plan in plans]
-    told, sold = await at_once(desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling))
+    told, sold = await at_once(desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling, gas))
     meter.add(running, selling)
     before, *after = (
         read(plan, results, desk.head.block, desk.head.spoken())
@@ -104,7 +106,7 @@ async def _run(
     own = next(own for own, run in zip(owns, runs, strict=True) if run is done)
     if bought and own is not owns[0]:
         # With the usual gas it does not go through: what it buys is sold again as it is sent.
-        sold = await sold_back(own, bought, meter)
+        sold = await sold_back(own, bought, meter, gas)
     return done, own.gas_limits, sold
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc import CodeFault, Meter, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Missing
@@ -92,13 +92,13 @@ async def _asked(
     answers = await ctx.node.batches(calls, meter)
     apart: list[_Unit] = []
     for group, answer in zip(groups, answers, strict=True):
-        if isinstance(answer, NodeAnswerTooLarge) and len(group) > 1:
+        if isinstance(answer, CodeFault) and len(group) > 1:
             apart += group
             continue
         left = [] if isinstance(answer, NodeFault) else list(answer)
         for unit in group:
             for one in unit.requests:
-                if isinstance(answer, NodeAnswerTooLarge):
+                if isinstance(answer, CodeFault):
                     told[unit.number][one.key] = Missing("token", answer.message)
                 elif isinstance(answer, NodeFault):
                     told[unit.number][one.key] = Missing("node", answer.message)

@@ -10,7 +10,7 @@ from roundtrip.chain import wallet_calls
 from roundtrip.chain.heads import Head
 from roundtrip.chain.hints import Hints, read_hints
 from roundtrip.chain.legs import Setting
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc import CodeFault, Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.simulate import Plan, Results, build, read
 from roundtrip.chain.wallet_calls import GAS_SLACK, PLENTY_WEI, Pair, WalletCalls
 from roundtrip.domain.errors import NodeFault
@@ -30,6 +30,32 @@ R = TypeVar("R")
 
 _MOST_GUESSED = 2
 """So many tokens that the calls name are looked at before it is known whether they move."""
+_ESTIMATE_GAS, _LIST_GAS = 1_500_000, 3_000_000
+"""What an estimate and an access list may use: nodes run a call several times for either."""
+TOO_DEAR = Missing("token", "all of its simulations together take more than 30 million gas")
+
+
+@dataclass(slots=True)
+class GasBudget:
+    """The gas that the caller's calls may still use, in all simulations of one request together."""
+
+    left: int
+
+    def take(self, gas: int) -> bool:
+        """Takes it, where there is as much."""
+        if gas > self.left:
+            return False
+        self.left -= gas
+        return True
+
+    def split(self, run_gas: int, exit_gas: int) -> tuple[int, int] | None:
+        """How many ways to send the calls are run, each for ``run_gas``, and the gas that is kept for selling
+        what they bring, for ``exit_gas`` at least. None: there is too little for either."""
+        if run_gas + exit_gas > self.left:
+            return None
+        kept = max(exit_gas, self.left * 4 // 5) if exit_gas else 0
+        kept = min(kept, self.left - run_gas)
+        return (self.left - kept) // max(1, run_gas), kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +70,12 @@ class Case:
     calls: tuple[Call, ...]
     fund: bool
     meter: Meter
+    gas: GasBudget
+
+    def most_gas(self) -> int:
+        """The gas limit of one call when the calls are first run."""
+        policy = self.ctx.policy
+        return min(policy.buy_gas_limit, policy.trade_gas_budget // len(self.calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +116,18 @@ async def whole_run(case: Case) -> Whole:
     own_only = {call.to for call in case.calls} if len({call.to for call in case.calls}) == 1 else set()
     guessed = [token for token in named if token not in own_only][:_MOST_GUESSED]
     first, found = await _together(case, lambda meter: _first(case, look, meter), guessed)
-    once, wider = first.once, first.wider(case, look)
+    case.gas.take(min(case.gas.left, gas_of(first.once.ran)))
+    if isinstance(first.once.ran, Ran) and first.once.ran.reverted():
+        return Whole(first.once.ran, look, first.balance_wei, first.estimated_gas, found)
+    touched = await _touched_by_dear(case, first.once.ran)
+    if touched is None:
+        return Whole(TOO_DEAR, look, first.balance_wei, first.estimated_gas, found)
+    once, wider = first.once, _wider(case, look, first.once, touched=(*first.touched, *touched))
     if wider is not look:
+        run_gas = gas_of(first.once.ran)
         hinted = [t for t in once.hints.incoming if t not in found and not is_money(t, contracts)]
         known, more = await _together(
-            case, lambda meter: known_run(case, [plenty(case)], wider, meter), hinted[:most]
+            case, lambda meter: known_run(case, [plenty(case)], wider, meter, run_gas), hinted[:most]
         )
         once, wider, found = known.once, known.look, found | more
     ran = once.proven(wider)
@@ -154,10 +193,6 @@ class _First:
     touched: tuple[Address, ...]
     estimated_gas: int
 
-    def wider(self, case: Case, look: Look) -> Look:
-        """With everything that the calls touched."""
-        return _wider(case, look, self.once, touched=self.touched)
-
 
 def _wider(case: Case, look: Look, *runs: Once, touched: tuple[Address, ...] = ()) -> Look:
     hints = [run.hints for run in runs]
@@ -175,7 +210,7 @@ async def _first(case: Case, look: Look, meter: Meter) -> _First:
         RpcCall("eth_getBalance", [case.wallet, pinned]),
         _estimate(case),
         *(build(plan, case.head.block, case.head.spoken()) for plan in (before, run)),
-        *(_access_list(case, call, pinned) for call in case.calls),
+        *(_access_list(case, call, pinned, _LIST_GAS) for call in case.calls),
     ]
     chain, balance, estimate, *told = await case.ctx.node.batch(asked, meter)
     if isinstance(chain, RpcError) or quantity(chain) != case.ctx.chain_id:
@@ -183,9 +218,39 @@ async def _first(case: Case, look: Look, meter: Meter) -> _First:
     results = wallet_calls.together(_results(case, before, told[0]), _results(case, run, told[1]))
     touched = tuple(address for one in told[2:] for address in _touched(one))
     gas = _number(estimate)
-    return _First(
-        _read(case, own, look, results), _number(balance), touched, gas if isinstance(gas, int) else 0
-    )
+    once = _read(case, own, look, results)
+    if isinstance(once.ran, Ran) and _is_cut_short(once.ran, case):
+        once = replace(once, ran=TOO_DEAR)
+    return _First(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
+
+
+def gas_of(ran: Ran | Missing) -> int:
+    """What all of the calls used."""
+    return sum(call.gas_used for call in ran.calls) if isinstance(ran, Ran) else 0
+
+
+def _is_cut_short(ran: Ran, case: Case) -> bool:
+    """Whether a call failed for gas that a wallet could give it."""
+    most = case.most_gas()
+    starved = any(not call.ok and call.gas_used * 10 >= most * 9 for call in ran.calls)
+    return starved and most < case.ctx.policy.buy_gas_limit
+
+
+async def _touched_by_dear(case: Case, ran: Ran | Missing) -> tuple[Address, ...] | None:
+    """What those calls touch that use more gas than their access lists had. None: there is no gas left to
+    find out."""
+    if not isinstance(ran, Ran):
+        return ()
+    pairs = zip(case.calls, ran.calls, strict=True)
+    dear = [call for call, came in pairs if came.gas_used * 3 > _LIST_GAS * 2]
+    used = sum(came.gas_used for came in ran.calls if came.gas_used * 3 > _LIST_GAS * 2)
+    if not dear:
+        return ()
+    if not case.gas.take(2 * used):
+        return None
+    pinned = {"blockHash": case.head.block.hash}
+    asked = [_access_list(case, call, pinned, case.most_gas()) for call in dear]
+    return tuple(a for answer in await case.ctx.node.batch(asked, case.meter) for a in _touched(answer))
 
 
 def _plans(case: Case, own: WalletCalls, look: Look) -> tuple[Plan, Plan]:
@@ -211,12 +276,14 @@ class Known:
     look: Look
 
 
-async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter) -> Known:
-    """The calls run until nothing is told of that was not looked at. Of several ways to send them the first
-    that goes through counts, as a wallet that estimates would send them; that others which go through come
-    to something else leaves it unproven."""
+async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter, run_gas: int) -> Known:
+    """The calls run, for ``run_gas`` each time, until nothing is told of that was not looked at. Of several
+    ways to send them the first that goes through counts, as a wallet that estimates would send them; that
+    others which go through come to something else leaves it unproven."""
     once, own = Once(Missing("node", "it was not run"), Hints(), frozenset()), owns[0]
     for _ in range(_MOST_RUNS):
+        if not case.gas.take(run_gas * len(owns)):
+            return Known(Once(TOO_DEAR, Hints(), frozenset()), own, look)
         before, _ = _plans(case, owns[0], look)
         plans = [before, *(_plans(case, one, look)[1] for one in owns)]
         calls = [build(plan, case.head.block, case.head.spoken()) for plan in plans]
@@ -249,7 +316,7 @@ def _requests(calls: list[RpcCall], look: Look) -> list[list[RpcCall]]:
 
 def _lost(fault: NodeFault) -> Missing:
     """Of what answers with more than can be read the calls are the cause."""
-    return Missing("token" if isinstance(fault, NodeAnswerTooLarge) else "node", fault.message)
+    return Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
 
 
 def _first_through(runs: list[Once], owns: list[WalletCalls]) -> tuple[Once, WalletCalls]:
@@ -276,7 +343,7 @@ def _read(case: Case, own: WalletCalls, look: Look, results: Results | Missing) 
 def plenty(case: Case) -> WalletCalls:
     """The calls with all the eth and gas there is: what they take is seen so. What they come to is seen when
     they are run with what the wallet has, and would set."""
-    limits = (case.ctx.policy.buy_gas_limit,) * len(case.calls)
+    limits = (case.most_gas(),) * len(case.calls)
     return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
 
 
@@ -284,12 +351,12 @@ def measured(case: Case, whole: Whole, ran: Ran, balance_wei: int) -> list[Walle
     """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
     took; the other shares that wallets add; what the node says of the first; then more, up to all there may
     be."""
-    policy, usual = case.ctx.policy, _limits(case, ran, 15_000, GAS_SLACK)
+    policy, usual = case.ctx.policy, usual_limits(case, ran)
     drawn_bps = 10_200 + int(case.environment.prev_randao, 16) % 25_000
     ladder = [usual, *(_limits(case, ran, bps) for bps in (*_USUAL_GAS_BPS, drawn_bps))]
-    if 0 < whole.estimated_gas <= policy.buy_gas_limit:
+    if 0 < whole.estimated_gas <= case.most_gas():
         ladder.append((whole.estimated_gas, *usual[1:]))
-    more = [limit for limit in policy.sell_gas_ladder if limit > max(usual)]
+    more = [min(limit, case.most_gas()) for limit in policy.sell_gas_ladder if limit > max(usual)]
     ladder += [tuple(max(limit, one) for one in usual) for limit in more]
     owns = [WalletCalls(case.wallet, case.calls, limits, None) for limits in dict.fromkeys(ladder)]
     if case.fund:
@@ -301,8 +368,13 @@ _USUAL_GAS_BPS = (10_160, 11_000, 12_000, 12_500, 13_000, 20_000, 30_000)
 """Of what a call uses; beside these a share that nobody can foresee is drawn."""
 
 
+def usual_limits(case: Case, ran: Ran) -> tuple[int, ...]:
+    """The gas limits that most wallets would set: half as much again as the calls used."""
+    return _limits(case, ran, 15_000, GAS_SLACK)
+
+
 def _limits(case: Case, ran: Ran, bps: int, slack: int = 1) -> tuple[int, ...]:
-    most = case.ctx.policy.buy_gas_limit
+    most = case.most_gas()
     return tuple(min(most, call.gas_used * bps // BPS + slack) for call in ran.calls)
 
 
@@ -319,12 +391,22 @@ def same(one: Ran, other: Ran) -> bool:
 def _estimate(case: Case) -> RpcCall:
     """The node's own estimate of the first call, with the price that the wallet would pay for gas."""
     call, fee_wei = case.calls[0], case.environment.max_fee_wei
-    sent = {"from": case.wallet, "to": call.to, "data": call.data, "value": hex(call.value_wei)}
-    return RpcCall("eth_estimateGas", [{**sent, "maxFeePerGas": hex(fee_wei)}, hex(case.head.block.number)])
+    sent = {"maxFeePerGas": hex(fee_wei), **_sent(case, call, _ESTIMATE_GAS)}
+    return RpcCall("eth_estimateGas", [sent, hex(case.head.block.number)])
 
 
-def _access_list(case: Case, call: Call, pinned: dict[str, str]) -> RpcCall:
-    sent = {"from": case.wallet, "to": call.to, "data": call.data, "value": hex(call.value_wei)}
+def _sent(case: Case, call: Call, gas: int) -> dict[str, str]:
+    return {
+        "from": case.wallet,
+        "to": call.to,
+        "data": call.data,
+        "value": hex(call.value_wei),
+        "gas": hex(gas),
+    }
+
+
+def _access_list(case: Case, call: Call, pinned: dict[str, str], gas: int) -> RpcCall:
+    sent = _sent(case, call, min(gas, case.most_gas()))
     return RpcCall("eth_createAccessList", [sent, pinned])
 
 

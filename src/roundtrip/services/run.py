@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place, Setting
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc import CodeFault, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Bought, Buy, Environment, Missing, Refused, Size, VenueEvidence
@@ -99,9 +99,12 @@ class _Group:
 
     def lost(self, fault: NodeFault) -> Missing | Refused:
         """What a request without a usable answer says of its plans."""
-        if not isinstance(fault, NodeAnswerTooLarge):
+        if not isinstance(fault, CodeFault):
             return Missing("node", fault.message)
-        return Refused("buy", TOO_MUCH, 0) if self.strange else Missing("token", fault.message)
+        # A timeout says nothing of what the venue would do; an answer of megabytes is the hook's own.
+        if self.strange and isinstance(fault, NodeAnswerTooLarge):
+            return Refused("buy", TOO_MUCH, 0)
+        return Missing("token", fault.message)
 
 
 def _grouped(plans: list[tuple[Place, Plan]]) -> list[_Group]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from roundtrip.chain import legs, outcomes, probes
-from roundtrip.chain.rpc import NodeAnswerTooLarge
+from roundtrip.chain.rpc import CodeFault
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import (
@@ -114,7 +114,7 @@ async def _ask(run: Run, venues: list[Tried], asked: list[_Asked]) -> list[Resul
         return []
     try:
         return await run.ask_later([(venues[one.number].place, one.plan) for one in asked])
-    except NodeAnswerTooLarge as fault:
+    except CodeFault as fault:
         return [Missing("token", fault.message)] * len(asked)
     except NodeFault as fault:
         return [Missing("node", fault.message)] * len(asked)

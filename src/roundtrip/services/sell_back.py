@@ -180,20 +180,21 @@ class _Asked:
     plan: Plan
 
 
-async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter) -> list[SoldBack]:
-    """Every token on every way at once. What the node does not answer is Missing. Where it turns out that
-    the calls closed a curve, it is sold once more, in the pool that opens."""
+async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter, gas: int) -> list[SoldBack]:
+    """Every token on every way at once, on as many ways as ``gas`` for the calls allows. What the node does
+    not answer is Missing. Where it turns out that the calls closed a curve, it is sold once more, in the pool
+    that opens."""
     if not tokens:
         return []
-    first = await _sold(own, tokens, (), meter)
+    first = await _sold(own, tokens, (), meter, gas)
     closed = tuple(one.brought for one in first if one.closed())
-    return await _sold(own, tokens, closed, meter) if closed else first
+    return await _sold(own, tokens, closed, meter, gas) if closed else first
 
 
 async def _sold(
-    own: WalletCalls, tokens: list[Brought], closed: tuple[Brought, ...], meter: Meter
+    own: WalletCalls, tokens: list[Brought], closed: tuple[Brought, ...], meter: Meter, gas: int
 ) -> list[SoldBack]:
-    ways = [_ways(own, token, token in closed) for token in tokens]
+    ways = [_ways(own, token, token in closed, gas // len(tokens)) for token in tokens]
     asked = [
         one
         for token, (own_ways, _) in zip(tokens, ways, strict=True)
@@ -219,7 +220,7 @@ async def _told(token: Brought, asked: list[_Asked], meter: Meter) -> list[Resul
         return [Missing("node", fault.message)] * len(plans)
 
 
-def _ways(own: WalletCalls, token: Brought, closed: bool) -> tuple[list[Way], bool]:
+def _ways(own: WalletCalls, token: Brought, closed: bool, gas: int) -> tuple[list[Way], bool]:
     """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
     liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
     can be tried, True."""
@@ -229,10 +230,14 @@ def _ways(own: WalletCalls, token: Brought, closed: bool) -> tuple[list[Way], bo
     wet = [one for one in there if one not in dry]
     room = max(0, token.opened.run.ctx.policy.most_venues - len(wet))
     ways = [_way(token, tried, closed) for tried in (*wet, *dry[:room])]
-    policy = token.opened.run.ctx.policy
-    each = sum(own.gas_limits) * len(standard_probes(policy, "probe"))
-    most = max(1, policy.trade_gas_budget // max(1, each))
+    most = max(1, gas // max(1, exit_gas(own.gas_limits, 1, token.opened.run.ctx.policy)))
     return ways[:most], len(ways) > most
+
+
+def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
+    """What calls with these limits may use while so many tokens are sold, each on one venue: they are run
+    before each sell, and before the token is handed on."""
+    return sum(gas_limits) * (len(standard_probes(policy, "probe")) + 1) * tokens
 
 
 def _is_absent(tried: Tried) -> bool:

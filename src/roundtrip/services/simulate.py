@@ -7,7 +7,7 @@ only the run tells.
 from dataclasses import dataclass, replace
 
 from roundtrip.chain.legs import Setting
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge
+from roundtrip.chain.rpc import CodeFault, Meter
 from roundtrip.chain.wallet_calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain import sentences, trade_sentences
 from roundtrip.domain.errors import NodeFault
@@ -34,8 +34,20 @@ from .check_answer import at
 from .context import Answered, Context
 from .gather import Opened, closed
 from .money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
-from .own_run import Case, Whole, known_run, measured, received, same, whole_run
-from .sell_back import SoldBack, brought, sold_back, worth_wei
+from .own_run import (
+    TOO_DEAR,
+    Case,
+    GasBudget,
+    Whole,
+    gas_of,
+    known_run,
+    measured,
+    received,
+    same,
+    usual_limits,
+    whole_run,
+)
+from .sell_back import SoldBack, brought, exit_gas, sold_back, worth_wei
 from .simulate_answer import (
     ApprovalAnswer,
     CallAnswer,
@@ -56,11 +68,12 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
         drawn = environments.draw(ctx.entropy(), head, ctx.policy)[0]
         setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
         own = replace(drawn, buyer=wallet)
-        case = Case(ctx, head, own, setting, wallet, calls, params.fund, meter)
+        gas = GasBudget(ctx.policy.trade_gas_budget)
+        case = Case(ctx, head, own, setting, wallet, calls, params.fund, meter, gas)
         judged = await _judged(case)
     except NodeFault as fault:
-        # What answers with more than can be read was asked to: that counts.
-        counted = isinstance(fault, NodeAnswerTooLarge)
+        # What strangers' code caused counts: it is the caller who had it run.
+        counted = isinstance(fault, CodeFault)
         return Answered(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
@@ -108,11 +121,16 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received(case, ran)]
     ready = [(one, found) for one, found in looked if isinstance(found, Opened)]
     tokens = [brought(found, one) for one, found in ready]
+    run_gas = gas_of(ran)
+    split = case.gas.split(run_gas, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
+    if split is None:
+        return _Judged(Outcome("unproven", missing=TOO_DEAR), ran)
+    owns = owns[: split[0]]
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (closed(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
     again, sold, checks = await at_once(
-        known_run(case, owns, whole.look, meters[0]),
-        sold_back(owns[0], tokens, meters[1]),
+        known_run(case, owns, whole.look, meters[0], run_gas),
+        sold_back(owns[0], tokens, meters[1], split[1]),
         at_once(*checking),
     )
     case.meter.add(*meters)
@@ -125,7 +143,7 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
         return _Judged(Outcome("tx_reverts"), real)
     if tokens and again.own is not owns[0]:
         # With the usual gas it does not go through: what it brings is sold again as it is sent.
-        sold = await sold_back(again.own, tokens, case.meter)
+        sold = await sold_back(again.own, tokens, case.meter, split[1])
     found = _exits(case, sold, _cost_wei(case, whole, real), checks)
     gaps = [(one, gap) for one, gap in looked if isinstance(gap, Missing)]
     found += tuple(

@@ -10,7 +10,7 @@ import msgspec
 from roundtrip.chain import facts, legs, owner_plans, setters
 from roundtrip.chain.functions import Unreadable
 from roundtrip.chain.owner_plans import Actor, By, Planned, Sell
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcError
+from roundtrip.chain.rpc import CodeFault, Meter, RpcError
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.domain.errors import NodeFault
 from roundtrip.domain.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, Refused
@@ -85,7 +85,7 @@ async def _beside(first: Opened, meter: Meter) -> Beside:
         if codes or looking:
             answers = await run.ctx.node.batch([*codes, *looking], meter)
     except NodeFault as fault:
-        gap = Missing("token" if isinstance(fault, NodeAnswerTooLarge) else "node", fault.message)
+        gap = Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
         return Beside(gap if codes else _code(behind), gap if looking else None)
     code = facts.read_code(answers[0]) if codes else _code(behind)
     return Beside(code, real_holders.read(first, answers[len(codes) :]))
@@ -123,7 +123,7 @@ async def _told(run: Run, sell: Sell | Missing, plans: list[Plan]) -> list[Resul
         return []
     try:
         _, told = await run.ask([], [(sell.place, plan) for plan in plans])
-    except NodeAnswerTooLarge as fault:
+    except CodeFault as fault:
         return [Missing("token", fault.message)] * len(plans)
     except NodeFault as fault:
         return [Missing("node", fault.message)] * len(plans)

@@ -38,6 +38,7 @@ ACCOUNTS: tuple[Operation, ...] = (
         params=KeyParams,
         answer=KeyMade,
         handler=make_key,
+        lane="calls",
         method="POST",
         path="/v1/keys",
         writes=True,

@@ -20,6 +20,7 @@ BAG: tuple[Operation, ...] = (
         params=Nothing,
         answer=MyBag,
         handler=my_bag,
+        lane="checks",
         key=True,
     ),
 )

@@ -21,6 +21,7 @@ WALLETS: tuple[Operation, ...] = (
         params=WalletParams,
         answer=WalletHistory,
         handler=wallet_history,
+        lane="checks",
         shared_by=lambda params: str(params.wallet()),
         bad_params="bad_address",
     ),

@@ -1,0 +1,236 @@
+"""Places at the node for requests that run strangers' code, shared out fairly between callers.
+
+Following the head and the sync never wait here. Callers' own simulations have a lane of their own, so that
+they cannot take the places of checks.
+"""
+
+import asyncio
+import contextlib
+import math
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+
+from roundtrip.domain.errors import NodeFault, OwnLoad, ServiceFull
+
+from .rpc import Asks, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong, runs_code
+
+Lane = Literal["checks", "calls"]
+"""``checks``: simulations of tokens. ``calls``: simulations of calls that the caller wrote."""
+
+_LONG_S, _LONGEST_REST_S = 0.25, 2.0
+_HALF_LIFE_S = 60.0
+_MOST_CALLERS = 10_000
+_PROBE_S = 1.0
+_PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"]))
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLimits:
+    """``places``: requests at the node at once. ``of_caller``: those of one caller. ``waiting``: requests of
+    one caller that may wait. ``request_s``: the node's time that one request of a caller may take in all.
+    ``rests``: whether a place that was held for long rests for as long again."""
+
+    places: int
+    of_caller: int
+    waiting: int
+    wait_s: float
+    request_s: float
+    rests: bool = False
+
+
+LIMITS: Mapping[Lane, LaneLimits] = MappingProxyType(
+    {
+        "checks": LaneLimits(places=16, of_caller=8, waiting=64, wait_s=15.0, request_s=20.0),
+        "calls": LaneLimits(places=2, of_caller=1, waiting=8, wait_s=10.0, request_s=5.0, rests=True),
+    }
+)
+
+
+@dataclass(slots=True)
+class _Queue:
+    """A lane: who holds its places, and who waits, by caller."""
+
+    limits: LaneLimits
+    held: int = 0
+    held_by: Counter[str] = field(default_factory=Counter)
+    waiting: OrderedDict[str, deque[asyncio.Future[None]]] = field(default_factory=OrderedDict)
+
+
+class Bulkhead:
+    """Gives a place to the waiting caller who used least of the node's time, by a half-life of a minute.
+    ``clock``: seconds that never go back."""
+
+    def __init__(
+        self, limits: Mapping[Lane, LaneLimits] = LIMITS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.limits = limits
+        self._lanes = {lane: _Queue(one) for lane, one in limits.items()}
+        self._clock = clock
+        self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    @contextlib.asynccontextmanager
+    async def place(self, lane: Lane, caller: str) -> AsyncIterator[None]:
+        """Holds a place. Raises OwnLoad where the caller's own requests are in the way, and ServiceFull
+        (busy) where those of others are."""
+        queue = self._lanes[lane]
+        await self._enter(queue, caller)
+        started_s = self._clock()
+        try:
+            yield
+        finally:
+            took_s = self._clock() - started_s
+            self._use(caller, took_s)
+            if queue.limits.rests and took_s > _LONG_S:
+                # The node is left alone for as long: these callers use half of it at most.
+                rest_s = min(took_s, _LONGEST_REST_S)
+                asyncio.get_running_loop().call_later(rest_s, self._leave, queue, caller)
+            else:
+                self._leave(queue, caller)
+
+    async def _enter(self, queue: _Queue, caller: str) -> None:
+        if not queue.waiting and self._has_room(queue, caller):
+            self._hold(queue, caller)
+            return
+        line = queue.waiting.setdefault(caller, deque())
+        if len(line) >= queue.limits.waiting:
+            raise OwnLoad
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.append(turn)
+        self._admit(queue)
+        try:
+            async with asyncio.timeout(queue.limits.wait_s):
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                self._leave(queue, caller)
+            elif turn in queue.waiting.get(caller, ()):
+                self._forget(queue, caller, turn)
+            if isinstance(error, TimeoutError):
+                is_own = queue.held_by[caller] or caller in queue.waiting
+                raise (OwnLoad() if is_own else _full()) from None
+            raise
+
+    def _admit(self, queue: _Queue) -> None:
+        """Gives what places there are to those who wait."""
+        while ready := [caller for caller in queue.waiting if self._has_room(queue, caller)]:
+            caller = min(ready, key=self._used_s)
+            turn = queue.waiting[caller][0]
+            self._forget(queue, caller, turn)
+            if not turn.done():
+                self._hold(queue, caller)
+                turn.set_result(None)
+
+    def _leave(self, queue: _Queue, caller: str) -> None:
+        queue.held -= 1
+        queue.held_by[caller] -= 1
+        if not queue.held_by[caller]:
+            del queue.held_by[caller]
+        self._admit(queue)
+
+    @staticmethod
+    def _has_room(queue: _Queue, caller: str) -> bool:
+        return queue.held < queue.limits.places and queue.held_by[caller] < queue.limits.of_caller
+
+    @staticmethod
+    def _hold(queue: _Queue, caller: str) -> None:
+        queue.held += 1
+        queue.held_by[caller] += 1
+
+    @staticmethod
+    def _forget(queue: _Queue, caller: str, turn: asyncio.Future[None]) -> None:
+        line = queue.waiting[caller]
+        line.remove(turn)
+        if not line:
+            del queue.waiting[caller]
+
+    def _used_s(self, caller: str) -> float:
+        used_s, at_s = self._used.get(caller, (0.0, 0.0))
+        return used_s * math.exp2((at_s - self._clock()) / _HALF_LIFE_S)
+
+    def _use(self, caller: str, took_s: float) -> None:
+        self._used[caller] = (self._used_s(caller) + took_s, self._clock())
+        self._used.move_to_end(caller)
+        if len(self._used) > _MOST_CALLERS:
+            self._used.popitem(last=False)
+
+
+def _full() -> ServiceFull:
+    return ServiceFull("busy", "Too many simulations are waiting; retry in a second.", 1)
+
+
+@dataclass(slots=True)
+class BoundedNode:
+    """The node as one request of ``caller`` may use it: what runs contracts' code takes a place of its lane,
+    and all of it together takes ``left_s`` at most.
+
+    A simulation that gets no answer in time raises SimulationTooLong where the node answers a plain question
+    meanwhile, NodeTimeout where it does not.
+    """
+
+    node: Asks
+    bulkhead: Bulkhead
+    lane: Lane
+    caller: str
+    left_s: float
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]:
+        """As ``Node.batch``. Raises also OwnLoad, ServiceFull (busy) and SimulationTooLong."""
+        if not runs_code(calls):
+            return await self.node.batch(calls, meter, timeout_s, budgeted)
+        try:
+            async with self._turn():
+                return await self.node.batch(calls, meter, timeout_s, budgeted)
+        except NodeTimeout as fault:
+            raise await self._blamed(fault) from None
+
+    async def batches(
+        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
+    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+        """As ``Node.batches``: one place for all of them."""
+        if not any(runs_code(calls) for calls in groups):
+            return await self.node.batches(groups, meter)
+        try:
+            async with self._turn():
+                answers = await self.node.batches(groups, meter)
+        except NodeTimeout as fault:
+            return [await self._blamed(fault)] * len(groups)
+        late = next((one for one in answers if isinstance(one, NodeTimeout)), None)
+        if late is None:
+            return answers
+        blamed = await self._blamed(late)
+        return [blamed if isinstance(one, NodeTimeout) else one for one in answers]
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """A place, for as long as there is time left. Raises NodeTimeout at its end."""
+        if self.left_s <= 0:
+            raise NodeTimeout
+        async with self.bulkhead.place(self.lane, self.caller):
+            started_s = time.monotonic()
+            try:
+                async with asyncio.timeout(self.left_s):
+                    yield
+            except TimeoutError:
+                raise NodeTimeout from None
+            finally:
+                self.left_s -= time.monotonic() - started_s
+
+    async def _blamed(self, fault: NodeTimeout) -> NodeFault:
+        """Whose fault a timeout is: a node that simulates nothing at all in a second is to blame itself."""
+        try:
+            answers = await self.node.batch(_PROBE, timeout_s=_PROBE_S, budgeted=False)
+        except (NodeFault, ServiceFull):
+            return fault
+        return fault if any(isinstance(one, RpcError) for one in answers) else SimulationTooLong()

@@ -1,0 +1,266 @@
+"""Places at the node: who gets them, who waits, and whose fault a timeout is."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from roundtrip.chain.bulkhead import LIMITS, BoundedNode, Bulkhead, LaneLimits
+from roundtrip.chain.rpc import (
+    CodeFault,
+    Meter,
+    NodeTimeout,
+    RpcCall,
+    RpcError,
+    SimulationTooLong,
+)
+from roundtrip.domain.errors import NodeFault, OwnLoad, ServiceFull
+from unit.chain.samples import raw
+
+SIMULATION = [RpcCall("eth_simulateV1", [])]
+PLAIN = [RpcCall("eth_getBalance", [])]
+_TURNS = 20
+
+
+@dataclass
+class Clock:
+    """Seconds that the test sets."""
+
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class Workers:
+    """Requests that hold a place until the test lets go of it."""
+
+    bulkhead: Bulkhead
+    started: list[str] = field(default_factory=list)
+    running: Counter[str] = field(default_factory=Counter)
+    most: int = 0
+
+    async def hold(self, caller: str, done: asyncio.Event) -> None:
+        async with self.bulkhead.place("calls", caller):
+            self.started.append(caller)
+            self.running[caller] += 1
+            self.most = max(self.most, self.running.total())
+            try:
+                await done.wait()
+            finally:
+                self.running[caller] -= 1
+
+
+async def turns() -> None:
+    """Lets everything run that can."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
+
+def bulkhead(clock: Clock, **limits: float | bool) -> Bulkhead:
+    given = {"places": 2, "of_caller": 1, "waiting": 3, "wait_s": 60.0, "request_s": 5.0, **limits}
+    lane = LaneLimits(**given)  # type: ignore[arg-type]
+    return Bulkhead({"calls": lane, "checks": lane}, clock)
+
+
+async def test_a_caller_with_many_requests_holds_one_place_and_others_get_theirs() -> None:
+    work = Workers(bulkhead(Clock()))
+    done = asyncio.Event()
+    mine = [asyncio.create_task(work.hold("greedy", done)) for _ in range(3)]
+    await turns()
+    other = asyncio.create_task(work.hold("honest", done))
+    await turns()
+    assert work.started == ["greedy", "honest"]
+    assert work.most == 2
+    done.set()
+    await asyncio.gather(*mine, other)
+    assert work.running.total() == 0
+
+
+async def test_the_caller_who_used_least_is_next_and_use_is_forgotten() -> None:
+    clock = Clock()
+    work = Workers(bulkhead(clock, places=1))
+    for caller, took_s in (("long", 8.0), ("short", 2.0)):
+        async with work.bulkhead.place("calls", caller):
+            clock.now_s += took_s
+    done = asyncio.Event()
+    first = asyncio.create_task(work.hold("first", done))
+    await turns()
+    rest = [asyncio.create_task(work.hold(caller, done)) for caller in ("long", "short", "new")]
+    await turns()
+    done.set()
+    await asyncio.gather(first, *rest)
+    assert work.started == ["first", "new", "short", "long"]
+    # An hour later what was used then counts for nothing against two seconds now.
+    clock.now_s += 3600.0
+    async with work.bulkhead.place("calls", "short"):
+        clock.now_s += 2.0
+    again = asyncio.Event()
+    first = asyncio.create_task(work.hold("first", again))
+    await turns()
+    rest = [asyncio.create_task(work.hold(caller, again)) for caller in ("short", "long")]
+    await turns()
+    again.set()
+    await asyncio.gather(first, *rest)
+    assert work.started[4:] == ["first", "long", "short"]
+
+
+async def test_one_who_waits_with_too_many_is_told_that_it_is_his_own_doing() -> None:
+    work = Workers(bulkhead(Clock()))
+    done = asyncio.Event()
+    mine = [asyncio.create_task(work.hold("greedy", done)) for _ in range(4)]
+    await turns()
+    with pytest.raises(OwnLoad) as caught:
+        await work.hold("greedy", done)
+    assert caught.value.code == "busy"
+    done.set()
+    await asyncio.gather(*mine)
+
+
+@pytest.mark.parametrize(("caller", "error"), [("greedy", OwnLoad), ("honest", ServiceFull)])
+async def test_who_waits_too_long_is_told_whose_doing_it_is(caller: str, error: type[ServiceFull]) -> None:
+    work = Workers(bulkhead(Clock(), places=1, wait_s=0.01))
+    done = asyncio.Event()
+    holds = asyncio.create_task(work.hold("greedy", done))
+    await turns()
+    with pytest.raises(ServiceFull) as caught:
+        await work.hold(caller, done)
+    assert type(caught.value) is error
+    done.set()
+    await holds
+    assert work.running.total() == 0
+
+
+async def test_who_goes_away_gives_his_place_or_his_turn_back() -> None:
+    work = Workers(bulkhead(Clock(), places=1))
+    done = asyncio.Event()
+    holds = asyncio.create_task(work.hold("one", done))
+    await turns()
+    waits = asyncio.create_task(work.hold("two", done))
+    await turns()
+    waits.cancel()
+    holds.cancel()
+    await asyncio.gather(holds, waits, return_exceptions=True)
+    done.set()
+    await asyncio.wait_for(work.hold("three", done), 5)
+    assert work.started == ["one", "three"]
+
+
+async def test_whatever_happens_no_place_is_lost_and_none_is_given_twice() -> None:
+    for seed in range(30):
+        chance, work = random.Random(seed), Workers(bulkhead(Clock(), waiting=50))
+        tasks: list[tuple[asyncio.Task[None], asyncio.Event]] = []
+        for _ in range(60):
+            done = asyncio.Event()
+            tasks.append((asyncio.create_task(work.hold(chance.choice("abcd"), done)), done))
+            task, over = chance.choice(tasks)
+            if chance.random() < 0.5:
+                over.set()
+            elif chance.random() < 0.3:
+                task.cancel()
+            for _ in range(chance.randrange(3)):
+                await asyncio.sleep(0)
+        for _, done in tasks:
+            done.set()
+        await asyncio.wait_for(asyncio.gather(*(task for task, _ in tasks), return_exceptions=True), 5)
+        assert work.most <= 2
+        free = Workers(work.bulkhead)
+        now = asyncio.Event()
+        ends = [asyncio.create_task(free.hold(caller, now)) for caller in ("x", "y")]
+        await turns()
+        assert free.started == ["x", "y"]
+        now.set()
+        await asyncio.gather(*ends)
+
+
+async def test_a_place_held_for_long_rests_as_long_where_callers_write_the_calls() -> None:
+    clock = Clock()
+    rests = bulkhead(clock, places=1, rests=True)
+    async with rests.place("calls", "one"):
+        clock.now_s += 0.3
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    async with rests.place("calls", "two"):
+        assert loop.time() - began_s >= 0.29
+    async with asyncio.timeout(5), rests.place("calls", "three"):
+        pass
+
+
+# --- the node behind it ----------------------------------------------------------------------------
+
+
+@dataclass
+class ScriptedNode:
+    """Simulations time out while ``hangs``; the probe after one fails while ``dead``."""
+
+    hangs: bool = False
+    dead: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    async def batch(
+        self,
+        calls: Sequence[RpcCall],
+        meter: Meter | None = None,
+        timeout_s: float | None = None,
+        budgeted: bool = True,
+    ) -> list[msgspec.Raw | RpcError]:
+        self.asked.append(calls[0].method)
+        is_probe = len(calls) == 2
+        if self.dead or (self.hangs and not is_probe and calls[0].method == "eth_simulateV1"):
+            raise NodeTimeout
+        return [raw("0x1")] * len(calls)
+
+    async def batches(
+        self, groups: Sequence[Sequence[RpcCall]], meter: Meter
+    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+        found: list[list[msgspec.Raw | RpcError] | NodeFault] = []
+        for calls in groups:
+            try:
+                found.append(await self.batch(calls, meter))
+            except NodeFault as fault:
+                found.append(fault)
+        return found
+
+
+def bounded(node: ScriptedNode, left_s: float = 5.0) -> BoundedNode:
+    return BoundedNode(node, Bulkhead(), "calls", "someone", left_s)
+
+
+async def test_a_timeout_is_the_codes_where_the_node_answers_a_plain_question() -> None:
+    node = ScriptedNode(hangs=True)
+    with pytest.raises(SimulationTooLong) as caught:
+        await bounded(node).batch(SIMULATION)
+    assert isinstance(caught.value, CodeFault)
+    assert isinstance((await bounded(node).batches([SIMULATION], Meter()))[0], SimulationTooLong)
+
+
+async def test_a_timeout_is_the_nodes_where_it_answers_nothing() -> None:
+    node = ScriptedNode(dead=True)
+    with pytest.raises(NodeTimeout):
+        await bounded(node).batch(SIMULATION)
+    (fault,) = await bounded(node).batches([SIMULATION], Meter())
+    assert isinstance(fault, NodeTimeout)
+
+
+async def test_the_time_of_one_request_is_bounded() -> None:
+    node = bounded(ScriptedNode(), left_s=0.0)
+    with pytest.raises(SimulationTooLong):
+        await node.batch(SIMULATION)
+    assert isinstance((await node.batches([SIMULATION], Meter()))[0], SimulationTooLong)
+
+
+async def test_what_runs_no_code_waits_for_no_place() -> None:
+    node = bounded(ScriptedNode(), left_s=0.0)
+    assert await node.batch(PLAIN) == [raw("0x1")]
+    assert await node.batches([PLAIN], Meter()) == [[raw("0x1")]]
+
+
+def test_callers_own_simulations_cannot_fill_the_places_of_checks() -> None:
+    assert LIMITS["calls"].places * 4 <= LIMITS["checks"].places
+    for limits in LIMITS.values():
+        assert limits.of_caller < limits.places
