@@ -16,8 +16,10 @@ import aiohttp
 import asyncpg
 import coincurve
 
+from roundtrip.chain import bulkhead
 from roundtrip.chain.background import beside
 from roundtrip.chain.book import READ_AGAIN_BLOCKS, Book
+from roundtrip.chain.bulkhead import Bulkhead
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
 from roundtrip.chain.endpoints import Endpoint, NodeUrl
 from roundtrip.chain.feed import Feed
@@ -176,6 +178,7 @@ async def context(
             service_id=hashlib.sha256(drawn).hexdigest()[:16],
             outward=out,
             measures=measures,
+            bulkhead=Bulkhead(bulkhead.limits(settings.check_places, settings.call_places)),
         )
 
 

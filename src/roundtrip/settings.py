@@ -69,6 +69,8 @@ class Settings(BaseSettings):
     node_calls_per_day: int = Field(0, ge=0)
     holders_calls_per_day: int = Field(0, ge=0)
     node_timeout_ms: int = Field(5000, ge=1)
+    check_places: int = Field(16, ge=2)
+    call_places: int = Field(2, ge=2)
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(0, ge=0, le=65_535)
     otlp_url: str | None = Field(None, pattern="^https?://[^?#\\s]+$")

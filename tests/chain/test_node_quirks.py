@@ -1,7 +1,7 @@
 """What public nodes do, one by one: refusals, limits, lateness, and what is remembered of them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -211,8 +211,12 @@ async def test_code_that_runs_for_too_long_rests_no_node(
     nodes.speaks = speaks
     slow = RpcCall("eth_call", [{"to": "0x" + "11" * 20}, "latest"])
     simulation = RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"])
+
+    def stalls_code(node: QuirkyNode) -> Callable[[int], float]:
+        return lambda nth: 5.0 if "eth_call" in node.sent[nth] else 0.0
+
     for node in two:
-        node.stalls = lambda nth, node=node: 5.0 if set(node.sent[nth]) & {"eth_call"} else 0.0
+        node.stalls = stalls_code(node)
     for call in (slow, slow):
         with pytest.raises(NodeTimeout):
             await nodes.batch([call])

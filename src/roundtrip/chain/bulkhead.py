@@ -11,7 +11,6 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -33,8 +32,8 @@ _PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCal
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
     """``places``: requests at the node at once. ``of_caller``: those of one caller. ``waiting``: requests of
-    one caller that may wait. ``request_s``: the node's time that one request of a caller may take in all.
-    ``rests``: whether a place that was held for long rests for as long again."""
+    one caller that may wait, for ``wait_s`` each. ``request_s``: the node's time that one request of a caller
+    may take in all. ``rests``: whether a place that was held for long rests for as long again."""
 
     places: int
     of_caller: int
@@ -44,12 +43,11 @@ class LaneLimits:
     rests: bool = False
 
 
-LIMITS: Mapping[Lane, LaneLimits] = MappingProxyType(
-    {
-        "checks": LaneLimits(places=16, of_caller=8, waiting=64, wait_s=15.0, request_s=20.0),
-        "calls": LaneLimits(places=2, of_caller=1, waiting=8, wait_s=10.0, request_s=5.0, rests=True),
-    }
-)
+def limits(check_places: int = 16, call_places: int = 2) -> Mapping[Lane, LaneLimits]:
+    """Of both lanes: one caller has half of a lane's places at most."""
+    checks = LaneLimits(check_places, check_places // 2, waiting=64, wait_s=15.0, request_s=20.0)
+    calls = LaneLimits(call_places, call_places // 2, waiting=16, wait_s=10.0, request_s=5.0, rests=True)
+    return {"checks": checks, "calls": calls}
 
 
 @dataclass(slots=True)
@@ -67,10 +65,10 @@ class Bulkhead:
     ``clock``: seconds that never go back."""
 
     def __init__(
-        self, limits: Mapping[Lane, LaneLimits] = LIMITS, clock: Callable[[], float] = time.monotonic
+        self, given: Mapping[Lane, LaneLimits] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.limits = limits
-        self._lanes = {lane: _Queue(one) for lane, one in limits.items()}
+        self.limits = given or limits()
+        self._lanes = {lane: _Queue(one) for lane, one in self.limits.items()}
         self._clock = clock
         self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
 

@@ -98,7 +98,8 @@ class SimulationTooLong(CodeFault):
     """A simulation took all the time it may take, while the node answered other requests."""
 
     def __init__(self) -> None:
-        super().__init__("the simulation takes longer than this service allows")
+        super().__init__("a simulation took too long")
+        self.message = "A simulation of it takes longer than this service allows."
 
 
 class NodeRefused(NodeFault):

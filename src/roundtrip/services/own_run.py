@@ -7,75 +7,27 @@ from typing import Any, TypeVar
 import msgspec
 
 from roundtrip.chain import wallet_calls
-from roundtrip.chain.heads import Head
 from roundtrip.chain.hints import Hints, read_hints
-from roundtrip.chain.legs import Setting
 from roundtrip.chain.rpc import CodeFault, Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.simulate import Plan, Results, build, read
-from roundtrip.chain.wallet_calls import GAS_SLACK, PLENTY_WEI, Pair, WalletCalls
+from roundtrip.chain.wallet_calls import Pair, WalletCalls
 from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Environment, Missing
+from roundtrip.domain.evidence import Missing
 from roundtrip.domain.trade import Moved, Ran
-from roundtrip.domain.types import BPS, Address, parse_address
+from roundtrip.domain.types import Address, parse_address
 from roundtrip.venues.base import Call
 
 from . import watched
 from .at_once import at_once
-from .context import Context
 from .gather import Opened, opened
 from .money import is_money
+from .own_case import ESTIMATE_GAS, TOO_DEAR, Case, enough, gas_of, is_cut_short, plenty
 from .watched import Look
 
 R = TypeVar("R")
 
 _MOST_GUESSED = 2
 """So many tokens that the calls name are looked at before it is known whether they move."""
-_ESTIMATE_GAS, _LIST_GAS = 1_500_000, 3_000_000
-"""What an estimate and an access list may use: nodes run a call several times for either."""
-TOO_DEAR = Missing("token", "all of its simulations together take more than 30 million gas")
-
-
-@dataclass(slots=True)
-class GasBudget:
-    """The gas that the caller's calls may still use, in all simulations of one request together."""
-
-    left: int
-
-    def take(self, gas: int) -> bool:
-        """Takes it, where there is as much."""
-        if gas > self.left:
-            return False
-        self.left -= gas
-        return True
-
-    def split(self, run_gas: int, exit_gas: int) -> tuple[int, int] | None:
-        """How many ways to send the calls are run, each for ``run_gas``, and the gas that is kept for selling
-        what they bring, for ``exit_gas`` at least. None: there is too little for either."""
-        if run_gas + exit_gas > self.left:
-            return None
-        kept = max(exit_gas, self.left * 4 // 5) if exit_gas else 0
-        kept = min(kept, self.left - run_gas)
-        return (self.left - kept) // max(1, run_gas), kept
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One wallet's calls. ``environment`` is a block like the next one, with the wallet in it."""
-
-    ctx: Context
-    head: Head
-    environment: Environment
-    setting: Setting
-    wallet: Address
-    calls: tuple[Call, ...]
-    fund: bool
-    meter: Meter
-    gas: GasBudget
-
-    def most_gas(self) -> int:
-        """The gas limit of one call when the calls are first run."""
-        policy = self.ctx.policy
-        return min(policy.buy_gas_limit, policy.trade_gas_budget // len(self.calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +68,21 @@ async def whole_run(case: Case) -> Whole:
     own_only = {call.to for call in case.calls} if len({call.to for call in case.calls}) == 1 else set()
     guessed = [token for token in named if token not in own_only][:_MOST_GUESSED]
     first, found = await _together(case, lambda meter: _first(case, look, meter), guessed)
-    case.gas.take(min(case.gas.left, gas_of(first.once.ran)))
-    if isinstance(first.once.ran, Ran) and first.once.ran.reverted():
-        return Whole(first.once.ran, look, first.balance_wei, first.estimated_gas, found)
-    touched = await _touched_by_dear(case, first.once.ran)
+    # Once by the run, and twice by the access lists.
+    case.gas.take(min(case.gas.left, 3 * gas_of(first.once.ran)))
+    shown = first.once.ran
+    if isinstance(shown, Missing) or shown.reverted():
+        return Whole(shown, look, first.balance_wei, first.estimated_gas, found)
+    touched = await _touched_by_dear(case, shown)
     if touched is None:
         return Whole(TOO_DEAR, look, first.balance_wei, first.estimated_gas, found)
     once, wider = first.once, _wider(case, look, first.once, touched=(*first.touched, *touched))
     if wider is not look:
-        run_gas = gas_of(first.once.ran)
         hinted = [t for t in once.hints.incoming if t not in found and not is_money(t, contracts)]
         known, more = await _together(
-            case, lambda meter: known_run(case, [plenty(case)], wider, meter, run_gas), hinted[:most]
+            case,
+            lambda meter: known_run(case, [enough(case, shown)], wider, meter),
+            hinted[:most],
         )
         once, wider, found = known.once, known.look, found | more
     ran = once.proven(wider)
@@ -202,7 +157,7 @@ def _wider(case: Case, look: Look, *runs: Once, touched: tuple[Address, ...] = (
 
 
 async def _first(case: Case, look: Look, meter: Meter) -> _First:
-    own = plenty(case)
+    own = plenty(case, case.first_gas())
     pinned = {"blockHash": case.head.block.hash}
     before, run = _plans(case, own, look)
     asked = [
@@ -210,46 +165,42 @@ async def _first(case: Case, look: Look, meter: Meter) -> _First:
         RpcCall("eth_getBalance", [case.wallet, pinned]),
         _estimate(case),
         *(build(plan, case.head.block, case.head.spoken()) for plan in (before, run)),
-        *(_access_list(case, call, pinned, _LIST_GAS) for call in case.calls),
+        *(_access_list(case, call, pinned, case.first_gas()) for call in case.calls),
     ]
     chain, balance, estimate, *told = await case.ctx.node.batch(asked, meter)
     if isinstance(chain, RpcError) or quantity(chain) != case.ctx.chain_id:
         raise NodeFault(f"it does not answer for chain {case.ctx.chain_id}")
-    results = wallet_calls.together(_results(case, before, told[0]), _results(case, run, told[1]))
+    reads = _results(case, before, told[0])
+    once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told[1])))
     touched = tuple(address for one in told[2:] for address in _touched(one))
+    if isinstance(once.ran, Ran) and once.ran.reverted():
+        once = await _with_more_gas(case, look, reads, meter)
     gas = _number(estimate)
-    once = _read(case, own, look, results)
-    if isinstance(once.ran, Ran) and _is_cut_short(once.ran, case):
-        once = replace(once, ran=TOO_DEAR)
     return _First(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
 
 
-def gas_of(ran: Ran | Missing) -> int:
-    """What all of the calls used."""
-    return sum(call.gas_used for call in ran.calls) if isinstance(ran, Ran) else 0
+async def _with_more_gas(case: Case, look: Look, reads: Results | Missing, meter: Meter) -> Once:
+    """The run once more, with all the gas that there is. ``reads``: what there was before."""
+    own = plenty(case, case.most_gas())
+    _, run = _plans(case, own, look)
+    (told,) = await case.ctx.node.batch([build(run, case.head.block, case.head.spoken())], meter)
+    once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told)))
+    cut_short = isinstance(once.ran, Ran) and is_cut_short(once.ran, case)
+    return replace(once, ran=TOO_DEAR) if cut_short else once
 
 
-def _is_cut_short(ran: Ran, case: Case) -> bool:
-    """Whether a call failed for gas that a wallet could give it."""
-    most = case.most_gas()
-    starved = any(not call.ok and call.gas_used * 10 >= most * 9 for call in ran.calls)
-    return starved and most < case.ctx.policy.buy_gas_limit
-
-
-async def _touched_by_dear(case: Case, ran: Ran | Missing) -> tuple[Address, ...] | None:
+async def _touched_by_dear(case: Case, ran: Ran) -> tuple[Address, ...] | None:
     """What those calls touch that use more gas than their access lists had. None: there is no gas left to
     find out."""
-    if not isinstance(ran, Ran):
-        return ()
+    least = case.first_gas() * 2 // 3
     pairs = zip(case.calls, ran.calls, strict=True)
-    dear = [call for call, came in pairs if came.gas_used * 3 > _LIST_GAS * 2]
-    used = sum(came.gas_used for came in ran.calls if came.gas_used * 3 > _LIST_GAS * 2)
+    dear = [(call, came.gas_used) for call, came in pairs if came.gas_used > least]
     if not dear:
         return ()
-    if not case.gas.take(2 * used):
+    if not case.gas.take(3 * sum(used for _, used in dear)):
         return None
     pinned = {"blockHash": case.head.block.hash}
-    asked = [_access_list(case, call, pinned, case.most_gas()) for call in dear]
+    asked = [_access_list(case, call, pinned, used * 3 // 2) for call, used in dear]
     return tuple(a for answer in await case.ctx.node.batch(asked, case.meter) for a in _touched(answer))
 
 
@@ -276,13 +227,13 @@ class Known:
     look: Look
 
 
-async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter, run_gas: int) -> Known:
-    """The calls run, for ``run_gas`` each time, until nothing is told of that was not looked at. Of several
+async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter) -> Known:
+    """The calls run until nothing is told of that was not looked at. Of several
     ways to send them the first that goes through counts, as a wallet that estimates would send them; that
     others which go through come to something else leaves it unproven."""
     once, own = Once(Missing("node", "it was not run"), Hints(), frozenset()), owns[0]
     for _ in range(_MOST_RUNS):
-        if not case.gas.take(run_gas * len(owns)):
+        if not case.gas.take(sum(sum(own.gas_limits) for own in owns)):
             return Known(Once(TOO_DEAR, Hints(), frozenset()), own, look)
         before, _ = _plans(case, owns[0], look)
         plans = [before, *(_plans(case, one, look)[1] for one in owns)]
@@ -340,44 +291,6 @@ def _read(case: Case, own: WalletCalls, look: Look, results: Results | Missing) 
     return Once(ran, hints, wallet_calls.unread_pairs(results, look.watched))
 
 
-def plenty(case: Case) -> WalletCalls:
-    """The calls with all the eth and gas there is: what they take is seen so. What they come to is seen when
-    they are run with what the wallet has, and would set."""
-    limits = (case.most_gas(),) * len(case.calls)
-    return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
-
-
-def measured(case: Case, whole: Whole, ran: Ran, balance_wei: int) -> list[WalletCalls]:
-    """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
-    took; the other shares that wallets add; what the node says of the first; then more, up to all there may
-    be."""
-    policy, usual = case.ctx.policy, usual_limits(case, ran)
-    drawn_bps = 10_200 + int(case.environment.prev_randao, 16) % 25_000
-    ladder = [usual, *(_limits(case, ran, bps) for bps in (*_USUAL_GAS_BPS, drawn_bps))]
-    if 0 < whole.estimated_gas <= case.most_gas():
-        ladder.append((whole.estimated_gas, *usual[1:]))
-    more = [min(limit, case.most_gas()) for limit in policy.sell_gas_ladder if limit > max(usual)]
-    ladder += [tuple(max(limit, one) for one in usual) for limit in more]
-    owns = [WalletCalls(case.wallet, case.calls, limits, None) for limits in dict.fromkeys(ladder)]
-    if case.fund:
-        return [own.funded() for own in owns]
-    return [own.as_sent(ran, balance_wei, case.environment, policy) for own in owns]
-
-
-_USUAL_GAS_BPS = (10_160, 11_000, 12_000, 12_500, 13_000, 20_000, 30_000)
-"""Of what a call uses; beside these a share that nobody can foresee is drawn."""
-
-
-def usual_limits(case: Case, ran: Ran) -> tuple[int, ...]:
-    """The gas limits that most wallets would set: half as much again as the calls used."""
-    return _limits(case, ran, 15_000, GAS_SLACK)
-
-
-def _limits(case: Case, ran: Ran, bps: int, slack: int = 1) -> tuple[int, ...]:
-    most = case.most_gas()
-    return tuple(min(most, call.gas_used * bps // BPS + slack) for call in ran.calls)
-
-
 def same(one: Ran, other: Ran) -> bool:
     """True when both moved and allowed the same."""
 
@@ -391,7 +304,7 @@ def same(one: Ran, other: Ran) -> bool:
 def _estimate(case: Case) -> RpcCall:
     """The node's own estimate of the first call, with the price that the wallet would pay for gas."""
     call, fee_wei = case.calls[0], case.environment.max_fee_wei
-    sent = {"maxFeePerGas": hex(fee_wei), **_sent(case, call, _ESTIMATE_GAS)}
+    sent = {"maxFeePerGas": hex(fee_wei), **_sent(case, call, ESTIMATE_GAS)}
     return RpcCall("eth_estimateGas", [sent, hex(case.head.block.number)])
 
 
@@ -406,7 +319,7 @@ def _sent(case: Case, call: Call, gas: int) -> dict[str, str]:
 
 
 def _access_list(case: Case, call: Call, pinned: dict[str, str], gas: int) -> RpcCall:
-    sent = _sent(case, call, min(gas, case.most_gas()))
+    sent = _sent(case, call, gas)
     return RpcCall("eth_createAccessList", [sent, pinned])
 
 

@@ -34,19 +34,8 @@ from .check_answer import at
 from .context import Answered, Context
 from .gather import Opened, closed
 from .money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
-from .own_run import (
-    TOO_DEAR,
-    Case,
-    GasBudget,
-    Whole,
-    gas_of,
-    known_run,
-    measured,
-    received,
-    same,
-    usual_limits,
-    whole_run,
-)
+from .own_case import TOO_DEAR, Case, GasBudget, measured, usual_limits
+from .own_run import Whole, known_run, received, same, whole_run
 from .sell_back import SoldBack, brought, exit_gas, sold_back, worth_wei
 from .simulate_answer import (
     ApprovalAnswer,
@@ -112,7 +101,7 @@ async def _judged(case: Case) -> _Judged:
     if len(received(case, ran)) > case.ctx.policy.most_received:
         many = Missing("token", "the calls bring more tokens than are tried")
         return _Judged(Outcome("unproven", missing=many), ran)
-    return await _run_as_sent(case, whole, ran, measured(case, whole, ran, balance_wei))
+    return await _run_as_sent(case, whole, ran, measured(case, whole.estimated_gas, ran, balance_wei))
 
 
 async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
@@ -121,16 +110,15 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received(case, ran)]
     ready = [(one, found) for one, found in looked if isinstance(found, Opened)]
     tokens = [brought(found, one) for one, found in ready]
-    run_gas = gas_of(ran)
-    split = case.gas.split(run_gas, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
-    if split is None:
+    planned = case.gas.plan(owns, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
+    if planned is None:
         return _Judged(Outcome("unproven", missing=TOO_DEAR), ran)
-    owns = owns[: split[0]]
+    owns, selling_gas = planned
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (closed(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
     again, sold, checks = await at_once(
-        known_run(case, owns, whole.look, meters[0], run_gas),
-        sold_back(owns[0], tokens, meters[1], split[1]),
+        known_run(case, owns, whole.look, meters[0]),
+        sold_back(owns[0], tokens, meters[1], selling_gas),
         at_once(*checking),
     )
     case.meter.add(*meters)
@@ -143,7 +131,7 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
         return _Judged(Outcome("tx_reverts"), real)
     if tokens and again.own is not owns[0]:
         # With the usual gas it does not go through: what it brings is sold again as it is sent.
-        sold = await sold_back(again.own, tokens, case.meter, split[1])
+        sold = await sold_back(again.own, tokens, case.meter, selling_gas)
     found = _exits(case, sold, _cost_wei(case, whole, real), checks)
     gaps = [(one, gap) for one, gap in looked if isinstance(gap, Missing)]
     found += tuple(
@@ -294,6 +282,12 @@ def _present(case: Case, judged: _Judged) -> Simulation:
 
 def _text(case: Case, judged: _Judged, checked: ShortCheck | None) -> str:
     outcome, ran = judged.outcome, judged.ran
+    if outcome.missing is TOO_DEAR:
+        most = case.ctx.policy.trade_gas_budget // 10**6
+        return (
+            f"The calls use too much gas to be tried: all simulations of one request may use {most} million "
+            "together. This is not a pass."
+        )
     if ran is None:
         return judged.short or sentences.unproven(outcome.missing or Missing("node", "no answer"))
     said = [trade_sentences.sentence(outcome, ran, judged.short, case.ctx.policy, judged.tokens)]

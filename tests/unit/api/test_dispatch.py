@@ -26,6 +26,7 @@ from roundtrip.domain.errors import (
     CallerFault,
     LimitReached,
     NodeFault,
+    OwnLoad,
     RoundtripError,
     ServiceFull,
 )
@@ -127,6 +128,33 @@ def error_in(body: bytes) -> tuple[str, str]:
     assert decoded.keys() == {"error"}
     assert decoded["error"].keys() == {"code", "message"}
     return decoded["error"]["code"], decoded["error"]["message"]
+
+
+async def test_who_is_in_his_own_way_is_told_busy_and_counted(house: House) -> None:
+    reply = await house.fails(OwnLoad())
+    assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
+    assert reply.headers["x-ratelimit-remaining"] == "2"
+
+
+async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: House) -> None:
+    """Whose places at the node it takes is the caller's, not everybody's."""
+    given: list[tuple[str, str]] = []
+
+    @dataclass
+    class Named:
+        measures: Measures = field(default_factory=Measures)
+
+        def for_caller(self, caller: str, lane: str) -> "Named":
+            given.append((caller, lane))
+            return self
+
+    async def handler(ctx: Context, params: Params) -> Answered[Doubled]:
+        return Answered(Doubled("", 0))
+
+    house.dispatch = replace(house.dispatch, ctx=cast(Context, Named()))
+    assert (await house.ask(replace(PLAIN, handler=handler, lane="calls"))).status == 200
+    assert (await house.ask(replace(PLAIN, handler=handler))).status == 200
+    assert given == [(CALLER.name, "calls")]
 
 
 # --- answers ---------------------------------------------------------------------------------------

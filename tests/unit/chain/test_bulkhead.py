@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from roundtrip.chain.bulkhead import LIMITS, BoundedNode, Bulkhead, LaneLimits
+from roundtrip.chain.bulkhead import BoundedNode, Bulkhead, LaneLimits, limits
 from roundtrip.chain.rpc import (
     CodeFault,
     Meter,
@@ -62,8 +62,8 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-def bulkhead(clock: Clock, **limits: float | bool) -> Bulkhead:
-    given = {"places": 2, "of_caller": 1, "waiting": 3, "wait_s": 60.0, "request_s": 5.0, **limits}
+def bulkhead(clock: Clock, **other: float | bool) -> Bulkhead:
+    given = {"places": 2, "of_caller": 1, "waiting": 3, "wait_s": 60.0, "request_s": 5.0, **other}
     lane = LaneLimits(**given)  # type: ignore[arg-type]
     return Bulkhead({"calls": lane, "checks": lane}, clock)
 
@@ -261,6 +261,7 @@ async def test_what_runs_no_code_waits_for_no_place() -> None:
 
 
 def test_callers_own_simulations_cannot_fill_the_places_of_checks() -> None:
-    assert LIMITS["calls"].places * 4 <= LIMITS["checks"].places
-    for limits in LIMITS.values():
-        assert limits.of_caller < limits.places
+    lanes = limits()
+    assert lanes["calls"].places * 4 <= lanes["checks"].places
+    for lane in (*lanes.values(), *limits(2, 2).values()):
+        assert 0 < lane.of_caller < lane.places
