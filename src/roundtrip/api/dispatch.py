@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import CallerFault, OwnLoad, RoundtripError
+from roundtrip.domain.errors import CallerFault, RoundtripError
 from roundtrip.domain.keys import without_keys
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
@@ -168,8 +168,7 @@ class Dispatch:
         except Refused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
-            counted = error.status < 500 or isinstance(error, OwnLoad)
-            return error_reply(error, _ticket_headers(await self._settle(admitted, counted)))
+            return error_reply(error, _ticket_headers(await self._settle(admitted, error.counts)))
         except Exception:
             unexpected = Unexpected()
             log.exception("request failed", request=unexpected.request_id, operation=operation.name)
@@ -200,7 +199,9 @@ class Dispatch:
         caller = name if admitted.mite is None else f"mite:{admitted.mite.id}"
 
         async def make() -> Shared:
-            ctx = self.ctx if operation.lane is None else self.ctx.for_caller(caller, operation.lane)
+            ctx = self.ctx
+            if operation.lane is not None:
+                ctx = ctx.for_caller(caller, operation.lane, _token_of(params))
             given: tuple[object, ...] = (ctx, params)
             given += (admitted.mite,) if operation.key else ()
             given += (once,) if operation.once else ()
@@ -228,6 +229,12 @@ class Dispatch:
             if not deadline.expired():
                 raise
             raise TookTooLong from None
+
+
+def _token_of(params: msgspec.Struct) -> str | None:
+    """The token that a request names; what else it names cannot be told from its parameters."""
+    named = getattr(params, "token", None) or getattr(params, "address", None)
+    return named.lower() if isinstance(named, str) else None
 
 
 def _ended(reply: Reply) -> str:

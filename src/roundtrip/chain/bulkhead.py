@@ -7,6 +7,7 @@ they cannot take the places of checks.
 import asyncio
 import contextlib
 import math
+import re
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -19,13 +20,18 @@ from roundtrip.domain.errors import NodeFault, OwnLoad, ServiceFull
 
 from .rpc import Asks, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong, runs_code
 
-Lane = Literal["checks", "calls"]
-"""``checks``: simulations of tokens. ``calls``: simulations of calls that the caller wrote."""
+Lane = Literal["checks", "dear", "calls"]
+"""``checks``: simulations of tokens. ``dear``: of tokens that use very much gas, one simulation at a time.
+``calls``: simulations of calls that the caller wrote."""
 
 _LONG_S, _LONGEST_REST_S = 0.25, 2.0
 _HALF_LIFE_S = 60.0
 _MOST_CALLERS = 10_000
-_PROBE_S = 1.0
+_PROBE_S = 2.0
+_DEAR_GAS = 6_000_000
+"""No ordinary trade uses half as much."""
+_DEAR_S, _MOST_DEAR = 3600.0, 10_000
+_GAS_USED = re.compile(rb'"gasUsed":\s*"0x([0-9a-f]{6,16})"')
 _PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCalls": [{}]}, "latest"]))
 
 
@@ -44,10 +50,11 @@ class LaneLimits:
 
 
 def limits(check_places: int = 16, call_places: int = 2) -> Mapping[Lane, LaneLimits]:
-    """Of both lanes: one caller has half of a lane's places at most."""
+    """Of each lane: one caller has half of the places at most."""
     checks = LaneLimits(check_places, check_places // 2, waiting=64, wait_s=15.0, request_s=20.0)
     calls = LaneLimits(call_places, call_places // 2, waiting=16, wait_s=10.0, request_s=5.0, rests=True)
-    return {"checks": checks, "calls": calls}
+    dear = LaneLimits(places=1, of_caller=1, waiting=16, wait_s=15.0, request_s=8.0, rests=True)
+    return {"checks": checks, "dear": dear, "calls": calls}
 
 
 @dataclass(slots=True)
@@ -71,6 +78,20 @@ class Bulkhead:
         self._lanes = {lane: _Queue(one) for lane, one in self.limits.items()}
         self._clock = clock
         self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._dear: OrderedDict[str, float] = OrderedDict()
+
+    def is_dear(self, token: str | None) -> bool:
+        """Whether its simulations lately used very much gas, or took too long."""
+        return token is not None and self._clock() < self._dear.get(token, -math.inf)
+
+    def is_found_dear(self, token: str | None) -> None:
+        """Remembers a token whose simulations are to wait for each other."""
+        if token is None:
+            return
+        self._dear[token] = self._clock() + _DEAR_S
+        self._dear.move_to_end(token)
+        if len(self._dear) > _MOST_DEAR:
+            self._dear.popitem(last=False)
 
     @contextlib.asynccontextmanager
     async def place(self, lane: Lane, caller: str) -> AsyncIterator[None]:
@@ -176,6 +197,14 @@ class BoundedNode:
     lane: Lane
     caller: str
     left_s: float
+    token: str | None = None
+
+    @staticmethod
+    def of(node: Asks, bulkhead: Bulkhead, lane: Lane, caller: str, token: str | None) -> "BoundedNode":
+        """For a request about ``token``, where it is about one."""
+        if lane == "checks" and bulkhead.is_dear(token):
+            lane = "dear"
+        return BoundedNode(node, bulkhead, lane, caller, bulkhead.limits[lane].request_s, token)
 
     async def batch(
         self,
@@ -187,11 +216,16 @@ class BoundedNode:
         """As ``Node.batch``. Raises also OwnLoad, ServiceFull (busy) and SimulationTooLong."""
         if not runs_code(calls):
             return await self.node.batch(calls, meter, timeout_s, budgeted)
+        if self.lane == "dear" and len(pieces := _pieces(calls)) > 1:
+            found = [await self.batch(piece, meter, timeout_s, budgeted) for piece in pieces]
+            return [answer for answers in found for answer in answers]
         try:
             async with self._turn():
-                return await self.node.batch(calls, meter, timeout_s, budgeted)
+                answers = await self.node.batch(calls, meter, timeout_s, budgeted)
         except NodeTimeout as fault:
             raise await self._blamed(fault) from None
+        self._look_at(answers)
+        return answers
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
@@ -199,16 +233,29 @@ class BoundedNode:
         """As ``Node.batches``: one place for all of them."""
         if not any(runs_code(calls) for calls in groups):
             return await self.node.batches(groups, meter)
+        if self.lane == "dear":
+            return [await self._alone(calls, meter) for calls in groups]
         try:
             async with self._turn():
                 answers = await self.node.batches(groups, meter)
         except NodeTimeout as fault:
             return [await self._blamed(fault)] * len(groups)
+        for one in answers:
+            if not isinstance(one, NodeFault):
+                self._look_at(one)
         late = next((one for one in answers if isinstance(one, NodeTimeout)), None)
         if late is None:
             return answers
         blamed = await self._blamed(late)
         return [blamed if isinstance(one, NodeTimeout) else one for one in answers]
+
+    async def _alone(
+        self, calls: Sequence[RpcCall], meter: Meter
+    ) -> list[msgspec.Raw | RpcError] | NodeFault:
+        try:
+            return await self.batch(calls, meter)
+        except NodeFault as fault:
+            return fault
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -225,10 +272,41 @@ class BoundedNode:
             finally:
                 self.left_s -= time.monotonic() - started_s
 
+    def _look_at(self, answers: Sequence[msgspec.Raw | RpcError]) -> None:
+        """What used very much gas goes on in the lane of its like."""
+        if self.lane == "checks" and any(_most_gas(one) > _DEAR_GAS for one in answers):
+            self._is_dear()
+
+    def _is_dear(self) -> None:
+        if self.lane == "checks":
+            self.lane = "dear"
+            self.left_s = min(self.left_s, self.bulkhead.limits["dear"].request_s)
+            self.bulkhead.is_found_dear(self.token)
+
     async def _blamed(self, fault: NodeTimeout) -> NodeFault:
-        """Whose fault a timeout is: a node that simulates nothing at all in a second is to blame itself."""
+        """Whose fault a timeout is: the node's, where it simulates nothing at all in two seconds."""
         try:
             answers = await self.node.batch(_PROBE, timeout_s=_PROBE_S, budgeted=False)
         except (NodeFault, ServiceFull):
             return fault
-        return fault if any(isinstance(one, RpcError) for one in answers) else SimulationTooLong()
+        if any(isinstance(one, RpcError) for one in answers):
+            return fault
+        self._is_dear()
+        return SimulationTooLong()
+
+
+def _pieces(calls: Sequence[RpcCall]) -> list[list[RpcCall]]:
+    """The calls in order, each simulation by itself: nodes run those of one request at the same time."""
+    found: list[list[RpcCall]] = []
+    for call in calls:
+        if call.method == "eth_simulateV1" or not found or found[-1][-1].method == "eth_simulateV1":
+            found.append([])
+        found[-1].append(call)
+    return found
+
+
+def _most_gas(answer: msgspec.Raw | RpcError) -> int:
+    """The most gas that a block, or a call, of a simulation used."""
+    if isinstance(answer, RpcError):
+        return 0
+    return max((int(used, 16) for used in _GAS_USED.findall(bytes(answer))), default=0)

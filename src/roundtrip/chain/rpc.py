@@ -89,6 +89,10 @@ class NodeTimeout(NodeFault):
 class CodeFault(NodeFault):
     """Strangers' code caused it, not the node: it counts as a call of whoever asked."""
 
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.counts = True
+
 
 class NodeAnswerTooLarge(CodeFault):
     """The answer passed the size this service reads: some contract answers with very much."""

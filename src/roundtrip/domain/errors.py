@@ -43,7 +43,8 @@ class CannotRun(Exception):
 
 
 class RoundtripError(Exception):
-    """An answer that is an error: a code of the table above and a sentence for a stranger."""
+    """An answer that is an error: a code of the table above and a sentence for a stranger. ``counts``:
+    whether the call counts against its caller's limits."""
 
     def __init__(self, code: str, message: str, retry_after_s: int | None = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -51,6 +52,7 @@ class RoundtripError(Exception):
         self.message = message
         self.retry_after_s = retry_after_s
         self.status = STATUS_BY_CODE[code]
+        self.counts = self.status < 500
 
 
 class CallerFault(RoundtripError):
@@ -80,9 +82,9 @@ class OwnLoad(ServiceFull):
     """The caller's own requests are in the way of this one: it counts as a call."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "busy", "Your earlier simulations are still running; retry when they are answered.", 1
-        )
+        said = "Your earlier simulations are still running; retry when they are answered."
+        super().__init__("busy", said, 1)
+        self.counts = True
 
 
 class ReadFailed(RoundtripError):

@@ -16,7 +16,7 @@ async def recheck(ctx: Context, job: Job) -> Effect:
     NotYet, and NodeFault also when the node left the verdict open: it is made again later."""
     await abreast(ctx)
     deep = "1" if job.payload.get("deep") is True else "0"
-    answered = await made(ctx, CheckParams(job.key, deep), asked=False)
+    answered = await made(ctx.for_caller("jobs", "checks", job.key), CheckParams(job.key, deep), asked=False)
     if not answered.counted:
         raise NodeFault("the verdict was left open")
     return nothing

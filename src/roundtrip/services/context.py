@@ -74,10 +74,10 @@ class Context:
     measures: Measures = field(default_factory=Measures)
     bulkhead: Bulkhead = field(default_factory=Bulkhead)
 
-    def for_caller(self, caller: str, lane: Lane) -> "Context":
-        """The context for one request of ``caller``, whose node has places of ``lane`` only."""
-        left_s = self.bulkhead.limits[lane].request_s
-        return replace(self, node=BoundedNode(self.node, self.bulkhead, lane, caller, left_s))
+    def for_caller(self, caller: str, lane: Lane, token: str | None = None) -> "Context":
+        """The context for one request of ``caller``, whose node has places of ``lane`` only. ``token``: what
+        the request is about."""
+        return replace(self, node=BoundedNode.of(self.node, self.bulkhead, lane, caller, token))
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

@@ -74,6 +74,9 @@ class Run:
         sent = [first, *calls] if first else calls
         told = await self.ctx.node.batches(sent, self.meter)
         opening = told.pop(0) if first else []
+        if isinstance(opening, CodeFault):
+            # What was simulated beside it kept the node from answering plain reads.
+            opening = await self.ctx.node.batch(first, self.meter)
         if isinstance(opening, NodeFault):
             raise opening
         found: dict[int, Results | Missing | Refused] = {}

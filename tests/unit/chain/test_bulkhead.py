@@ -201,6 +201,7 @@ class ScriptedNode:
     hangs: bool = False
     dead: bool = False
     asked: list[str] = field(default_factory=list)
+    answer: msgspec.Raw = field(default_factory=lambda: raw("0x1"))
 
     async def batch(
         self,
@@ -213,7 +214,7 @@ class ScriptedNode:
         is_probe = len(calls) == 2
         if self.dead or (self.hangs and not is_probe and calls[0].method == "eth_simulateV1"):
             raise NodeTimeout
-        return [raw("0x1")] * len(calls)
+        return [self.answer] * len(calls)
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
@@ -260,8 +261,52 @@ async def test_what_runs_no_code_waits_for_no_place() -> None:
     assert await node.batches([PLAIN], Meter()) == [[raw("0x1")]]
 
 
+def gas(used: int) -> msgspec.Raw:
+    """A simulation's answer in which a call used so much."""
+    return raw([{"calls": [{"gasUsed": "0x5208"}, {"gasUsed": hex(used)}]}])
+
+
+async def test_a_token_that_uses_very_much_gas_goes_on_in_the_lane_of_its_like() -> None:
+    bulkhead, node = Bulkhead(), ScriptedNode()
+    for token, used, lane in (("plain", 2_900_000, "checks"), ("loops", 16_000_000, "dear")):
+        one = BoundedNode.of(node, bulkhead, "checks", "someone", token)
+        node.answer = gas(used)
+        await one.batch(SIMULATION)
+        assert one.lane == lane
+        assert BoundedNode.of(node, bulkhead, "checks", "another", token).lane == lane
+    assert BoundedNode.of(node, bulkhead, "calls", "another", "loops").lane == "calls"
+
+
+async def test_simulations_of_a_dear_token_are_sent_one_at_a_time_and_answered_in_order() -> None:
+    bulkhead, node = Bulkhead(), ScriptedNode()
+    bulkhead.is_found_dear("loops")
+    dear = BoundedNode.of(node, bulkhead, "checks", "someone", "loops")
+    assert len(await dear.batch([*PLAIN, *PLAIN, *SIMULATION, *SIMULATION, *PLAIN])) == 5
+    assert node.asked == ["eth_getBalance", "eth_simulateV1", "eth_simulateV1", "eth_getBalance"]
+    node.asked.clear()
+    assert [len(one) for one in await dear.batches([SIMULATION * 2, PLAIN], Meter()) if one] == [2, 1]  # type: ignore[arg-type]
+    assert node.asked == ["eth_simulateV1", "eth_simulateV1", "eth_getBalance"]
+
+
+async def test_a_token_that_took_too_long_is_dear_for_an_hour() -> None:
+    clock = Clock()
+    bulkhead = Bulkhead(clock=clock)
+    with pytest.raises(SimulationTooLong):
+        await BoundedNode.of(ScriptedNode(hangs=True), bulkhead, "checks", "a", "loops").batch(SIMULATION)
+    assert bulkhead.is_dear("loops")
+    clock.now_s += 3601.0
+    assert not bulkhead.is_dear("loops")
+
+
+async def test_a_dead_node_makes_no_token_dear() -> None:
+    bulkhead = Bulkhead()
+    with pytest.raises(NodeTimeout):
+        await BoundedNode.of(ScriptedNode(dead=True), bulkhead, "checks", "a", "fair").batch(SIMULATION)
+    assert not bulkhead.is_dear("fair")
+
+
 def test_callers_own_simulations_cannot_fill_the_places_of_checks() -> None:
     lanes = limits()
     assert lanes["calls"].places * 4 <= lanes["checks"].places
-    for lane in (*lanes.values(), *limits(2, 2).values()):
-        assert 0 < lane.of_caller < lane.places
+    for name, lane in (*lanes.items(), *limits(2, 2).items()):
+        assert 0 < lane.of_caller < lane.places or name == "dear"
