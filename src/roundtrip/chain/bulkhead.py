@@ -12,7 +12,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -37,12 +37,14 @@ _PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCal
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """``places``: requests at the node at once. ``of_caller``: those of one caller. ``waiting``: requests of
-    one caller that may wait, for ``wait_s`` each. ``request_s``: the node's time that one request of a caller
-    may take in all. ``rests``: whether a place that was held for long rests for as long again."""
+    """``places``: requests at the node at once. ``of_caller``: those of one caller. ``of_token``: those about
+    one token, of which it may not be known yet how much gas it uses. ``waiting``: requests of one caller that
+    may wait, for ``wait_s`` each. ``request_s``: the node's time that one request of a caller may take in
+    all. ``rests``: whether a place that was held for long rests for as long again."""
 
     places: int
     of_caller: int
+    of_token: int
     waiting: int
     wait_s: float
     request_s: float
@@ -51,20 +53,71 @@ class LaneLimits:
 
 def limits(check_places: int = 16, call_places: int = 2) -> Mapping[Lane, LaneLimits]:
     """Of each lane: one caller has half of the places at most."""
-    checks = LaneLimits(check_places, check_places // 2, waiting=64, wait_s=15.0, request_s=20.0)
-    calls = LaneLimits(call_places, call_places // 2, waiting=16, wait_s=10.0, request_s=5.0, rests=True)
-    dear = LaneLimits(places=1, of_caller=1, waiting=16, wait_s=15.0, request_s=8.0, rests=True)
-    return {"checks": checks, "dear": dear, "calls": calls}
+    of_token = max(1, check_places // 4)
+    return {
+        "checks": LaneLimits(check_places, check_places // 2, of_token, 64, wait_s=15.0, request_s=20.0),
+        "dear": LaneLimits(1, 1, 1, 16, wait_s=15.0, request_s=8.0, rests=True),
+        "calls": LaneLimits(
+            call_places, call_places // 2, call_places, 16, wait_s=10.0, request_s=5.0, rests=True
+        ),
+    }
+
+
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """One request that waits, and what is set when it gets its place."""
+
+    caller: str
+    token: str | None
+    given: asyncio.Future[None]
 
 
 @dataclass(slots=True)
 class _Queue:
-    """A lane: who holds its places, and who waits, by caller."""
+    """A lane: who holds its places, for which tokens, and who waits, by caller."""
 
     limits: LaneLimits
     held: int = 0
-    held_by: Counter[str] = field(default_factory=Counter)
-    waiting: OrderedDict[str, deque[asyncio.Future[None]]] = field(default_factory=OrderedDict)
+    of_callers: Counter[str] = field(default_factory=Counter)
+    of_tokens: Counter[str | None] = field(default_factory=Counter)
+    waiting: OrderedDict[str, deque[_Turn]] = field(default_factory=OrderedDict)
+
+    def has_room(self, caller: str, token: str | None) -> bool:
+        """Whether a request may begin."""
+        of_token = 0 if token is None else self.of_tokens[token]
+        mine = self.of_callers[caller]
+        limits = self.limits
+        return self.held < limits.places and mine < limits.of_caller and of_token < limits.of_token
+
+    def hold(self, caller: str, token: str | None) -> None:
+        """It begins."""
+        self.held += 1
+        self.of_callers[caller] += 1
+        self.of_tokens[token] += 1
+
+    def let_go(self, caller: str, token: str | None) -> None:
+        """It has ended."""
+        self.held -= 1
+        held: tuple[tuple[Counter[Any], str | None], ...] = (
+            (self.of_callers, caller),
+            (self.of_tokens, token),
+        )
+        for counter, name in held:
+            counter[name] -= 1
+            if not counter[name]:
+                del counter[name]
+
+    def next_of(self, caller: str) -> _Turn | None:
+        """The caller's first request that may begin."""
+        return next((turn for turn in self.waiting[caller] if self.has_room(caller, turn.token)), None)
+
+    def forget(self, turn: _Turn) -> None:
+        """It waits no longer."""
+        line = self.waiting.get(turn.caller)
+        if line is not None and turn in line:
+            line.remove(turn)
+            if not line:
+                del self.waiting[turn.caller]
 
 
 class Bulkhead:
@@ -94,11 +147,11 @@ class Bulkhead:
             self._dear.popitem(last=False)
 
     @contextlib.asynccontextmanager
-    async def place(self, lane: Lane, caller: str) -> AsyncIterator[None]:
+    async def place(self, lane: Lane, caller: str, token: str | None = None) -> AsyncIterator[None]:
         """Holds a place. Raises OwnLoad where the caller's own requests are in the way, and ServiceFull
         (busy) where those of others are."""
         queue = self._lanes[lane]
-        await self._enter(queue, caller)
+        await self._enter(queue, caller, token)
         started_s = self._clock()
         try:
             yield
@@ -108,65 +161,44 @@ class Bulkhead:
             if queue.limits.rests and took_s > _LONG_S:
                 # The node is left alone for as long: these callers use half of it at most.
                 rest_s = min(took_s, _LONGEST_REST_S)
-                asyncio.get_running_loop().call_later(rest_s, self._leave, queue, caller)
+                asyncio.get_running_loop().call_later(rest_s, self._leave, queue, caller, token)
             else:
-                self._leave(queue, caller)
+                self._leave(queue, caller, token)
 
-    async def _enter(self, queue: _Queue, caller: str) -> None:
-        if not queue.waiting and self._has_room(queue, caller):
-            self._hold(queue, caller)
+    async def _enter(self, queue: _Queue, caller: str, token: str | None) -> None:
+        line = queue.waiting.get(caller, ())
+        if not queue.waiting and queue.has_room(caller, token):
+            queue.hold(caller, token)
             return
-        line = queue.waiting.setdefault(caller, deque())
         if len(line) >= queue.limits.waiting:
             raise OwnLoad
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line.append(turn)
+        turn = _Turn(caller, token, asyncio.get_running_loop().create_future())
+        queue.waiting.setdefault(caller, deque()).append(turn)
         self._admit(queue)
         try:
             async with asyncio.timeout(queue.limits.wait_s):
-                await turn
+                await turn.given
         except BaseException as error:
-            if turn.done() and not turn.cancelled():
-                self._leave(queue, caller)
-            elif turn in queue.waiting.get(caller, ()):
-                self._forget(queue, caller, turn)
+            if turn.given.done() and not turn.given.cancelled():
+                self._leave(queue, caller, token)
+            queue.forget(turn)
             if isinstance(error, TimeoutError):
-                is_own = queue.held_by[caller] or caller in queue.waiting
+                is_own = queue.of_callers[caller] or caller in queue.waiting
                 raise (OwnLoad() if is_own else _full()) from None
             raise
 
     def _admit(self, queue: _Queue) -> None:
         """Gives what places there are to those who wait."""
-        while ready := [caller for caller in queue.waiting if self._has_room(queue, caller)]:
-            caller = min(ready, key=self._used_s)
-            turn = queue.waiting[caller][0]
-            self._forget(queue, caller, turn)
-            if not turn.done():
-                self._hold(queue, caller)
-                turn.set_result(None)
+        while ready := [turn for caller in queue.waiting if (turn := queue.next_of(caller))]:
+            turn = min(ready, key=lambda one: self._used_s(one.caller))
+            queue.forget(turn)
+            if not turn.given.done():
+                queue.hold(turn.caller, turn.token)
+                turn.given.set_result(None)
 
-    def _leave(self, queue: _Queue, caller: str) -> None:
-        queue.held -= 1
-        queue.held_by[caller] -= 1
-        if not queue.held_by[caller]:
-            del queue.held_by[caller]
+    def _leave(self, queue: _Queue, caller: str, token: str | None) -> None:
+        queue.let_go(caller, token)
         self._admit(queue)
-
-    @staticmethod
-    def _has_room(queue: _Queue, caller: str) -> bool:
-        return queue.held < queue.limits.places and queue.held_by[caller] < queue.limits.of_caller
-
-    @staticmethod
-    def _hold(queue: _Queue, caller: str) -> None:
-        queue.held += 1
-        queue.held_by[caller] += 1
-
-    @staticmethod
-    def _forget(queue: _Queue, caller: str, turn: asyncio.Future[None]) -> None:
-        line = queue.waiting[caller]
-        line.remove(turn)
-        if not line:
-            del queue.waiting[caller]
 
     def _used_s(self, caller: str) -> float:
         used_s, at_s = self._used.get(caller, (0.0, 0.0))
@@ -262,7 +294,7 @@ class BoundedNode:
         """A place, for as long as there is time left. Raises NodeTimeout at its end."""
         if self.left_s <= 0:
             raise NodeTimeout
-        async with self.bulkhead.place(self.lane, self.caller):
+        async with self.bulkhead.place(self.lane, self.caller, self.token):
             started_s = time.monotonic()
             try:
                 async with asyncio.timeout(self.left_s):

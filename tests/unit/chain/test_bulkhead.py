@@ -63,7 +63,15 @@ async def turns() -> None:
 
 
 def bulkhead(clock: Clock, **other: float | bool) -> Bulkhead:
-    given = {"places": 2, "of_caller": 1, "waiting": 3, "wait_s": 60.0, "request_s": 5.0, **other}
+    given = {
+        "places": 2,
+        "of_caller": 1,
+        "of_token": 2,
+        "waiting": 3,
+        "wait_s": 60.0,
+        "request_s": 5.0,
+        **other,
+    }
     lane = LaneLimits(**given)  # type: ignore[arg-type]
     return Bulkhead({"calls": lane, "checks": lane}, clock)
 
@@ -134,6 +142,26 @@ async def test_who_waits_too_long_is_told_whose_doing_it_is(caller: str, error: 
     done.set()
     await holds
     assert work.running.total() == 0
+
+
+async def test_many_callers_of_one_token_leave_places_to_other_tokens() -> None:
+    """Nobody knows yet whether the token uses much gas."""
+    work, done = bulkhead(Clock(), places=3, of_token=2), asyncio.Event()
+    started: list[tuple[str, str]] = []
+
+    async def hold(caller: str, token: str) -> None:
+        async with work.place("checks", caller, token):
+            started.append((caller, token))
+            await done.wait()
+
+    tasks = [asyncio.create_task(hold(caller, "attacked")) for caller in "abc"]
+    await turns()
+    tasks.append(asyncio.create_task(hold("d", "other")))
+    await turns()
+    assert started == [("a", "attacked"), ("b", "attacked"), ("d", "other")]
+    done.set()
+    await asyncio.gather(*tasks)
+    assert started[3:] == [("c", "attacked")]
 
 
 async def test_who_goes_away_gives_his_place_or_his_turn_back() -> None:
