@@ -37,7 +37,7 @@ from roundtrip.console.static_files import LibraryMissing
 from roundtrip.domain.credits import Payments
 from roundtrip.domain.errors import CannotRun
 from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.mite import Allowance, Allowances, OfAddress
 from roundtrip.domain.types import parse_address
 from roundtrip.installation import LIBRARIES
 from roundtrip.recursion import bound_recursion
@@ -167,6 +167,12 @@ def _allowances(settings: Settings) -> Allowances:
         anonymous=Allowance(settings.anon_per_minute),
         key=Allowance(settings.key_per_minute, settings.key_per_day),
         holder=Allowance(settings.holder_per_minute, settings.holder_per_day),
+        address=OfAddress(
+            keyed=settings.keyed_per_address,
+            requests=settings.requests_per_address,
+            accounts=settings.accounts_per_address,
+            loopback=settings.limit_loopback,
+        ),
     )
 
 

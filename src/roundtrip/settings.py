@@ -65,6 +65,10 @@ class Settings(BaseSettings):
     own_token: str | None = Field(None, pattern="^0x[0-9a-fA-F]{40}$")
     pay_to: str | None = Field(None, pattern="^0x[0-9a-fA-F]{40}$")
     calls_per_usdg: int = Field(1000, ge=1, le=10**6)
+    keyed_per_address: int = Field(600, ge=1)
+    requests_per_address: int = Field(1_200, ge=1)
+    accounts_per_address: int = Field(20, ge=1)
+    limit_loopback: bool = False
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     node_calls_per_day: int = Field(0, ge=0)
     holders_calls_per_day: int = Field(0, ge=0)

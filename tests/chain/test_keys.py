@@ -9,8 +9,8 @@ from eth_utils.crypto import keccak
 
 from roundtrip.chain.signatures import hash_of
 from roundtrip.domain import keys
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.errors import LimitReached, RoundtripError
+from roundtrip.domain.mite import Allowance, Allowances, OfAddress
 from roundtrip.services.context import Context
 from roundtrip.store import accounts
 from support.keys import (
@@ -27,6 +27,33 @@ from support.keys import (
     revoke_of,
     text_for,
 )
+
+
+async def test_an_address_makes_a_few_new_accounts_a_day(shop: Context, clock: Clock) -> None:
+    """A wallet that has an account already is none; another address, and the next day, have their own."""
+    few = replace(ALLOWANCES, address=OfAddress(accounts=2))
+    here, there = (replace(shop, allowances=few, address=f"address:{name}") for name in ("here", "there"))
+    first = Person()
+    await key_for(here, first)
+    await key_for(here, Person())
+    third = Person()
+    with pytest.raises(LimitReached) as caught:
+        await key_for(here, third)
+    assert (caught.value.code, caught.value.status) == ("rate_limited", 429)
+    assert 0 < (caught.value.retry_after_s or 0) <= 86_401
+    assert (await kept_of(shop, third.address)).live == 0
+    await key_for(here, first)
+    await key_for(there, Person())
+    await key_for(replace(here, address=None), Person())
+    clock.now_s += 86_400
+    await key_for(here, third)
+    async with shop.pool.acquire() as connection:
+        rows = await connection.fetch("SELECT address_hash FROM accounts.made_from")
+    assert all(b"here" not in row["address_hash"] for row in rows)
+    assert len(rows) == 1
+
+
+ALLOWANCES = Allowances(Allowance(10), Allowance(60, 20_000), Allowance(300, 200_000))
 
 # --- the answers -----------------------------------------------------------------------------------
 

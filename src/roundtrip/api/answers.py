@@ -10,7 +10,7 @@ from typing import Protocol
 from roundtrip.domain.errors import ServiceFull
 
 _MOST_ANSWERS = 10_000
-_LEAST_OF_ACCOUNT = 2
+_LEAST_OF_ONE = 2
 _MOST_WAITING = 8
 """Times as many as may run here may wait here, where other processes run, too."""
 SETTLE_S, _BREAK_OFF_S = 2.0, 1.0
@@ -54,12 +54,24 @@ class Across(Protocol):
         (busy)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: whether with a key, and whose; from which ``address``, None where that bounds nothing."""
+
+    keyed: bool = False
+    account: int | None = None
+    address: str | None = None
+
+    def names(self) -> tuple[int | str, ...]:
+        """What its runs are counted under."""
+        return tuple(name for name in (self.account, self.address) if name is not None)
+
+
 @dataclass(slots=True)
 class _Flight:
-    """A question that is being answered. ``askers``: those who wait for it, in the order that they came:
-    whether with a key, and whose."""
+    """A question that is being answered. ``askers``: those who wait for it, in the order that they came."""
 
-    askers: dict[tuple[bool, int | None], None]
+    askers: dict["Asker", None]
     task: asyncio.Task[tuple[Shared, bool]] = field(init=False)
 
 
@@ -68,8 +80,8 @@ class SharedAnswers:
     """One run for everyone who asks the same thing at once, and its answer for all until it is old.
 
     ``most_running`` runs may be under way; one more raises ServiceFull (busy). The last quarter of the places
-    is for callers with a key (``keyed``). ``account``: whose run it is; it has an eighth of the
-    places at most, since accounts are free. ``across``: for several processes together; who waits for the run
+    is for callers with a key. An account has an eighth of the places at most, since accounts are free, and an
+    address a tenth. ``across``: for several processes together; who waits for the run
     of another takes no place; a run that comes to be here has the place of one of those who wait.
     ``allowed``: how many the loop can do now, where that is fewer.
     """
@@ -81,7 +93,7 @@ class SharedAnswers:
     _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _running: int = 0
-    _of_account: Counter[int] = field(default_factory=Counter)
+    _of: Counter[int | str] = field(default_factory=Counter)
 
     def running(self) -> int:
         """How many runs are under way."""
@@ -101,9 +113,7 @@ class SharedAnswers:
             return None
         return kept[1]
 
-    async def get(
-        self, key: str, make: Makes, keyed: bool = False, account: int | None = None
-    ) -> tuple[Shared, bool]:
+    async def get(self, key: str, make: Makes, asker: Asker = Asker()) -> tuple[Shared, bool]:
         """The answer, and whether it was there already (a run that was under way counts as there).
 
         A caller that goes away does not end the run: others may be waiting for it.
@@ -113,15 +123,15 @@ class SharedAnswers:
             return kept, True
         flight = self._flights.get(key)
         if flight is not None:
-            flight.askers[keyed, account] = None
+            flight.askers[asker] = None
             return (await asyncio.shield(flight.task))[0], True
-        flight = _Flight({(keyed, account): None})
+        flight = _Flight({asker: None})
         if self.across is None:
-            place = self.alone(keyed, account)
+            place = self.alone(asker)
             place.__enter__()
             flying = self._run(key, make, place)
         else:
-            if len(self._flights) >= self._most(keyed) * _MOST_WAITING:
+            if len(self._flights) >= self._most(asker.keyed) * _MOST_WAITING:
                 raise NoPlace
             flying = self._run_across(key, make, self.across, flight)
         flight.task = asyncio.create_task(flying)
@@ -129,41 +139,38 @@ class SharedAnswers:
         return await asyncio.shield(flight.task)
 
     @contextlib.contextmanager
-    def alone(self, keyed: bool = False, account: int | None = None) -> Iterator[None]:
+    def alone(self, asker: Asker = Asker()) -> Iterator[None]:
         """A run among as many as may be under way. Raises ServiceFull (busy)."""
-        self._check_room(keyed, account)
+        self._check_room(asker)
         self._running += 1
-        if account is not None:
-            self._of_account[account] += 1
+        self._of.update(asker.names())
         try:
             yield
         finally:
             self._running -= 1
-            if account is not None:
-                self._ended(account)
+            for name in asker.names():
+                self._of[name] -= 1
+                if not self._of[name]:
+                    del self._of[name]
 
-    def _ended(self, account: int) -> None:
-        self._of_account[account] -= 1
-        if not self._of_account[account]:
-            del self._of_account[account]
-
-    def _roomy(self, askers: Collection[tuple[bool, int | None]]) -> tuple[bool, int | None]:
+    def _roomy(self, askers: Collection[Asker]) -> Asker:
         """The first of them who has room for a run. Raises NoPlace, which is true of each of them."""
-        for keyed, account in askers:
+        for asker in askers:
             try:
-                self._check_room(keyed, account)
+                self._check_room(asker)
             except NoPlace:
                 if len(askers) == 1:
                     raise
             else:
-                return keyed, account
+                return asker
         raise NoPlace
 
-    def _check_room(self, keyed: bool, account: int | None) -> None:
-        most_of_one = max(_LEAST_OF_ACCOUNT, self.most_running // 8)
-        if account is not None and self._of_account[account] >= most_of_one:
-            raise NoPlace(f"{most_of_one} requests of this account are under way; ask again in a moment.")
-        if self._running >= self._most(keyed):
+    def _check_room(self, asker: Asker) -> None:
+        for name, whose, share in ((asker.account, "account", 8), (asker.address, "address", 10)):
+            most = max(_LEAST_OF_ONE, self.most_running // share)
+            if name is not None and self._of[name] >= most:
+                raise NoPlace(f"{most} requests of this {whose} are under way; ask again in a moment.")
+        if self._running >= self._most(asker.keyed):
             raise NoPlace
 
     def _most(self, keyed: bool) -> int:
@@ -185,7 +192,7 @@ class SharedAnswers:
         self, key: str, make: Makes, across: Across, flight: _Flight
     ) -> tuple[Shared, bool]:
         async def placed() -> Shared:
-            with self.alone(*self._roomy(flight.askers)):
+            with self.alone(self._roomy(flight.askers)):
                 return await make()
 
         try:

@@ -18,12 +18,15 @@ Headers = Iterable[tuple[bytes, bytes]]
 class Asking:
     """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown.
     ``two_keys``: it showed different ones, and none of them counts. ``by_cookie``: what it shows is a
-    session's, which is good nowhere else."""
+    session's, which is good nowhere else. ``networks``: those around its address, each with how
+    many addresses' calls it may make. ``is_local``: it asks from this machine."""
 
     name: str
     key: str | None = field(default=None, repr=False)
     two_keys: bool = False
     by_cookie: bool = False
+    networks: tuple[tuple[str, int], ...] = ()
+    is_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class Callers:
         self, headers: Headers, client: tuple[str, int] | None, path_key: str | None = None
     ) -> Asking:
         """The caller; ``path_key``: the key at the end of the address it was given."""
-        host = client[0] if client else None
-        forwarded, keys = b"", set() if path_key is None else {path_key.encode()}
+        keys = set() if path_key is None else {path_key.encode()}
+        host = self.host(headers, client)
         for name, value in headers:
             if name == b"x-api-key":
                 keys.add(value.strip())
@@ -48,13 +51,22 @@ class Callers:
                 elif scheme.startswith(_KEY_BEGINS):
                     # Without the word before it: whoever shows a key is not to be taken for nobody.
                     keys.add(value.strip())
-            elif name == b"x-forwarded-for":
-                forwarded = value
-        if forwarded and self._trusted(host):
-            host = self._first_untrusted(forwarded.decode("latin-1").split(","))
+        around, is_local = networks(host), is_loopback(host)
         if len(keys) > 1:
-            return Asking(anonymous(host), two_keys=True)
-        return Asking(anonymous(host), next((key.decode("latin-1") for key in keys), None))
+            return Asking(anonymous(host), two_keys=True, networks=around, is_local=is_local)
+        key = next((key.decode("latin-1") for key in keys), None)
+        return Asking(anonymous(host), key, networks=around, is_local=is_local)
+
+    def host(self, headers: Headers, client: tuple[str, int] | None) -> str | None:
+        """The address that a request came from: behind proxies of ours the one that they name."""
+        host = client[0] if client else None
+        if not self.trusted_proxies or not self._trusted(host):
+            return host
+        forwarded = b""
+        for name, value in headers:
+            if name == b"x-forwarded-for":
+                forwarded = value
+        return self._first_untrusted(forwarded.decode("latin-1").split(",")) if forwarded else host
 
     def _trusted(self, host: str | None) -> bool:
         address = parsed(host)
@@ -93,3 +105,28 @@ def anonymous(host: str | None) -> str:
     if isinstance(address, IPv4Address):
         return f"address:{address}"
     return f"address:{int(address) >> 64:x}/64"
+
+
+_WIDER_V4, _WIDER_V6 = ((24, 8),), ((56, 4), (48, 16))
+"""Networks around an address: the length of their prefix, and how many addresses' calls each may make. One
+customer of a provider often has a whole /56 of IPv6, and may rent a /24 of IPv4."""
+
+
+@functools.lru_cache(maxsize=_MOST_HOSTS)
+def networks(host: str | None) -> tuple[tuple[str, int], ...]:
+    """The networks around an address, and their factors; none around what is no address."""
+    address = parsed(host)
+    if address is None:
+        return ()
+    wider = _WIDER_V4 if isinstance(address, IPv4Address) else _WIDER_V6
+    bits = address.max_prefixlen
+    return tuple(
+        (f"network:{int(address) >> (bits - length):x}/{length}", factor) for length, factor in wider
+    )
+
+
+@functools.lru_cache(maxsize=_MOST_HOSTS)
+def is_loopback(host: str | None) -> bool:
+    """Whether an address is of this machine."""
+    address = parsed(host)
+    return address is not None and address.is_loopback

@@ -15,7 +15,7 @@ from roundtrip.domain.keys import without_keys
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams
 
-from .answers import Shared, SharedAnswers, TookTooLong
+from .answers import Asker, Shared, SharedAnswers, TookTooLong
 from .callers import Asking
 from .failures import Failures
 from .gate import Admitted, Gate, Refused
@@ -164,7 +164,7 @@ class Dispatch:
             admitted = await self.gate.admit(asking, operation.counts, operation.key)
             params = read_params(operation, raw if isinstance(raw, Mapping) else await raw(), query)
             key = read_once(once) if operation.once else None
-            shared, hit = await self._answer(operation, params, admitted, asking.name, key)
+            shared, hit = await self._answer(operation, params, admitted, asking, key)
         except Refused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
@@ -194,14 +194,20 @@ class Dispatch:
         return admitted.ticket
 
     async def _answer(
-        self, operation: Operation, params: msgspec.Struct, admitted: Admitted, name: str, once: str | None
+        self,
+        operation: Operation,
+        params: msgspec.Struct,
+        admitted: Admitted,
+        asking: Asking,
+        once: str | None,
     ) -> tuple[Shared, bool]:
-        caller = name if admitted.mite is None else f"mite:{admitted.mite.id}"
+        caller = asking.name if admitted.mite is None else f"mite:{admitted.mite.id}"
+        address = asking.name if self.gate.is_bound(asking) else None
 
         async def make() -> Shared:
             ctx = self.ctx
             if operation.lane is not None:
-                ctx = ctx.for_caller(caller, operation.lane, _token_of(params))
+                ctx = ctx.for_caller(caller, operation.lane, _token_of(params), address)
             given: tuple[object, ...] = (ctx, params)
             given += (admitted.mite,) if operation.key else ()
             given += (once,) if operation.once else ()
@@ -211,13 +217,13 @@ class Dispatch:
             msgspec.json.decode(body, type=operation.answer)
             return Shared(body, answered.ttl_ms, answered.counted)
 
-        keyed, account = admitted.mite is not None, admitted.mite.id if admitted.mite else None
+        asker = Asker(admitted.mite is not None, admitted.mite.id if admitted.mite else None, address)
         if operation.counts == "never":
             return await make(), False
         if operation.shared_by is None:
-            with self.shared.alone(keyed, account):
+            with self.shared.alone(asker):
                 return await make(), False
-        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make, keyed, account)
+        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make, asker)
 
     async def _in_time(self, answering: Awaitable[Answered[Any]]) -> Answered[Any]:
         """Whoever waits for it waits no longer, and its place is free again."""

@@ -42,13 +42,15 @@ class Refused(Exception):
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A caller that was let in. ``mite``: whose key it showed. ``ticket``: None where nothing is counted.
-    ``day``: of UTC, that its call counts against. ``hold``: the credit that its call costs instead."""
+    ``day``: of UTC, that its call counts against. ``hold``: the credit that its call costs instead.
+    ``beside``: what it took of its address and the networks around it."""
 
     allowance: Allowance
     mite: Mite | None = None
     ticket: Ticket | None = None
     day: date | None = None
     hold: Hold | None = None
+    beside: tuple[Ticket, ...] = ()
 
 
 @dataclass(slots=True)
@@ -65,11 +67,14 @@ class Gate:
     spending: Spending | None = None
     can_be_paid: bool = False
     minutes: Minutes = field(init=False)
+    _around: MinuteLimits = field(init=False)
+    """Addresses with keys, and networks: counted by each process for itself."""
     # Whose a key is never changes; whether it is live is asked with every call.
     _known: OrderedDict[bytes, Mite] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         self.minutes = self.across or OwnMinutes(self.limits)
+        self._around = MinuteLimits(self.limits.now_ms)
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -98,12 +103,13 @@ class Gate:
             why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
             raise Refused(why, await self._noted(asking))
         ticket = await self._take(asking.name, self.allowances.anonymous)
+        beside = self._taken_around(asking, ticket)
         if not self.minutes.is_lasting:
             try:
                 await self.commit.count(Call(ticket.caller, ticket.taken_ms))
             except RoundtripError as error:
                 raise Refused(error, self.minutes.hand_back(ticket)) from None
-        return Admitted(self.allowances.anonymous, None, ticket)
+        return Admitted(self.allowances.anonymous, None, ticket, beside=beside)
 
     async def look_at(self, asking: Asking) -> None:
         """Only whether the key that is shown is live; one that is not counts. Raises Refused: bad_key,
@@ -120,6 +126,8 @@ class Gate:
             return admitted
         mite_id = None if admitted.mite is None else admitted.mite.id
         self.release(admitted)
+        for one in admitted.beside:
+            self._around.hand_back(one)
         if admitted.day is not None or not self.minutes.is_lasting:
             self.commit.hand_back(HandedBack(self._written(ticket), ticket.taken_ms, mite_id, admitted.day))
         return replace(admitted, ticket=self.minutes.hand_back(ticket))
@@ -144,6 +152,7 @@ class Gate:
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
         allowance = self.allowances.holder if await self.is_holder(mite.wallet) else self.allowances.key
+        beside = self._taken_with_keys(asking, allowance)
         try:
             ticket = await self._take(f"mite:{mite.id}", allowance)
         except Refused:
@@ -155,11 +164,11 @@ class Gate:
         call = Call(self._written(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
         live = await self._counted(asking, call, ticket)
         if live.has_room:
-            return Admitted(allowance, live.mite, ticket, day)
+            return Admitted(allowance, live.mite, ticket, day, beside=beside)
         held = await self._held(live, ticket)
         if held is None:
             raise Refused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
-        return Admitted(allowance, live.mite, ticket, hold=held)
+        return Admitted(allowance, live.mite, ticket, hold=held, beside=beside)
 
     async def _held(self, live: Live, ticket: Ticket) -> Hold | None:
         if self.spending is None or not live.may_pay:
@@ -249,6 +258,38 @@ class Gate:
             return await self.minutes.take(caller, allowance.per_minute)
         except LimitReached as error:
             raise Refused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
+
+    def is_bound(self, asking: Asking) -> bool:
+        """Whether what holds for one address holds for this one: not on the service's own machine, unless it
+        is set so."""
+        return self.allowances.address.loopback or not asking.is_local
+
+    def _taken_around(self, asking: Asking, ticket: Ticket) -> tuple[Ticket, ...]:
+        """One call of each network around an address. Raises Refused (rate_limited)."""
+        taken: list[Ticket] = []
+        if not self.is_bound(asking):
+            return ()
+        for name, addresses in asking.networks:
+            try:
+                taken.append(self._around.take(name, addresses * self.allowances.anonymous.per_minute))
+            except LimitReached as error:
+                for one in taken:
+                    self._around.hand_back(one)
+                said = "Your network made too many calls without a key in a minute; use a key, or wait."
+                why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
+                raise Refused(why, self.minutes.hand_back(ticket)) from None
+        return tuple(taken)
+
+    def _taken_with_keys(self, asking: Asking, allowance: Allowance) -> tuple[Ticket, ...]:
+        """One call of an address that shows a key. Raises Refused (rate_limited)."""
+        if not self.is_bound(asking):
+            return ()
+        try:
+            return (self._around.take(asking.name, self.allowances.address.keyed),)
+        except LimitReached as error:
+            said = f"Your address made more than {error.limit} calls with keys in a minute; wait a little."
+            why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
+            raise Refused(why, Ticket(asking.name, 0, allowance.per_minute, 0)) from None
 
     def _day_is_over(self, ticket: Ticket, allowance: Allowance) -> LimitReached:
         wait_s = -((ticket.taken_ms % _DAY_MS - _DAY_MS) // 1000)

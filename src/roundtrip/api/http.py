@@ -17,16 +17,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from roundtrip.domain.errors import CallerFault, RoundtripError, ServiceFull
+from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.measured import Measures
 from roundtrip.services.context import Context
 
-from .callers import Asking, Callers
+from .callers import Asking, Callers, anonymous, is_loopback
 from .catalog import OPERATIONS
 from .dispatch import Dispatch, Reply, Unexpected, error_reply, shaped
 from .front import FRONT, wants_page
+from .gate import Gate
 from .llms import llms_txt
 from .mcp import McpDoor
+from .minutes import MinuteLimits
 from .once import given_once
 from .openapi import openapi_json
 from .operation import Operation
@@ -241,6 +243,8 @@ def create_app(
         dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
     app.turned_away = TurnedAway(turns_away, dispatch.ctx)
+    counted = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
+    app.address_bound = AddressBound(callers, counted, dispatch.gate)
     return app
 
 
@@ -289,6 +293,28 @@ class TurnedAway:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class AddressBound:
+    """How many requests of any kind one address may make in a minute, those that are not counted too."""
+
+    callers: Callers
+    limits: MinuteLimits
+    gate: Gate
+
+    async def __call__(self, scope: Scope, send: Send) -> bool:
+        """Whether this request was refused. Nothing of it was read but where it came from."""
+        host = self.callers.host(scope["headers"], scope.get("client"))
+        of_address = self.gate.allowances.address
+        if is_loopback(host) and not of_address.loopback:
+            return False
+        try:
+            self.limits.take(anonymous(host), of_address.requests)
+        except LimitReached as error:
+            await send_reply(error_reply(error), send, cors=scope["path"] != "/mcp")
+            return True
+        return False
+
+
 _STATUSES = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
@@ -301,6 +327,7 @@ class Service(Starlette):
         measures.count("errors", "outside", "internal", by=0)
 
     turned_away: TurnedAway
+    address_bound: AddressBound
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or runs the lifespan."""
@@ -318,7 +345,7 @@ class Service(Starlette):
                 message = {**message, "headers": [*message.get("headers", ()), told]}
             await send(message)
 
-        if await self.turned_away(scope, sending):
+        if await self.turned_away(scope, sending) or await self.address_bound(scope, sending):
             return
         clean(scope)
         try:

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode
 
@@ -73,7 +73,7 @@ class Visit:
         """By the address, or by the session's key; whatever other key the request shows is not a page's."""
         headers = [one for one in self.scope["headers"] if one[0] not in (b"authorization", b"x-api-key")]
         asking = self.console.callers.identify(headers, self.scope.get("client"))
-        return asking if self.session is None else Asking(asking.name, self.session, by_cookie=True)
+        return asking if self.session is None else replace(asking, key=self.session, by_cookie=True)
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
         """A page, or a piece of one."""

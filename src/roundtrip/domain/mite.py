@@ -27,6 +27,17 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
+class OfAddress:
+    """What one address may do, whoever's keys it shows: ``keyed`` calls with keys, ``requests`` of any kind
+    a minute, and ``accounts`` new ones a day. ``loopback``: the same holds on the service's own machine."""
+
+    keyed: int = 600
+    requests: int = 1_200
+    accounts: int = 20
+    loopback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Allowances:
     """``anonymous``: without a key, by address. ``key``: of a mite, all its keys together. ``holder``: of one
     whose wallet holds enough of the service's own token."""
@@ -34,6 +45,7 @@ class Allowances:
     anonymous: Allowance
     key: Allowance
     holder: Allowance
+    address: OfAddress = OfAddress()
 
 
 # Without what is mistaken for something else: 0 and o, 1, i and l.

@@ -49,7 +49,7 @@ class Context:
     for; None: they are not. ``service_id``: of the database that it stands on, the same for all processes of
     a service and no other's. ``outward``: what talks to the servers of people who are told something.
     ``measures``: how long things took in this process. ``bulkhead``: shares the node's time between
-    callers."""
+    callers. ``address``: from which a request came, None where its accounts are not bounded."""
 
     chain_id: int
     contracts: Contracts
@@ -73,11 +73,15 @@ class Context:
     outward: Outward = CLOSED
     measures: Measures = field(default_factory=Measures)
     bulkhead: Bulkhead = field(default_factory=Bulkhead)
+    address: str | None = None
 
-    def for_caller(self, caller: str, lane: Lane, token: str | None = None) -> "Context":
+    def for_caller(
+        self, caller: str, lane: Lane, token: str | None = None, address: str | None = None
+    ) -> "Context":
         """The context for one request of ``caller``, whose node has places of ``lane`` only. ``token``: what
         the request is about."""
-        return replace(self, node=BoundedNode.of(self.node, self.bulkhead, lane, caller, token))
+        node = BoundedNode.of(self.node, self.bulkhead, lane, caller, token)
+        return replace(self, node=node, address=address)
 
     def means(self, node: Asks | None = None) -> Means:
         """What its checks are made with; ``node``: who stands before the node."""

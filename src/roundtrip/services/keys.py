@@ -1,15 +1,17 @@
 """A key for a signature: the text to sign, and the key for whoever signed it."""
 
+import hashlib
+import hmac
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 
 import asyncpg
 
 from roundtrip.chain import signatures
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import keys, sign_in
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.errors import CallerFault, LimitReached
 from roundtrip.domain.mite import MOST_TRIES, Mite, designation
 from roundtrip.domain.types import Address
 from roundtrip.store import accounts as accounts_store
@@ -124,7 +126,22 @@ async def locked(
     )
     if found.keys_made != wallet.keys_made:
         raise bad_signature()
+    if found.is_new and ctx.address is not None:
+        await _count_account(ctx, connection, ctx.address, now)
     return found
+
+
+async def _count_account(ctx: Context, connection: asyncpg.Connection, address: str, now: datetime) -> None:
+    """Bounds the new accounts of an address. Only a keyed hash of it is kept, for the day. Raises
+    LimitReached (rate_limited), with which the account is not made."""
+    secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
+    hashed = hmac.digest(secret, f"account from {address}".encode(), hashlib.sha256)
+    most = ctx.allowances.address.accounts
+    if await accounts_store.made_from(connection, hashed, now.date()) > most:
+        midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
+        wait_s = int((midnight - now).total_seconds()) + 1
+        said = f"Your address made {most} new accounts today, and may make no more before midnight UTC."
+        raise LimitReached("rate_limited", said, wait_s, ctx.allowances.anonymous.per_minute)
 
 
 def _designations(ctx: Context) -> Iterator[str]:

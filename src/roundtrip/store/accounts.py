@@ -1,7 +1,7 @@
 """Mites and their keys. Each function takes the caller's connection and ends no transaction."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal
 
@@ -15,11 +15,12 @@ from .words import as_address, as_bytes
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A mite, how many keys it ever made, and when it was made."""
+    """A mite, how many keys it ever made, and when it was made. ``is_new``: in this transaction."""
 
     mite: Mite
     keys_made: int
     made_at: datetime
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ async def locked(
         return found
     for designation in designations:
         # Waits for whoever is just making the same mite, or another one of this name.
-        await connection.execute(
+        made = await connection.execute(
             "INSERT INTO accounts.mite (wallet, designation, made_at, guarded_from)"
             " VALUES ($1, $2, $3, greatest($4, (SELECT number FROM facts.cursor))) ON CONFLICT DO NOTHING",
             as_bytes(wallet),
@@ -87,8 +88,20 @@ async def locked(
         )
         found = await _lock(connection, wallet)
         if found is not None:
-            return found
+            return replace(found, is_new=made == "INSERT 0 1")
     raise RuntimeError("every designation that was drawn is taken")
+
+
+async def made_from(connection: asyncpg.Connection, address_hash: bytes, day: date) -> int:
+    """Counts a new account of an address; how many it has made this day (UTC), this one included."""
+    await connection.execute("DELETE FROM accounts.made_from WHERE day < $1", day)
+    found: int = await connection.fetchval(
+        "INSERT INTO accounts.made_from AS known (day, address_hash, made) VALUES ($1, $2, 1)"
+        " ON CONFLICT (day, address_hash) DO UPDATE SET made = known.made + 1 RETURNING made",
+        day,
+        address_hash,
+    )
+    return found
 
 
 async def _lock(connection: asyncpg.Connection, wallet: Address) -> Account | None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from roundtrip.api import answers as answers_module
-from roundtrip.api.answers import SETTLE_S, Shared, SharedAnswers
+from roundtrip.api.answers import SETTLE_S, Asker, Shared, SharedAnswers
 from roundtrip.api.dispatch import DEADLINE_S
 from roundtrip.api.draining import ANSWERS_S, DRAIN_S
 from roundtrip.api.shared_answers import Spans
@@ -191,15 +191,15 @@ async def test_the_last_quarter_of_the_places_is_for_callers_with_a_key(clock: C
         await shared.get("d", runs)
     with pytest.raises(ServiceFull), shared.alone():
         pass
-    asking.append(asyncio.create_task(shared.get("d", runs, keyed=True)))
+    asking.append(asyncio.create_task(shared.get("d", runs, Asker(True))))
     asking.append(asyncio.create_task(shared.get("d", runs)))
     await turns()
     for keyed in (True, False):
-        with pytest.raises(ServiceFull), shared.alone(keyed):
+        with pytest.raises(ServiceFull), shared.alone(Asker(keyed)):
             pass
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, False, True]
-    with shared.alone(), shared.alone(), shared.alone(), shared.alone(keyed=True):
+    with shared.alone(), shared.alone(), shared.alone(), shared.alone(Asker(True)):
         pass
 
 
@@ -207,21 +207,33 @@ async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
     """Accounts are free: a few of them must not fill the service."""
     shared, runs = SharedAnswers(clock, most_running=24), Runs()
     runs.gate.clear()
-    asking = [asyncio.create_task(shared.get(key, runs, True, account=1)) for key in ("a", "b")]
+    asking = [asyncio.create_task(shared.get(key, runs, Asker(True, 1))) for key in ("a", "b")]
     await turns()
-    with shared.alone(True, account=1):
-        with pytest.raises(ServiceFull) as caught, shared.alone(True, account=1):
+    with shared.alone(Asker(True, 1)):
+        with pytest.raises(ServiceFull) as caught, shared.alone(Asker(True, 1)):
             pass
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
         with pytest.raises(ServiceFull):
-            await shared.get("c", runs, True, account=1)
-        asking.append(asyncio.create_task(shared.get("c", runs, True, account=2)))
-        asking.append(asyncio.create_task(shared.get("c", runs, True, account=1)))
+            await shared.get("c", runs, Asker(True, 1))
+        asking.append(asyncio.create_task(shared.get("c", runs, Asker(True, 2))))
+        asking.append(asyncio.create_task(shared.get("c", runs, Asker(True, 1))))
         await turns()
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, True]
     await turns()
-    with shared.alone(True, 1), shared.alone(True, 1), shared.alone(True, 1):
+    with shared.alone(Asker(True, 1)), shared.alone(Asker(True, 1)), shared.alone(Asker(True, 1)):
+        pass
+
+
+async def test_an_address_has_a_tenth_of_the_places_whatever_accounts_it_shows(clock: Clock) -> None:
+    shared = SharedAnswers(clock, most_running=30)
+    here = [Asker(True, account, "address:here") for account in (1, 2, 3, 4)]
+    with shared.alone(here[0]), shared.alone(here[1]), shared.alone(here[2]):
+        with pytest.raises(ServiceFull, match="of this address"), shared.alone(here[3]):
+            pass
+        with shared.alone(Asker(True, 4, "address:there")):
+            pass
+    with shared.alone(here[3]):
         pass
 
 
@@ -267,7 +279,7 @@ async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) ->
         await shared.settle(within_s=0.0)
         with pytest.raises(asyncio.CancelledError):
             await asking
-    with shared.alone(keyed=True), shared.alone(keyed=True):
+    with shared.alone(Asker(True)), shared.alone(Asker(True)):
         pass
 
 

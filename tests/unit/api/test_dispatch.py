@@ -138,14 +138,14 @@ async def test_who_is_in_his_own_way_is_told_busy_and_counted(house: House) -> N
 
 async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: House) -> None:
     """Whose places at the node it takes is the caller's, not everybody's."""
-    given: list[tuple[str, str, str | None]] = []
+    given: list[tuple[str | None, ...]] = []
 
     @dataclass
     class Named:
         measures: Measures = field(default_factory=Measures)
 
-        def for_caller(self, caller: str, lane: str, token: str | None) -> "Named":
-            given.append((caller, lane, token))
+        def for_caller(self, caller: str, lane: str, token: str | None, address: str | None) -> "Named":
+            given.append((caller, lane, token, address))
             return self
 
     async def handler(ctx: Context, params: Params) -> Answered[Doubled]:
@@ -154,7 +154,7 @@ async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: Hou
     house.dispatch = replace(house.dispatch, ctx=cast(Context, Named()))
     assert (await house.ask(replace(PLAIN, handler=handler, lane="calls"))).status == 200
     assert (await house.ask(replace(PLAIN, handler=handler))).status == 200
-    assert given == [(CALLER.name, "calls", "x")]
+    assert given == [(CALLER.name, "calls", "x", CALLER.name)]
 
 
 # --- answers ---------------------------------------------------------------------------------------

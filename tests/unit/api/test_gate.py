@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 import asyncpg
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from roundtrip.api import group_commit
-from roundtrip.api.callers import Asking
+from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.gate import Admitted, Counts, Gate, Refused
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.minutes import MinuteLimits
-from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.mite import Allowance, Allowances, OfAddress
 from roundtrip.domain.types import Address
 from support.counting import Counts as Ledger
 from support.counting import Wall, hashed, key_of, mite
@@ -510,3 +510,72 @@ class GateAgainstModel(RuleBasedStateMachine):
 
 GateAgainstModel.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestGateAgainstModel = GateAgainstModel.TestCase
+
+
+# --- addresses and the networks around them ----------------------------------------------------------
+
+
+def asking_from(host: str, key: str | None = None) -> Asking:
+    headers = [] if key is None else [(b"x-api-key", key_of(key).encode())]
+    return Callers().identify(headers, (host, 1))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "most"),
+    [
+        ([f"203.0.113.{n}" for n in range(1, 30)], 8),
+        ([f"2001:db8:0:{n:x}::1" for n in range(30)], 4),
+        ([f"2001:db8:0:{n * 256:x}::1" for n in range(30)], 16),
+    ],
+)
+async def test_a_network_makes_as_many_calls_as_some_of_its_addresses(
+    house: House, hosts: list[str], most: int
+) -> None:
+    """Of IPv4 its /24, of IPv6 its /56 and its /48."""
+    allowed = most * ALLOWANCES.anonymous.per_minute
+    came, codes = 0, set()
+    for host in hosts:
+        for _ in range(ALLOWANCES.anonymous.per_minute):
+            try:
+                await house.ask(asking_from(host))
+            except Refused as refused:
+                codes.add((refused.error.code, refused.error.status, refused.error.retry_after_s))
+            else:
+                came += 1
+    assert (came, codes) == (allowed, {("rate_limited", 429, 60)})
+    assert (await house.ask(asking_from("198.51.100.7"))).ticket is not None
+
+
+async def test_a_call_that_the_network_refuses_costs_its_address_nothing(house: House) -> None:
+    per_minute = ALLOWANCES.anonymous.per_minute
+    for n in range(8 * per_minute):
+        await house.ask(asking_from(f"203.0.113.{n // per_minute + 1}"))
+    left = [(await house.refused(asking_from("203.0.113.99")))[2] for _ in range(2)]
+    assert left == [per_minute, per_minute]
+
+
+async def test_a_call_that_is_handed_back_is_handed_back_to_the_network(house: House) -> None:
+    for _ in range(100):
+        house.gate.hand_back(await house.ask(asking_from("203.0.113.5")))
+
+
+async def test_calls_with_keys_are_bounded_by_address_too(house: House) -> None:
+    bound = replace(ALLOWANCES, address=OfAddress(keyed=4))
+    house.gate.allowances = bound
+    house.ledger.live |= {hashed(f"k{n}"): mite(n) for n in range(10, 16)}
+    for n in range(10, 14):
+        await house.ask(asking_from("203.0.113.5", f"k{n}"))
+    code, wait_s, _ = await house.refused(asking_from("203.0.113.5", "k14"))
+    assert (code, wait_s) == ("rate_limited", 60)
+    assert (await house.ask(asking_from("203.0.113.6", "k14"))).mite == mite(14)
+
+
+async def test_the_services_own_machine_is_bounded_only_where_that_is_set(house: House) -> None:
+    house.gate.allowances = replace(ALLOWANCES, address=OfAddress(keyed=1))
+    for host in ("127.0.0.1", "::1"):
+        for n in range(2):
+            house.ledger.live[hashed(f"{host}{n}")] = mite(100 + n)
+            await house.ask(asking_from(host, f"{host}{n}"))
+    house.gate.allowances = replace(ALLOWANCES, address=OfAddress(keyed=1, loopback=True))
+    await house.ask(asking_from("127.0.0.2", "k"))
+    assert (await house.refused(asking_from("127.0.0.2", "l")))[0] == "rate_limited"

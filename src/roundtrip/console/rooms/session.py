@@ -22,7 +22,7 @@ _TEXT = Operation(
 )  # fmt: skip
 _BEGIN = Operation(
     name="begin_session", title="Sign in", description="", params=KeyParams, answer=SessionBegun,
-    handler=begin_session, method="POST", writes=True, on_mcp=False, counts="minute",
+    handler=begin_session, method="POST", writes=True, on_mcp=False, counts="minute", lane="calls",
 )  # fmt: skip
 _END = Operation(
     name="end_session", title="Sign out", description="", params=SessionParams, answer=SessionEnded,
