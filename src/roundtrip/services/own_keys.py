@@ -61,6 +61,7 @@ class NewKeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     signature: str
     label: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": MOST_LABEL})] = ""
+    claim: str | None = None
 
 
 class NewKey(msgspec.Struct, frozen=True, rename="camel"):
@@ -127,7 +128,7 @@ async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> Answer
     session has no key yet. A signature makes one key, so that a form that is sent again makes none. Raises
     CallerFault (bad_input, bad_signature, too_many_keys), NodeFault where a contract had to be asked,
     ServiceFull."""
-    wanted = KeyParams(mite.wallet, params.signature, params.label)
+    wanted = KeyParams(mite.wallet, params.signature, params.label, claim=params.claim or None)
     try:
         made = await make_key(ctx, wanted)
     except CallerFault as fault:

@@ -44,7 +44,7 @@ async def text(visit: Visit) -> Response:
 async def begin(visit: Visit) -> Response:
     """Opens a session for the signature, in a cookie that no script reads and no other site sends."""
     given = {name: visit.form.get(name, "") for name in ("address", "signature")}
-    begun = await visit.ask(_BEGIN, **given)
+    begun = await visit.ask(_BEGIN, **given, claim=visit.form.get("claim") or None)
     response = visit.go(after_sign_in(visit.form.get("to", "")))
     response.set_cookie(
         COOKIE, begun["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure, httponly=True,
