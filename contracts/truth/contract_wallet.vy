@@ -2,8 +2,9 @@
 # pragma evm-version cancun
 """
 @title A wallet that is a contract
-@notice It takes its owner's signature for its own, as EIP-1271 has it. Made in
-        another manner it answers what only looks like that.
+@notice It takes its owner's signature for its own, as EIP-1271 has it, and what its
+        owner approved on the chain: then the signature is empty, or Safe's v = 1.
+        Made in another manner it answers what only looks like that.
 """
 
 YES: constant(bytes4) = 0x1626ba7e
@@ -14,6 +15,8 @@ YES: constant(bytes4) = 0x1626ba7e
 MANNER: immutable(uint256)
 OWNER: immutable(address)
 
+approved: HashMap[bytes32, bool]
+
 
 @deploy
 def __init__(owner: address, manner: uint256):
@@ -21,14 +24,24 @@ def __init__(owner: address, manner: uint256):
     MANNER = manner
 
 
+@external
+def approveHash(hashed: bytes32):
+    assert msg.sender == OWNER
+    self.approved[hashed] = True
+
+
 @internal
 @view
 def _is_owners(hashed: bytes32, signature: Bytes[8192]) -> bool:
+    if len(signature) == 0:
+        return self.approved[hashed]
     if len(signature) != 65:
         return False
     r: uint256 = convert(slice(signature, 0, 32), uint256)
     s: uint256 = convert(slice(signature, 32, 32), uint256)
     v: uint256 = convert(slice(signature, 64, 1), uint256)
+    if v == 1:
+        return r == convert(OWNER, uint256) and self.approved[hashed]
     return ecrecover(hashed, v, r, s) == OWNER
 
 

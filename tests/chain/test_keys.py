@@ -20,6 +20,7 @@ from support.keys import (
     Kept,
     Person,
     asked,
+    claimed_text,
     code_of,
     kept_of,
     key_for,
@@ -127,6 +128,33 @@ async def test_asking_again_within_the_minute_gives_the_same_text(shop: Context,
     clock.now_s += 0.1
     assert await text_for(shop, person.address) != first
     assert await text_for(shop, Person().address) != first
+
+
+async def test_every_asking_gives_a_text_and_a_claim_of_its_own(shop: Context, clock: Clock) -> None:
+    person = Person()
+    plain = await text_for(shop, person.address)
+    asked_for = [await claimed_text(shop, person.address) for _ in range(3)]
+    assert len({plain, *(text for text, _ in asked_for)}) == 4
+    assert len({claim for _, claim in asked_for}) == 3
+    for text, claim in asked_for:
+        # They differ from the plain text by the nonce alone, and the claim does not stand in them.
+        assert re.sub("Nonce: .*", "", text) == re.sub("Nonce: .*", "", plain)
+        assert re.fullmatch("[0-9a-f]{64}", claim)
+        assert claim[:16] not in text
+
+
+async def test_a_wallets_own_key_may_sign_either_text(shop: Context) -> None:
+    person = Person()
+    text, claim = await claimed_text(shop, person.address)
+    _, other_claim = await claimed_text(shop, person.address)
+    signature = person.sign(text)
+    for shown in (None, other_claim):
+        assert await code_of(shop, person.address, signature, claim=shown) == "bad_signature"
+    assert await code_of(shop, person.address, signature, claim=claim) == "ok"
+    assert await code_of(shop, person.address, signature, claim=claim) == "bad_signature"
+    # The plain text needs no claim, and one beside it does no harm.
+    plain = person.sign(await text_for(shop, person.address))
+    assert await code_of(shop, person.address, plain, claim=claim) == "ok"
 
 
 async def test_the_name_signed_for_is_the_one_that_is_set(shop: Context) -> None:
@@ -266,6 +294,8 @@ async def test_another_service_with_the_same_secret_is_another_name(shop: Contex
         {"signature": "0x" + "00" * 8193}, {"signature": "0x00\n"}, {"signature": 7}, {"signature": None},
         {"label": "x" * 65}, {"label": 7}, {"name": "x" * 25}, {"name": ""}, {"name": "  "},
         {"name": "a\n"}, {"name": "Bоt"}, {"agent": "yes"}, {"agent": 1}, {"more": 1},
+        {"claim": "11" * 31}, {"claim": "11" * 33}, {"claim": "zz" * 32}, {"claim": "AA" * 32},
+        {"claim": "0x" + "11" * 32}, {"claim": "11" * 32 + "\n"}, {"claim": ""}, {"claim": 7},
         {"address": "0x12"}, {"address": "0x" + "1" * 40 + "\n"},
     ],
     ids=str,

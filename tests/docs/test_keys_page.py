@@ -25,12 +25,12 @@ async def base_url(ctx: Context) -> AsyncIterator[str]:
         yield url
 
 
-def test_the_page_has_five_steps() -> None:
-    assert len(STEPS) == 5
+def test_the_page_has_six_steps() -> None:
+    assert len(STEPS) == 6
 
 
 async def test_the_page_makes_a_key_and_uses_it(base_url: str, tmp_path: Path) -> None:
-    _, text, _, made, used = await run(tmp_path, STEPS, base_url)
+    _, text, _, made, used, made_by_claim = await run(tmp_path, STEPS, base_url)
     wallet = text.splitlines()[1]
     assert text.startswith("127.0.0.1:8463 wants you to sign in with your Ethereum account:\n0x")
     assert "\nChain ID: 4663\n" in text
@@ -41,3 +41,6 @@ async def test_the_page_makes_a_key_and_uses_it(base_url: str, tmp_path: Path) -
     told: dict[str, Any] = json.loads(used)["result"]["structuredContent"]
     assert told["wallet"] == answer["mite"]["wallet"]
     assert [(one["start"], one["label"]) for one in told["keys"]] == [(answer["key"][:8], "my first key")]
+    second = json.loads(made_by_claim)
+    assert second["mite"] == answer["mite"]
+    assert second["key"] != answer["key"]

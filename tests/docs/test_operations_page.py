@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import asyncpg
 import pytest
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from roundtrip.cli import app
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
+from roundtrip.domain import keys
 from roundtrip.settings import Settings
 from support.documents import PROJECT, blocks, prose
 from support.holding_asked import copied
@@ -114,3 +116,47 @@ async def test_what_the_page_asks_of_the_database_is_answered(connection: asyncp
     waiting, failed = [await connection.fetch(one) for one in asked.text.strip().split("\n")]
     assert [(row["kind"], row["count"]) for row in waiting] == [("token", 1)]
     assert [(row["key"], row["last_error"]) for row in failed] == [("x", "KeyError")]
+
+
+# --- keys in a proxy's log -------------------------------------------------------------------------
+
+KEY = keys.written(bytes(range(32)))
+ADDRESSES = [
+    f"/mcp/{KEY}", f"/mcp/{KEY}?a=1", f"/%6dcp/{KEY}", f"/mcp%2F{KEY}", f"/mcp/rt%5F{KEY[3:]}", f"/MCP/{KEY}",
+    f"/mcp/%72t_{KEY[3:]}", f"/mcp/{KEY}/more", f"/v1/check/{KEY}", f"/v1/health?key={KEY}",
+]  # fmt: skip
+"""Where a key may stand in an address, as a client may write it."""
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_nginx_cuts_keys_from_its_log(address: str) -> None:
+    (block,) = blocks(PAGE, "nginx")
+    rules = re.findall(r'"~\*([^"]+)"\s+(\S+);', block.text)
+    assert len(rules) == 2
+    # What nginx calls $uri: decoded, and without the query.
+    uri = unquote(address.partition("?")[0])
+    logged = next((cut for pattern, cut in rules if re.search(pattern, uri, re.IGNORECASE)), uri)
+    assert KEY[3:] not in logged
+    assert "$request_uri" not in block.text
+    assert "$request " not in block.text.replace('"', " ")
+    assert "error_log /dev/null;" in block.text
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_caddy_cuts_keys_from_its_log(address: str) -> None:
+    (block,) = blocks(PAGE, "caddyfile")
+    found = re.search(r'request>uri regexp "([^"]+)" "\$\{1\}-"', block.text)
+    assert found is not None
+    assert KEY[3:] not in re.sub(found[1], r"\1-", address)
+    assert "request>headers>X-Api-Key delete" in block.text
+    # The default log's filter: what fails is written there, with the whole request.
+    assert block.text.startswith("{\n\tlog {")
+
+
+def test_what_has_no_key_is_logged_as_it_is() -> None:
+    (nginx,), (caddy,) = blocks(PAGE, "nginx"), blocks(PAGE, "caddyfile")
+    patterns = [f"(?i){pattern}" for pattern, _ in re.findall(r'"~\*([^"]+)"\s+(\S+);', nginx.text)]
+    patterns += re.findall(r'request>uri regexp "([^"]+)"', caddy.text)
+    assert len(patterns) == 3
+    for address in ("/mcp", "/", "/v1/health", "/v1/check/0x" + "1" * 40, "/account/keys", "/token/0x12"):
+        assert not any(re.search(pattern, address) for pattern in patterns)

@@ -9,14 +9,14 @@ import aiohttp
 import pytest
 
 from roundtrip import serving
-from roundtrip.console.page import COOKIE
+from roundtrip.console.page import COOKIE, SECURE_COOKIE
 from roundtrip.console.pages import PAGES
 from roundtrip.console.render import said, stranger
 from roundtrip.devnet.world import Built
 from roundtrip.domain import keys
 from roundtrip.services.context import Context
 from roundtrip.services.sessions import LIFETIME_S, MOST_SESSIONS
-from support.console_house import BROWSER, House
+from support.console_house import BROWSER, House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context, text_for
 from support.serving import service
 from support.watching import SETTINGS
@@ -277,6 +277,47 @@ async def test_a_session_ends_by_signing_out_by_time_and_by_many_others(house: H
     assert (await house.get("/account", last))[0] == 200
     house.clock.now_s = NOW_S + LIFETIME_S + 1
     assert (await house.get("/account", last))[0] == 303
+
+
+HTTPS = SETTINGS.model_copy(update={"public_url": "https://roundtrip.example"})
+
+
+async def test_behind_https_the_cookie_is_this_hosts_alone(indexed: Context) -> None:
+    clock, person = Clock(), Person()
+    async with house_of(random_context(indexed, clock), clock, HTTPS) as house:
+        form = {"address": person.address, "signature": person.sign(await house.text(person))}
+        _, _, headers = await house.post("/sign-in", form)
+        (set_cookie,) = headers.getall("set-cookie")
+        cookie = SimpleCookie(set_cookie)[SECURE_COOKIE]
+        # What browsers ask of a cookie of such a name.
+        assert SECURE_COOKIE.startswith("__Host-")
+        assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
+        assert (cookie["httponly"], cookie["samesite"].lower()) == (True, "strict")
+        session = str(cookie.value)
+        assert (await house.get("/account", Cookie=f"{SECURE_COOKIE}={session}"))[0] == 200
+        # Another host of the domain, or plain http, can put a cookie of the plain name there.
+        status, _, headers = await house.get("/account", session)
+        assert (status, headers["location"]) == (303, "/sign-in")
+        others = f"{COOKIE}={session}; {SECURE_COOKIE}=rs_{'0' * 49}"
+        assert (await house.get("/account", Cookie=others))[0] == 303
+        # Without Secure a browser would not let it be taken back.
+        _, page, _ = await house.get("/account/watch", Cookie=f"{SECURE_COOKIE}={session}")
+        (csrf,) = set(re.findall('name="csrf" value="([0-9a-f]{64})"', page))
+        for path in ("/sign-out", "/account"):
+            sent = {"Cookie": f"{SECURE_COOKIE}={session}"}
+            signs_out = path == "/sign-out"
+            came = await (house.post(path, {"csrf": csrf}, **sent) if signs_out else house.get(path, **sent))
+            ended = SimpleCookie(came[2]["set-cookie"])[SECURE_COOKIE]
+            assert (ended.value, ended["secure"], ended["path"], ended["max-age"]) == ("", True, "/", "0")
+
+
+async def test_over_http_the_cookie_has_the_plain_name(house: House) -> None:
+    """Browsers would refuse the other one."""
+    person = Person()
+    form = {"address": person.address, "signature": person.sign(await house.text(person))}
+    _, _, headers = await house.post("/sign-in", form)
+    cookie = SimpleCookie(headers["set-cookie"])[COOKIE]
+    assert (cookie["secure"], cookie["domain"]) == ("", "")
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "rt_" + "0" * 49, "a;b", '"'])

@@ -1,13 +1,16 @@
 """Keys and sessions on their page: made for a signature, shown once, ended by their owner alone; and what an
 account used and paid for."""
 
+import json
 import re
 from datetime import UTC, date, datetime, timedelta
 from html import unescape
+from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
 
+from roundtrip.console.page import COOKIE
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain import keys
@@ -105,6 +108,28 @@ async def test_a_form_that_is_sent_again_makes_no_second_key(house: House) -> No
     assert (await kept_of(house.ctx, person.address)).live == 2
     # Its session goes on.
     assert (await house.get("/account/keys", session))[0] == 200
+
+
+async def test_the_pages_sign_in_and_make_a_key_by_the_text_of_a_claim(house: House) -> None:
+    """As their script does it, for every kind of wallet."""
+    person = Person()
+    _, body, _ = await house.post("/sign-in/text", {"address": person.address})
+    asked, other = (
+        json.loads(body),
+        json.loads((await house.post("/sign-in/text", {"address": person.address}))[1]),
+    )
+    form = {"address": person.address, "signature": person.sign(asked["claimMessage"])}
+    for claim in ({}, {"claim": ""}, {"claim": other["claim"]}):
+        assert (await house.post("/sign-in", form | claim))[0] == 401
+    status, _, headers = await house.post("/sign-in", form | {"claim": asked["claim"]})
+    assert status == 303
+    session = str(SimpleCookie(headers["set-cookie"])[COOKIE].value)
+    _, body, _ = await house.post("/account/keys/text", {"csrf": await house.csrf(session)}, session)
+    asked = json.loads(body)
+    form = {"signature": person.sign(asked["claimMessage"])}
+    assert (await act(house, session, "make_own_key", **form))[0] == 401
+    status, page, _ = await act(house, session, "make_own_key", **form, claim=asked["claim"])
+    assert (status, len(set(KEY.findall(page)))) == (200, 1)
 
 
 async def test_a_session_alone_makes_no_key(house: House) -> None:

@@ -149,6 +149,29 @@ async def test_errors_have_one_shape(
         assert await error_of(response) == code
 
 
+@pytest.mark.parametrize(
+    ("public_url", "wanted"), [("https://roundtrip.example", ["max-age=31536000"]), (None, [])]
+)
+async def test_behind_https_every_answer_says_to_come_by_it(
+    ctx: Context, session: aiohttp.ClientSession, public_url: str | None, wanted: list[str]
+) -> None:
+    """Pages, documents, answers, errors of every kind."""
+    page = {"accept": "text/html"}
+    async with service(ctx, Settings(public_url=public_url, anon_per_minute=1)) as url:
+        for method, path, headers, status in (
+            ("GET", "/", page, 200), ("GET", "/sign-in", page, 200), ("GET", "/account", page, 303),
+            ("GET", "/v1/health", JSON, 200), ("GET", "/v1/tools.json", JSON, 200),
+            ("GET", "/v1/check/0x12", JSON, 400), ("GET", "/v1/check/0x12", JSON, 429),
+            ("GET", "/nothing", JSON, 404), ("PUT", "/v1/health", JSON, 405), ("POST", "/mcp", JSON, 400),
+            ("OPTIONS", "/v1/health", JSON, 200),
+        ):  # fmt: skip
+            async with session.request(
+                method, url + path, headers=headers, allow_redirects=False
+            ) as response:
+                assert response.status == status, path
+                assert response.headers.getall("strict-transport-security", []) == wanted, path
+
+
 async def test_head_answers_without_a_body(base_url: str, session: aiohttp.ClientSession) -> None:
     async with session.head(f"{base_url}/v1/health") as response:
         assert response.status == 200

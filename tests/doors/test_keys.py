@@ -33,7 +33,7 @@ async def test_two_posts_and_a_signature_bring_a_key(base_url: str, session: aio
     person = Person()
     status, text, _ = await posted(session, f"{base_url}/v1/keys/nonce", {"address": person.shown})
     assert status == 200
-    assert text.keys() == {"message", "sign"}
+    assert text.keys() == {"message", "sign", "claim", "claimMessage"}
     assert text["sign"] == "personal_sign"
     body = {
         "address": person.shown,

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from mcp.client.client import Client
 
+from roundtrip.api.about import QUOTED_NOTE
 from roundtrip.api.catalog import tools
 from roundtrip.api.publish import params_schema
 from roundtrip.devnet.world import Built
@@ -131,6 +132,31 @@ async def test_tool_calls_count_and_listing_does_not(
         for _ in range(20):
             async with session.post(f"{base_url}/mcp", json=listing) as response:
                 assert len((await response.json())["result"]["tools"]) == len(tools())
+
+
+async def test_an_error_that_quotes_strangers_opens_with_the_note(
+    base_url: str, built: Built, session: aiohttp.ClientSession
+) -> None:
+    """What HTTP says without it; a client that parses ``code: message`` finds the code where it was."""
+    trade = {"token": built.tokens["paused"], "from": "0x" + "77" * 20, "amount": "0.1", "fund": True}
+    async with session.post(f"{base_url}/v1/prepare/buy", json=trade) as response:
+        error = (await response.json())["error"]
+    assert (error["code"], '("' in error["message"], QUOTED_NOTE in error["message"]) == (
+        "would_fail",
+        True,
+        False,
+    )
+    async with session.post(f"{base_url}/mcp", json=call("prepare_buy", trade)) as response:
+        bare = (await response.json())["result"]
+    assert (bare["isError"], len(bare["content"])) == (True, 1)
+    async with Client(f"{base_url}/mcp") as client:
+        official = await client.call_tool("prepare_buy", trade)
+    assert official.is_error
+    (shown,) = official.content
+    assert shown.type == "text"
+    for text in (bare["content"][0]["text"], shown.text):
+        assert text == f"would_fail: {QUOTED_NOTE} {error['message']}"
+        assert text.index("written by strangers") < text.index('"')
 
 
 async def test_what_comes_by_a_query_string_is_no_tools_parameter(

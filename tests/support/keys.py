@@ -14,7 +14,10 @@ from roundtrip.api.dispatch import read_params
 from roundtrip.domain.errors import RoundtripError
 from roundtrip.domain.mite import Mite
 from roundtrip.domain.types import Address
+from roundtrip.services import sessions
 from roundtrip.services.context import Context
+from roundtrip.services.keys_answer import KeyParams
+from roundtrip.services.wallet_params import WalletParams
 from roundtrip.store import accounts, counting
 from roundtrip.store.counting import Call
 
@@ -77,10 +80,31 @@ async def text_for(ctx: Context, address: str) -> str:
     return str((await asked(ctx, "key_nonce", address=address))["message"])
 
 
+async def claimed_text(ctx: Context, address: str) -> tuple[str, str]:
+    """What this wallet may sign where it is a contract, and the claim to send with it."""
+    answer = await asked(ctx, "key_nonce", address=address)
+    return str(answer["claimMessage"]), str(answer["claim"])
+
+
 async def code_of(ctx: Context, /, address: str, signature: str, **more: Any) -> str:
     """What sending it comes to: an error's code, or "ok"."""
     try:
         await asked(ctx, "make_key", address=address, signature=signature, **more)
+    except RoundtripError as error:
+        return error.code
+    return "ok"
+
+
+async def session_text_for(ctx: Context, address: str) -> tuple[str, str]:
+    """The same for a session of the pages."""
+    asked_for = (await sessions.session_text(ctx, WalletParams(address))).answer
+    return asked_for.claim_message, asked_for.claim
+
+
+async def session_code_of(ctx: Context, address: str, signature: str, claim: str | None) -> str:
+    """What signing in comes to: an error's code, or "ok"."""
+    try:
+        await sessions.begin_session(ctx, KeyParams(address, signature, claim=claim))
     except RoundtripError as error:
         return error.code
     return "ok"

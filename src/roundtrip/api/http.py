@@ -37,6 +37,7 @@ from .protocol import BODY_S
 from .publish import tools_json
 from .request_ids import HEADER, begin_request
 from .wire import (
+    HSTS,
     LARGE_BYTES,
     MOST_BRACKETS,
     NO_STORE,
@@ -234,6 +235,7 @@ def create_app(
     routes.append(Route("/mcp", McpEndpoint(door), methods=["POST", "OPTIONS"]))
     app = Service(
         dispatch.ctx.measures,
+        over_https=dispatch.ctx.public_url.startswith("https:"),
         routes=routes,
         lifespan=running,
         exception_handlers={HTTPException: _http_error, Exception: _unexpected},
@@ -319,10 +321,12 @@ _STATUSES = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
 class Service(Starlette):
-    """The application; it sees no key in a path. Every request has an id, and its answer says it."""
+    """The application; it sees no key in a path. Every request has an id, and its answer says it.
+    ``over_https``: people reach the service so, and every answer tells browsers to come in no other way."""
 
-    def __init__(self, measures: Measures, **given: Any) -> None:
+    def __init__(self, measures: Measures, over_https: bool = False, **given: Any) -> None:
         super().__init__(**given)
+        self._always = (HSTS,) if over_https else ()
         self._measures = measures
         measures.count("errors", "outside", "internal", by=0)
 
@@ -334,7 +338,7 @@ class Service(Starlette):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        told = (HEADER, begin_request().encode())
+        told = ((HEADER, begin_request().encode()), *self._always)
         is_whole = False
 
         async def sending(message: Message) -> None:
@@ -342,7 +346,7 @@ class Service(Starlette):
             is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
                 self._measures.count("answers", _STATUSES[message["status"] // 100])
-                message = {**message, "headers": [*message.get("headers", ()), told]}
+                message = {**message, "headers": [*message.get("headers", ()), *told]}
             await send(message)
 
         if await self.turned_away(scope, sending) or await self.address_bound(scope, sending):

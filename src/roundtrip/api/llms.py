@@ -17,6 +17,7 @@ def llms_txt() -> str:
         f"- {STRANGERS}",
         f"- {UNKNOWN}",
         '- An error over HTTP is `{"error": {"code", "message"}}`, of a tool isError with `code: message`.',
+        "- A tool's error that quotes somebody says before the quotation that strangers wrote it.",
         "- Over a limit (429) `retry-after` says how many seconds to wait. Listing tools is never counted.",
         "",
         "## Keys",

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 import roundtrip
 from roundtrip.domain.errors import CallerFault
 
-from .about import INSTRUCTIONS, NOTE
+from .about import INSTRUCTIONS, NOTE, error_text
 from .callers import Asking, Callers
 from .catalog import tools
 from .dispatch import Dispatch, Named, Reply, error_reply, named
@@ -192,7 +192,7 @@ class McpDoor:
         reply = ran if isinstance(ran, Reply) else await self._reply(operation, arguments, scope)
         if reply.error is not None:
             return types.CallToolResult(
-                content=_text(f"{reply.error.code}: {reply.error.message}"), is_error=True
+                content=_text(error_text(reply.error.code, reply.error.message)), is_error=True
             )
         answer = msgspec.json.decode(reply.body)
         # What is said in sentences comes first, for whoever reads aloud.

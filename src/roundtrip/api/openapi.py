@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.domain.errors import STATUS_BY_CODE
+from roundtrip.services.strangers import QUOTED
 
 from .about import INSTRUCTIONS
 from .catalog import OPERATIONS
@@ -43,7 +44,10 @@ _ERROR: Json = {
     "properties": {
         "error": {
             "type": "object",
-            "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string", "description": f"A sentence. {QUOTED}"},
+            },
             "required": ["code", "message"],
         }
     },

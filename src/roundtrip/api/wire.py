@@ -26,6 +26,8 @@ _PREFLIGHT = (
 )
 NO_STORE = (b"cache-control", b"no-store")
 """Of every answer that is not a document: it holds for its moment, and may be for its caller alone."""
+HSTS = (b"strict-transport-security", b"max-age=31536000")
+"""A year. Of this host alone: what other hosts of the domain do is not ours to say."""
 MOST_BRACKETS = 1000
 """No request needs more; what reads JSON by recursion is never let near the end of its stack."""
 LARGE_BYTES = 64 * 1024

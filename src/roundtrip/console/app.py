@@ -17,7 +17,7 @@ from roundtrip.api.front import FRONT, wants_page
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
 from .live import MOST, Live
-from .page import COOKIE, Console, Page, Visit, form_in, same_site, session_in, sign_in_for
+from .page import Console, Page, Visit, form_in, same_site, session_in, sign_in_for
 from .pages import PAGES
 from .render import Templates
 from .rooms.boards import told
@@ -49,7 +49,7 @@ class PageEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
         page = self.by_method["GET" if scope["method"] == "HEAD" else scope["method"]]
-        session = session_in(scope)
+        session = session_in(scope, self.console.cookie)
         query = dict(QueryParams(scope.get("query_string", b"")))
         visit = Visit(self.console, scope, session, scope["path_params"], query)
         try:
@@ -97,7 +97,7 @@ def _fault(visit: Visit, error: RoundtripError) -> Response:
     if error.code == "bad_key" and visit.session is not None:
         visit.session = None
         response = visit.go("/sign-in")
-        response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        visit.console.end_cookie(response)
         return response
     piece = visit.is_piece()
     allowances = visit.console.dispatch.ctx.allowances

@@ -25,6 +25,9 @@ from .live import Live
 from .render import Templates
 
 COOKIE = "roundtrip_session"
+SECURE_COOKIE = f"__Host-{COOKIE}"
+"""Behind https: browsers take a cookie of such a name from this very host alone, and only over TLS, so that
+neither another host of the domain nor plain http can put a session of its own in its place."""
 _MOST_FIELDS = 50
 _LINK = re.compile(
     r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400})"
@@ -46,6 +49,15 @@ class Console:
     """Boards that change while they are looked at."""
     status: Briefly[tuple[Any, Any]] = field(default_factory=Briefly)
     """How the service is, by both operations that tell."""
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie that carries a session."""
+        return SECURE_COOKIE if self.secure else COOKIE
+
+    def end_cookie(self, response: Response) -> None:
+        """Has the browser forget the session. A cookie of SECURE_COOKIE's name needs Secure for that, too."""
+        response.delete_cookie(self.cookie, path="/", secure=self.secure, httponly=True, samesite="strict")
 
 
 @dataclass(slots=True)
@@ -132,15 +144,15 @@ def after_sign_in(wanted: str) -> str:
     return wanted if _LINK.fullmatch(wanted) else "/account"
 
 
-def session_in(scope: Scope) -> str | None:
-    """The session's key by the cookie; None where none is there that could be one."""
+def session_in(scope: Scope, cookie: str) -> str | None:
+    """The session's key by the cookie of this name; None where none is there that could be one."""
     for name, value in scope["headers"]:
         if name == b"cookie":
             # Each for itself: what others on this host put beside it is not always well formed.
             cookies: list[str] = value.decode("latin-1").split(";")
             for one in cookies:
                 written, _, shown = one.strip().partition("=")
-                if written == COOKIE and keys.is_session(shown):
+                if written == cookie and keys.is_session(shown):
                     return shown
     return None
 

@@ -3,6 +3,10 @@
 Nothing is kept of a text that was handed out: it is made again when its signature comes. What it is made from
 beside the clock is the wallet, a secret, and how many keys the wallet ever made, so that a text is of no use
 once it brought a key.
+
+There are two texts. The plain one is the same for everyone who asks in a minute: only the wallet's own key
+can sign it. A contract may approve a text in public, where anyone can see it and post first; its text is
+bound to a claim, random bytes that only the one who asked for it was given.
 """
 
 import hashlib
@@ -16,6 +20,7 @@ WINDOW_S = 60
 """Whoever asks again within a window of the clock is given the same text."""
 LIFETIME_S = 600
 """A text is good from the start of its window on for so long."""
+CLAIM_BYTES = 32
 _NONCE_DIGITS = 32
 _SCHEME = "://"
 
@@ -56,20 +61,31 @@ def good_windows(now_s: float) -> tuple[int, ...]:
     )
 
 
-def nonce(secret: bytes, wallet: Wallet, of_window: int) -> str:
-    """What nobody but us could have put there, in hex."""
+def nonce(secret: bytes, wallet: Wallet, of_window: int, claim: bytes = b"") -> str:
+    """What nobody but us could have put there, in hex. ``claim``: empty for the plain text, else CLAIM_BYTES;
+    who knows the text still does not know its claim. Raises ValueError for a claim of another length."""
+    if len(claim) not in (0, CLAIM_BYTES):
+        raise ValueError(f"a claim has {CLAIM_BYTES} bytes")
     made_from = (
         bytes.fromhex(wallet.address[2:]) + of_window.to_bytes(8, "big") + wallet.keys_made.to_bytes(8, "big")
     )
-    return hmac.digest(secret, made_from, hashlib.sha256).hex()[:_NONCE_DIGITS]
+    return hmac.digest(secret, made_from + claim, hashlib.sha256).hex()[:_NONCE_DIGITS]
 
 
 FOR_A_KEY = "Make an API key for this wallet."
 FOR_A_SESSION = "Sign in to the pages of this service."
 
 
-def text(asker: Asker, wallet: Wallet, secret: bytes, of_window: int, purpose: str = FOR_A_KEY) -> str:
-    """The text of one window. ``purpose``: what the signature is for; one for a key opens no session."""
+def text(
+    asker: Asker,
+    wallet: Wallet,
+    secret: bytes,
+    of_window: int,
+    purpose: str = FOR_A_KEY,
+    claim: bytes = b"",
+) -> str:
+    """The text of one window. ``purpose``: what the signature is for; one for a key opens no session.
+    ``claim``: empty for the plain text."""
     issued_s = of_window * WINDOW_S
     return "\n".join(
         (
@@ -81,7 +97,7 @@ def text(asker: Asker, wallet: Wallet, secret: bytes, of_window: int, purpose: s
             f"URI: {asker.public_url}",
             "Version: 1",
             f"Chain ID: {asker.chain_id}",
-            f"Nonce: {nonce(secret, wallet, of_window)}",
+            f"Nonce: {nonce(secret, wallet, of_window, claim)}",
             f"Issued At: {_written(issued_s)}",
             f"Expiration Time: {_written(issued_s + LIFETIME_S)}",
         )
@@ -89,10 +105,15 @@ def text(asker: Asker, wallet: Wallet, secret: bytes, of_window: int, purpose: s
 
 
 def good_texts(
-    asker: Asker, wallet: Wallet, secret: bytes, now_s: float, purpose: str = FOR_A_KEY
+    asker: Asker,
+    wallet: Wallet,
+    secret: bytes,
+    now_s: float,
+    purpose: str = FOR_A_KEY,
+    claim: bytes = b"",
 ) -> tuple[str, ...]:
-    """Every text that is good now, the newest first."""
-    return tuple(text(asker, wallet, secret, one, purpose) for one in good_windows(now_s))
+    """Every plain text that is good now, or every text of this claim, the newest first."""
+    return tuple(text(asker, wallet, secret, start, purpose, claim) for start in good_windows(now_s))
 
 
 def _written(at_s: int) -> str:

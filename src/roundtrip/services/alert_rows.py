@@ -11,6 +11,7 @@ from roundtrip.domain.alerts import Alert, Draft, Kind
 from roundtrip.domain.types import WEI_PER_ETH
 
 from .index_answer import when
+from .strangers import WRITTEN, Sentence
 
 RETRACTED = "retracted"
 _TAKEN_BACK = "Taken back, as the chain was reorganised:"
@@ -18,7 +19,7 @@ _MICRO, _PPM_PER_PERCENT = 1_000_000, 10_000
 
 Symbol = Annotated[
     str | None,
-    msgspec.Meta(description="Of the token, as strangers wrote it: identify the token by its address."),
+    msgspec.Meta(description=f"Of the token: identify it by its address. {WRITTEN}"),
 ]
 Eth = Annotated[float | None, msgspec.Meta(description="What moved was worth, in eth; null: not known.")]
 Usd = Annotated[float | None, msgspec.Meta(description="The same in dollars; null: not known.")]
@@ -53,7 +54,7 @@ class AlertRow(msgspec.Struct, frozen=True):
     block: int | None
     ts: Ts
     rule: Annotated[str | None, msgspec.Meta(description="The rule that it is a hit of.")]
-    text: Annotated[str, msgspec.Meta(description="What happened, in a plain sentence.")]
+    text: Sentence
 
 
 def rows(alerts: Sequence[Alert]) -> list[AlertRow]:

@@ -7,6 +7,8 @@ import msgspec
 
 from roundtrip.store.channels import Channel
 
+from .strangers import WRITTEN, AnswerText
+
 MOST_URL = 300
 _KIND = Literal["webhook", "telegram", "discord"]
 
@@ -39,7 +41,7 @@ class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
         str,
         msgspec.Meta(
             description="The url's host and how its path begins: the rest may be a secret. Of Discord the "
-            "url without its token, of Telegram the chat's own name."
+            f"url without its token, of Telegram the chat's own name. {WRITTEN}"
         ),
     ]
     state: Annotated[
@@ -73,7 +75,7 @@ class TelegramLink(msgspec.Struct, frozen=True, rename="camel"):
 class Channels(msgspec.Struct, frozen=True, rename="camel"):
     """Where the account is told."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     channels: Annotated[list[ChannelRow], msgspec.Meta(description="The oldest first.")]
     telegram: Annotated[
         TelegramLink | None, msgspec.Meta(description="null: this service has no bot, or it does not answer.")
@@ -83,7 +85,7 @@ class Channels(msgspec.Struct, frozen=True, rename="camel"):
 class WebhookSet(msgspec.Struct, frozen=True, rename="camel"):
     """A channel that was set."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     channel: ChannelRow
     secret: Annotated[
         str | None,
@@ -102,7 +104,7 @@ class WebhookSet(msgspec.Struct, frozen=True, rename="camel"):
 class ChannelRemoved(msgspec.Struct, frozen=True, rename="camel"):
     """A channel that is told nothing any more."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     id: int
     removed: Annotated[bool, msgspec.Meta(description="false: it was removed before.")]
 

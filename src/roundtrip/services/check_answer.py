@@ -30,6 +30,8 @@ from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.venue_code import Level
 from roundtrip.domain.verdict import Judgement, shown
 
+from .strangers import Name, Reverts, Sentence, Symbol
+
 AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 
@@ -73,14 +75,14 @@ class VerdictAnswer(msgspec.Struct, frozen=True):
         "no_pool", "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
     ]  # fmt: skip
     level: Level
-    text: str
+    text: Sentence
 
 
 class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What the token says of itself. Symbol and name were written by strangers."""
 
-    symbol: str | None
-    name: str | None
+    symbol: Symbol
+    name: Name
     decimals: int | None
     total_supply: str | None
     owner: str | None
@@ -116,8 +118,8 @@ class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     round_trip_loss_bps: int | None
     fees_bps: int | None
     price_impact_bps: int | None
-    buy_reverts: str | None
-    sell_reverts: str | None
+    buy_reverts: Reverts
+    sell_reverts: Reverts
 
 
 class PriceAnswer(msgspec.Struct, frozen=True, rename="camel"):

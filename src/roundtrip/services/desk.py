@@ -9,6 +9,7 @@ import msgspec
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place, route_to
+from roundtrip.chain.node_errors import in_our_words
 from roundtrip.chain.rpc import REVERTED, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.chain.wallet_calls import PLENTY_WEI, Pair, WalletCalls, Watched
@@ -84,7 +85,7 @@ def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...]
     if quantity(chain) != chain_id:
         raise NodeFault(f"it does not answer for chain {chain_id}")
     if isinstance(held, RpcError) and held.code != REVERTED:
-        raise NodeFault(held.message[:80] or "it told no balance")
+        raise NodeFault(f"it told no balance ({in_our_words(held)})")
     words = [_words(answer) for answer in rest]
     allowed = {
         pair: (word[0], word[1] if pair.via == "permit2" else _FOR_EVER_S)

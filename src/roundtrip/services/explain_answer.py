@@ -11,6 +11,7 @@ from roundtrip.domain.venue import VenueKind
 
 from .index_answer import IndexAnswer, TokenNamed
 from .money import Amount
+from .strangers import WRITTEN, Sentence
 
 Status = Literal["success", "failed", "pending"]
 EthBy = Literal["balance", "events"]
@@ -30,7 +31,7 @@ class StepAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """One thing that happened in it."""
 
     kind: StepKind
-    text: str
+    text: Sentence
     who: Annotated[str | None, msgspec.Meta(description="Who did it; null: not known.")]
     to: Annotated[
         str | None,
@@ -102,6 +103,7 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
     reverts: Annotated[
         str | None,
         msgspec.Meta(
-            description="Why it failed, in its contracts' words; null where it did not, or nobody knows."
+            description="Why it failed, in its contracts' words; null where it did not, or nobody knows. "
+            f"{WRITTEN}"
         ),
     ]

@@ -35,6 +35,7 @@ from .check_answer import AddressText
 from .context import Answered, Context
 from .index_answer import called, eth_text, reading, when
 from .probe_buy import PRICES, Prices
+from .strangers import AnswerText
 from .wallet_params import WalletParams
 
 _DRAWS = 3
@@ -65,7 +66,7 @@ class FlagParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Flagged(msgspec.Struct, frozen=True, rename="camel"):
     """A flag that waits to be proved."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     id: int
     token: str
     kind: Kind

@@ -13,6 +13,7 @@ from roundtrip.domain.maker import Source
 from roundtrip.domain.types import Address, parse_address
 
 from .index_answer import IndexAnswer
+from .strangers import AnswerText, Symbol
 
 Bps = Annotated[int, msgspec.Meta(description="Hundredths of a percent of the total supply.")]
 Window = Literal["24h", "7d", "30d", "all"]
@@ -36,7 +37,7 @@ class HoldersParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HeldToken(msgspec.Struct, frozen=True, rename="camel"):
     """The token. Its symbol was written by strangers."""
 
-    symbol: str | None
+    symbol: Symbol
     decimals: int
     total_supply: Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal.")]
 
@@ -131,7 +132,7 @@ class BiggestWin(msgspec.Struct, frozen=True, rename="camel"):
     """The most eth a wallet ever took out of one closed token."""
 
     token: str
-    symbol: str | None
+    symbol: Symbol
     profit_eth: float
     spent_eth: float
     multiple: float
@@ -255,7 +256,7 @@ class Forensics(msgspec.Struct, frozen=True, rename="camel"):
 class TokenHolders(Holders, frozen=True, rename="camel"):
     """The tool's answer: the same, in sentences too, and a closer look."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     block: Annotated[int, msgspec.Meta(description="The block that it holds for.")]
     forensics: Forensics
 

@@ -13,7 +13,7 @@ from .accounts import accounts
 from .alert_rows import RETRACTED, AlertRow, rows
 from .context import Answered, Context
 from .index_answer import Nothing
-from .watch_answer import Text
+from .strangers import AnswerText
 
 MOST_ROWS = 500
 MOST_SAID = 3
@@ -23,7 +23,7 @@ MOST_SAID = 3
 class Inbox(msgspec.Struct, frozen=True, rename="camel"):
     """The alerts of the last seven days, the newest first."""
 
-    text: Text
+    text: AnswerText
     total: Annotated[int, msgspec.Meta(description="How many there are, shown or not.")]
     at_least: Annotated[bool, msgspec.Meta(description="true: there are more, which were not counted.")]
     rows: Annotated[list[AlertRow], msgspec.Meta(description=f"The newest {MOST_ROWS} at most.")]

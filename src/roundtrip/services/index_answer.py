@@ -16,6 +16,7 @@ from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.tokens import Label
 
 from .context import Context
+from .strangers import AnswerText, Name, Symbol
 
 _DATABASE_S = 5.0
 
@@ -23,7 +24,7 @@ _DATABASE_S = 5.0
 class IndexAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What is read out of the index."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     chain_id: int
     block: Annotated[int, msgspec.Meta(description="The newest block that the answer knows of.")]
     block_time: Annotated[datetime, msgspec.Meta(description="When that block was made.")]
@@ -33,8 +34,8 @@ class TokenNamed(msgspec.Struct, frozen=True, rename="camel"):
     """A token. Symbol and name were written by strangers: identify it by its address."""
 
     address: str
-    symbol: str | None
-    name: str | None
+    symbol: Symbol
+    name: Name
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -36,7 +36,7 @@ async def make_key(ctx: Context, params: KeyParams) -> Answered[KeyMade]:
     NodeFault where a contract had to be asked, ServiceFull."""
     new = _New(params.cleaned_label(), params.agent, params.agents_name(), keys.written(ctx.entropy()))
     meter = Meter()
-    wallet = await signed_in(ctx, params.wallet(), params.signed(), meter)
+    wallet = await signed_in(ctx, params, meter)
     # Before the key is there: what fails or is left behind it would take the key along, unseen.
     allowance = await allowance_of(ctx, wallet.address)
     async with accounts(ctx) as connection:
@@ -47,19 +47,29 @@ async def make_key(ctx: Context, params: KeyParams) -> Answered[KeyMade]:
 async def to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
     """What a wallet signs for this. Raises ServiceFull."""
     wallet, secret = await _wallet(ctx, address)
-    message = sign_in.text(_asker(ctx), wallet, secret, sign_in.window(ctx.now_s()), purpose)
-    return TextToSign(message, PERSONAL_SIGN)
+    asker, window, claim = _asker(ctx), sign_in.window(ctx.now_s()), ctx.entropy()
+    message = sign_in.text(asker, wallet, secret, window, purpose)
+    claim_message = sign_in.text(asker, wallet, secret, window, purpose, claim)
+    return TextToSign(message, PERSONAL_SIGN, claim.hex(), claim_message)
 
 
 async def signed_in(
-    ctx: Context, address: Address, signature: bytes, meter: Meter, purpose: str = sign_in.FOR_A_KEY
+    ctx: Context, params: KeyParams, meter: Meter, purpose: str = sign_in.FOR_A_KEY
 ) -> sign_in.Wallet:
-    """The wallet as it stood when it signed a text that is good now. Raises CallerFault (bad_signature),
-    NodeFault where a contract had to be asked, ServiceFull."""
-    wallet, secret = await _wallet(ctx, address)
-    texts = sign_in.good_texts(_asker(ctx), wallet, secret, ctx.now_s(), purpose)
-    hashes = [signatures.hash_of(text) for text in texts]
-    if not await _is_signed(ctx, wallet.address, hashes, signature, meter):
+    """The wallet as it stood when it signed a text that is good now. Raises CallerFault (bad_input,
+    bad_signature), NodeFault where a contract had to be asked, ServiceFull."""
+    signature, claim = params.signed(), params.claim_bytes()
+    wallet, secret = await _wallet(ctx, params.wallet())
+    asker, now_s = _asker(ctx), ctx.now_s()
+    plain = _hashes(sign_in.good_texts(asker, wallet, secret, now_s, purpose))
+    claimed = (
+        [] if claim is None else _hashes(sign_in.good_texts(asker, wallet, secret, now_s, purpose, claim))
+    )
+    # By the wallet's own key first, which costs no trip: also of one that runs a contract's code (EIP-7702).
+    if any(signatures.signer(hashed, signature) == wallet.address for hashed in (*plain, *claimed)):
+        return wallet
+    # A contract's approval may be public: it is worth something only to whoever holds the text's claim.
+    if not claimed or not await _contract_accepts(ctx, wallet.address, claimed, signature, meter):
         raise bad_signature()
     return wallet
 
@@ -89,13 +99,13 @@ def _asker(ctx: Context) -> sign_in.Asker:
     return sign_in.Asker(ctx.public_url, ctx.chain_id)
 
 
-async def _is_signed(
+def _hashes(texts: Sequence[str]) -> list[bytes]:
+    return [signatures.hash_of(text) for text in texts]
+
+
+async def _contract_accepts(
     ctx: Context, wallet: Address, hashes: Sequence[bytes], signature: bytes, meter: Meter
 ) -> bool:
-    """By the wallet's own key first, which costs no trip: also of one that runs a contract's code
-    (EIP-7702)."""
-    if any(signatures.signer(one, signature) == wallet for one in hashes):
-        return True
     at = ctx.heads.current().block
     return await signatures.contract_accepts(ctx.node, at, wallet, hashes, signature, meter)
 
@@ -153,5 +163,6 @@ def bad_signature() -> CallerFault:
     return CallerFault(
         "bad_signature",
         "That is not this wallet's signature of a text that is good now. Ask for one at POST /v1/keys/nonce, "
-        "sign it as it is, and send the signature within ten minutes; it brings one key.",
+        "sign it as it is, and send the signature within ten minutes; it brings one key. A wallet that is a "
+        "contract signs claimMessage instead, and sends the claim of the same answer.",
     )

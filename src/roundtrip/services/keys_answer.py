@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain import names
+from roundtrip.domain import names, sign_in
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import MOST_AGENT_NAME, Allowance, Mite, agent_name
 from roundtrip.domain.types import Address, parse_address
@@ -15,6 +15,8 @@ MOST_SIGNATURE_BYTES = 8192
 """Of a contract wallet with many owners; a wallet's own has 65."""
 AGENT_NAME_PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ]*$"
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
+_CLAIM_DIGITS = 2 * sign_in.CLAIM_BYTES
+_CLAIM = re.compile(rf"[0-9a-f]{{{_CLAIM_DIGITS}}}")
 
 
 class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,8 +28,8 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             pattern="^0x([0-9a-fA-F]{2})*$",
             max_length=2 + 2 * MOST_SIGNATURE_BYTES,
-            description="Of the message of POST /v1/keys/nonce, by the wallet: personal_sign of a wallet "
-            "with a key of its own, or what a contract wallet accepts (EIP-1271).",
+            description="Of the message of POST /v1/keys/nonce, by the wallet's own key (personal_sign); or "
+            "of its claimMessage, sent with claim: also what a contract wallet accepts (EIP-1271).",
         ),
     ]
     label: Annotated[
@@ -52,6 +54,17 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
+    claim: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=f"^[0-9a-f]{{{_CLAIM_DIGITS}}}$",
+                description="The claim that came with the claimMessage that was signed. A wallet that is a "
+                "contract has to send it; a wallet's own key needs none for message.",
+            ),
+        ]
+        | None
+    ) = None
 
     def wallet(self) -> Address:
         """The address, lower-cased. Raises CallerFault (bad_input)."""
@@ -65,6 +78,14 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not _HEX.fullmatch(self.signature):
             raise CallerFault("bad_input", "signature is 0x and whole bytes in hex.")
         return bytes.fromhex(self.signature[2:])
+
+    def claim_bytes(self) -> bytes | None:
+        """None: none was sent. Raises CallerFault (bad_input)."""
+        if self.claim is None:
+            return None
+        if not _CLAIM.fullmatch(self.claim):
+            raise CallerFault("bad_input", f"claim is {_CLAIM_DIGITS} hex digits, as it was given.")
+        return bytes.fromhex(self.claim)
 
     def cleaned_label(self) -> str:
         """As it is kept; empty where there is none. Raises CallerFault (bad_input)."""
@@ -84,17 +105,30 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 PERSONAL_SIGN: Literal["personal_sign"] = "personal_sign"
 
 
-class TextToSign(msgspec.Struct, frozen=True):
+class TextToSign(msgspec.Struct, frozen=True, rename="camel"):
     """What to sign, and how."""
 
     message: Annotated[
         str,
         msgspec.Meta(
             description="To be signed as it is, every line break of it; good for ten minutes from its "
-            "Issued At on. Asking again within that minute gives the same."
+            "Issued At on. Asking again within that minute gives the same. Only a wallet's own key "
+            "can sign it."
         ),
     ]
     sign: Annotated[Literal["personal_sign"], msgspec.Meta(description="The wallet's method that signs it.")]
+    claim: Annotated[
+        str,
+        msgspec.Meta(description="Random, and known to you alone: keep it secret until the key is yours."),
+    ]
+    claim_message: Annotated[
+        str,
+        msgspec.Meta(
+            description="For a wallet that is a contract (EIP-1271): signed instead of message, and sent "
+            "with claim. Any other wallet may sign it, too. Every asking gives another one; each is good "
+            "for as long as message is."
+        ),
+    ]
 
 
 class MiteNamed(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from roundtrip.store.tokens import Label, labels
 
 from .context import Answered, Context
 from .index_answer import TokenNamed, called, eth_text, looking, named, when
+from .strangers import WRITTEN, AnswerText
 
 SHOWN, PODIUM = 100, 3
 _SAID = 3
@@ -53,7 +54,7 @@ class LeagueRow(msgspec.Struct, frozen=True, rename="camel"):
     designation: Annotated[str, msgspec.Meta(description="What the account is called in public.")]
     agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
     agent_name: Annotated[
-        str | None, msgspec.Meta(description="What its owner calls that program; written by a stranger.")
+        str | None, msgspec.Meta(description=f"What its owner calls that program. {WRITTEN}")
     ]
     profit_eth: Annotated[
         str,
@@ -75,7 +76,7 @@ class LastWeek(msgspec.Struct, frozen=True, rename="camel"):
 class League(msgspec.Struct, frozen=True, rename="camel"):
     """The most profit first; of equal profit fewer sells, then whose last sell was earlier."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     chain_id: int
     who: Literal["all", "agents", "people"]
     week_start: Annotated[datetime, msgspec.Meta(description="Monday, 00:00 UTC.")]

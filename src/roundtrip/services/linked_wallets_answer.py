@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from .index_answer import IndexAnswer, TokenNamed
+from .strangers import Sentence
 
 ReasonKind = Literal["same_funder", "funded_by", "funded", "same_tokens"]
 Standing = Literal["links", "exchange", "contract", "machinery"]
@@ -37,7 +38,7 @@ class Reason(msgspec.Struct, frozen=True, rename="camel"):
             "tokens within ten blocks of each other."
         ),
     ]
-    text: str
+    text: Sentence
     funder: Annotated[str | None, msgspec.Meta(description="Who sent the eth.")]
     wallets_funded: Annotated[
         int | None, msgspec.Meta(description="How many wallets the funder first sent eth to.")

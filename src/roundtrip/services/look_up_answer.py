@@ -10,6 +10,7 @@ from roundtrip.domain.venue import VenueKind
 
 from .explain_answer import Status
 from .index_answer import IndexAnswer, TokenNamed
+from .strangers import Sentence
 
 FoundKind = Literal["token", "wallet", "contract", "pool", "transaction", "nothing"]
 LaunchStands = Literal["curve", "graduating", "graduated", "rescued", "pool"]
@@ -85,7 +86,7 @@ class TransactionAnswer(msgspec.Struct, frozen=True, rename="camel"):
     hash: str
     status: Status
     kind: Kind
-    text: str
+    text: Sentence
 
 
 class Found(IndexAnswer, frozen=True, rename="camel"):

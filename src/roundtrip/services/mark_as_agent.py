@@ -12,6 +12,7 @@ from roundtrip.store import league
 from .accounts import accounts
 from .context import Answered, Context
 from .keys_answer import AGENT_NAME_PATTERN
+from .strangers import AnswerText
 
 
 class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +49,7 @@ class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
     """The account's tag as it is now."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     designation: Annotated[str, msgspec.Meta(description="What the account is called in public.")]
     agent: Annotated[bool, msgspec.Meta(description="Whether it is tagged as an agent.")]
     agent_name: str | None

@@ -12,6 +12,7 @@ from roundtrip.store import marks
 
 from .accounts import accounts
 from .context import Answered, Context
+from .strangers import AnswerText
 from .wallet_params import WalletParams
 
 
@@ -43,7 +44,7 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
 class Marked(msgspec.Struct, frozen=True, rename="camel"):
     """How the wallet stands with the mite."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     address: str
     name: Annotated[str | None, msgspec.Meta(description="As you call it; null: you gave it no name.")]
     mark: Annotated[Mark | None, msgspec.Meta(description="null: you gave it none.")]

@@ -12,6 +12,8 @@ from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.venues.base import Contracts, quote_name
 
+from .strangers import WRITTEN
+
 DECIMAL_PATTERN = r"^[0-9]{1,40}(\.[0-9]{1,40})?$"
 _DECIMAL = re.compile(DECIMAL_PATTERN)
 ETH_DECIMALS, USDG_DECIMALS = 18, 6
@@ -23,7 +25,7 @@ class Amount(msgspec.Struct, frozen=True):
     amount: Annotated[str, msgspec.Meta(description="A plain decimal number.")]
     raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
     asset: Annotated[str, msgspec.Meta(description="eth, weth, usdg, or the token's address.")]
-    symbol: Annotated[str | None, msgspec.Meta(description="Written by strangers, for tokens.")]
+    symbol: Annotated[str | None, msgspec.Meta(description=f"Of a token: {WRITTEN}")]
 
 
 def amount(

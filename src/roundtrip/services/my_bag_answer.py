@@ -9,6 +9,7 @@ from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.venue_code import Level
 
 from .index_answer import IndexAnswer, TokenNamed
+from .strangers import WRITTEN
 
 Sells = Literal["yes", "refused", "unknown"]
 
@@ -79,9 +80,7 @@ class BagRow(msgspec.Struct, frozen=True, rename="camel"):
             "unknown: could not be found out, which is no yes."
         ),
     ]
-    reverts: Annotated[
-        str | None, msgspec.Meta(description="Why it was refused, in a stranger's words; null: not told.")
-    ]
+    reverts: Annotated[str | None, msgspec.Meta(description=f"Why it was refused; null: not told. {WRITTEN}")]
     worth_eth: Annotated[
         str | None,
         msgspec.Meta(description="What that sell brings now, in eth, a plain decimal; null: not known."),

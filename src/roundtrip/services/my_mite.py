@@ -15,6 +15,7 @@ from .accounts import accounts, allowance_of
 from .context import Answered, Context
 from .index_answer import Nothing
 from .keys_answer import Limits, limits
+from .strangers import AnswerText
 
 
 class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
@@ -28,7 +29,7 @@ class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
 class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     """The account whose key was shown."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
     wallet: str
     agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]

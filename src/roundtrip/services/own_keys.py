@@ -18,6 +18,7 @@ from .index_answer import Nothing
 from .keys import make_key, to_sign
 from .keys_answer import MOST_LABEL, KeyParams, TextToSign
 from .sessions import SessionParams
+from .strangers import AnswerText
 
 MOST_REVOKED = 20
 _MOST_ID = 2**63 - 1
@@ -46,7 +47,7 @@ class OwnSession(msgspec.Struct, frozen=True, rename="camel"):
 class OwnKeys(msgspec.Struct, frozen=True, rename="camel"):
     """What can act for the account."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     wallet: str
     most_live: int
     live: Annotated[list[OwnKey], msgspec.Meta(description="The oldest first.")]
@@ -61,6 +62,7 @@ class NewKeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     signature: str
     label: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": MOST_LABEL})] = ""
+    claim: str | None = None
 
 
 class NewKey(msgspec.Struct, frozen=True, rename="camel"):
@@ -80,7 +82,7 @@ class EndParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Ended(msgspec.Struct, frozen=True, rename="camel"):
     """A key or sessions that act no more."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
 
 
 class DayCalls(msgspec.Struct, frozen=True, rename="camel"):
@@ -93,7 +95,7 @@ class DayCalls(msgspec.Struct, frozen=True, rename="camel"):
 class Usage(msgspec.Struct, frozen=True, rename="camel"):
     """How much the account asked, all its keys and sessions together."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     days: Annotated[list[DayCalls], msgspec.Meta(description="The oldest first, today the last.")]
 
 
@@ -127,7 +129,7 @@ async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> Answer
     session has no key yet. A signature makes one key, so that a form that is sent again makes none. Raises
     CallerFault (bad_input, bad_signature, too_many_keys), NodeFault where a contract had to be asked,
     ServiceFull."""
-    wanted = KeyParams(mite.wallet, params.signature, params.label)
+    wanted = KeyParams(mite.wallet, params.signature, params.label, claim=params.claim or None)
     try:
         made = await make_key(ctx, wanted)
     except CallerFault as fault:

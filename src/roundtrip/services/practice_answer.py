@@ -14,8 +14,8 @@ from .index_answer import TokenNamed
 from .money import DECIMAL_PATTERN, ETH_DECIMALS
 from .prepare_answer import TokenField
 from .simulate_answer import TradeVerdict
+from .strangers import QUOTED, AnswerText
 
-Text = Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
 Eth = Annotated[str, msgspec.Meta(description="Practice eth, a plain decimal number.")]
 Tokens = Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal number.")]
 
@@ -62,7 +62,7 @@ class PositionAfter(msgspec.Struct, frozen=True, rename="camel"):
 class PracticeBought(msgspec.Struct, frozen=True, rename="camel"):
     """A practice buy."""
 
-    text: Text
+    text: AnswerText
     id: int
     chain_id: int
     block: Annotated[int, msgspec.Meta(description="The block whose prices it was bought at.")]
@@ -85,7 +85,7 @@ class PracticeBought(msgspec.Struct, frozen=True, rename="camel"):
 class PracticeSold(msgspec.Struct, frozen=True, rename="camel"):
     """A practice sell."""
 
-    text: Text
+    text: AnswerText
     id: int
     chain_id: int
     block: Annotated[int, msgspec.Meta(description="The block whose prices it was sold at.")]
@@ -117,7 +117,9 @@ class PositionListed(msgspec.Struct, frozen=True, rename="camel"):
     gain: Annotated[str | None, msgspec.Meta(description="worth less cost; null where worth is.")]
     why: Annotated[
         str | None,
-        msgspec.Meta(description="Why nothing is said of its worth: it cannot be sold, or is not known."),
+        msgspec.Meta(
+            description=f"Why nothing is said of its worth: it cannot be sold, or is not known. {QUOTED}"
+        ),
     ]
     opened_at: datetime
     stuck_at: Annotated[
@@ -134,7 +136,7 @@ class PositionListed(msgspec.Struct, frozen=True, rename="camel"):
 class PracticeAccount(msgspec.Struct, frozen=True, rename="camel"):
     """A practice account."""
 
-    text: Text
+    text: AnswerText
     chain_id: int
     block: Annotated[int, msgspec.Meta(description="The block whose prices the positions are valued at.")]
     block_hash: str
@@ -178,7 +180,7 @@ class TradeListed(msgspec.Struct, frozen=True, rename="camel"):
 class PracticeTrades(msgspec.Struct, frozen=True, rename="camel"):
     """The last practice trades."""
 
-    text: Text
+    text: AnswerText
     trades: Annotated[list[TradeListed], msgspec.Meta(description="The newest first, 50 at most.")]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import cast
+from roundtrip.chain.node_errors import in_our_words
 from roundtrip.chain.rpc import REVERTED, Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.storage import BalanceSlot
 from roundtrip.domain import names, practice
@@ -212,7 +213,7 @@ async def _payable(desk: Desk, chosen: Rehearsed, meter: Meter) -> int:
     )
     if isinstance(answer, RpcError):
         if answer.code != REVERTED:
-            raise NodeFault(answer.message[:80] or "it told no balance")
+            raise NodeFault(f"it told no balance ({in_our_words(answer)})")
         raise CallerFault("would_fail", "The token does not tell what its pool holds of it.")
     return abi.uint_at(hex_bytes(answer), 0) or 0
 

@@ -12,6 +12,7 @@ from roundtrip.domain.venue import VenueKind
 
 from .money import DECIMAL_PATTERN, Amount
 from .simulate_answer import AddressField, SellBack, ShortCheck, TradeVerdict
+from .strangers import Symbol
 
 Slippage = Annotated[
     int,
@@ -89,7 +90,7 @@ class TokenOf(msgspec.Struct, frozen=True):
     """The token that is traded."""
 
     address: str
-    symbol: str | None
+    symbol: Symbol
     decimals: int
 
 
@@ -107,7 +108,7 @@ class Expected(msgspec.Struct, frozen=True, rename="camel"):
     amount: str
     raw: str
     asset: str
-    symbol: str | None
+    symbol: Symbol
     min: str
     min_raw: str
 

@@ -16,6 +16,7 @@ from roundtrip.store.evidence import KeptProof
 from roundtrip.venues.base import Contracts
 
 from .check_answer import VerdictAnswer
+from .strangers import WRITTEN
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +52,11 @@ class Proof(msgspec.Struct, frozen=True, rename="camel"):
         msgspec.Meta(description="What the wallets were drawn from, and the venues that were known."),
     ]
     evidence: Annotated[
-        msgspec.Raw, msgspec.Meta(description="The canonical document that the verdict is read from.")
+        msgspec.Raw,
+        msgspec.Meta(
+            description="The canonical document that the verdict is read from. Reasons and texts in it: "
+            f"{WRITTEN}"
+        ),
     ]
     trips: Annotated[
         list[list[list[Request]]],

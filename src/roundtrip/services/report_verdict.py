@@ -20,6 +20,7 @@ from roundtrip.store import verdict_reports as reports
 from .accounts import accounts
 from .context import Answered, Context
 from .failed_sells import Values
+from .strangers import AnswerText
 from .weigh_report import again_at, weigh_report
 from .worth import worth
 
@@ -56,7 +57,7 @@ class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Reported(msgspec.Struct, frozen=True, rename="camel"):
     """What came of a report."""
 
-    text: Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
+    text: AnswerText
     token: str
     hash: str
     note: Annotated[str, msgspec.Meta(description="As it was kept.")]

@@ -50,7 +50,7 @@ async def begin_session(ctx: Context, params: KeyParams) -> Answered[SessionBegu
     """A session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault where a
     contract had to be asked, ServiceFull."""
     meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
-    wallet = await signed_in(ctx, params.wallet(), params.signed(), meter, sign_in.FOR_A_SESSION)
+    wallet = await signed_in(ctx, params, meter, sign_in.FOR_A_SESSION)
     session, ends = keys.written(ctx.entropy(), keys.SESSION_PREFIX), now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
         found = await locked(ctx, connection, wallet, now)

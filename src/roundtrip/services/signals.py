@@ -44,6 +44,7 @@ from .index_answer import (
     share_bps,
     when,
 )
+from .strangers import Sentence
 
 WITHIN_S = 3600
 MOST_SHOWN = 50
@@ -92,7 +93,7 @@ class Signal(msgspec.Struct, frozen=True, rename="camel"):
     tx: Annotated[str, msgspec.Meta(description="The largest transaction of it.")]
     block: Annotated[int, msgspec.Meta(description="That transaction's block.")]
     time: datetime
-    text: Annotated[str, msgspec.Meta(description="What happened, in a plain sentence.")]
+    text: Sentence
 
 
 class Signals(IndexAnswer, frozen=True, rename="camel"):

@@ -21,6 +21,7 @@ from roundtrip.venues.base import Call, Contracts
 
 from .check_answer import VerdictAnswer
 from .money import Amount, amount
+from .strangers import Reverts, Sentence
 
 MOST_CALLS = 6
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
@@ -107,7 +108,7 @@ class TradeVerdict(msgspec.Struct, frozen=True):
 
     code: TradeCode
     level: Level
-    text: str
+    text: Sentence
 
 
 class CallAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -115,7 +116,7 @@ class CallAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
     ok: bool
     gas_used: int
-    reverts: str | None
+    reverts: Reverts
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True):
@@ -136,7 +137,7 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
     sold: str
     back: Amount | None
     round_trip_loss_bps: int | None
-    reverts: str | None
+    reverts: Reverts
 
 
 class ShortCheck(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from roundtrip.store.public_names import Bearer
 
 from .context import Answered, Context
 from .index_answer import IndexAnswer, Nothing, reading, when
+from .strangers import WRITTEN
 
 SHOWN = 50
 MOST_BEARERS = 200
@@ -27,7 +28,7 @@ _RULE = (
 class NameSaid(msgspec.Struct, frozen=True, rename="camel"):
     """A name that people gave a wallet."""
 
-    name: Annotated[str, msgspec.Meta(description="As most of them wrote it: strangers' words.")]
+    name: Annotated[str, msgspec.Meta(description=f"As most of them wrote it. {WRITTEN}")]
     people: Annotated[int, msgspec.Meta(description="How many gave it.")]
 
 

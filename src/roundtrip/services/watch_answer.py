@@ -12,12 +12,12 @@ from roundtrip.domain.types import Address, parse_address
 
 from .alert_rows import Eth, Pct, Symbol, Ts, Usd
 from .rules import MOST_CHARACTERS
+from .strangers import AnswerText, Sentence
 
 MOST_NAME = 24
 MOST_HITS_SHOWN = 10
 _NAME = re.compile("[A-Za-z0-9]*")
 
-Text = Annotated[str, msgspec.Meta(description="What the answer says, in plain sentences.")]
 RuleText = Annotated[
     str, msgspec.Meta(description="The rule in its canonical form: set again, it is the same.")
 ]
@@ -86,7 +86,7 @@ class RuleIdParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Followed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed now."""
 
-    text: Text
+    text: AnswerText
     address: str
     name: Annotated[str | None, msgspec.Meta(description="As you call it; null: you gave it no name.")]
     follows: Annotated[
@@ -98,7 +98,7 @@ class Followed(msgspec.Struct, frozen=True, rename="camel"):
 class Unfollowed(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is not followed any more."""
 
-    text: Text
+    text: AnswerText
     address: str
     was_followed: bool
     follows: Annotated[int, msgspec.Meta(description="How many wallets you follow now.")]
@@ -126,7 +126,7 @@ class FollowListed(msgspec.Struct, frozen=True, rename="camel"):
 class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
     """What is watched for a mite."""
 
-    text: Text
+    text: AnswerText
     rules: Annotated[list[RuleListed], msgspec.Meta(description=f"At most {MOST_RULES}, the oldest first.")]
     follows: Annotated[
         list[FollowListed], msgspec.Meta(description=f"At most {MOST_FOLLOWS}, the oldest first.")
@@ -136,13 +136,13 @@ class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
 class RuleMade(RuleListed, frozen=True, rename="camel", kw_only=True):
     """A rule that stands now."""
 
-    text: Text
+    text: AnswerText
 
 
 class RuleDropped(msgspec.Struct, frozen=True, rename="camel"):
     """A rule that stands no more."""
 
-    text: Text
+    text: AnswerText
     id: int
 
 
@@ -160,13 +160,13 @@ class HitRow(msgspec.Struct, frozen=True, rename="camel"):
     tx: str
     block: int
     ts: Ts
-    text: Annotated[str, msgspec.Meta(description="What happened, in a plain sentence.")]
+    text: Sentence
 
 
 class RuleTested(msgspec.Struct, frozen=True, rename="camel"):
     """What a rule would have told."""
 
-    text: Text
+    text: AnswerText
     rule: RuleText
     wallet: RuleWallet
     hits: int

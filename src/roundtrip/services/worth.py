@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place
+from roundtrip.chain.node_errors import in_our_words
 from roundtrip.chain.rpc import REVERTED, Meter, RpcError
 from roundtrip.chain.storage import BalanceSlot, guess_calls, read_guesses
 from roundtrip.domain.errors import NodeFault
@@ -144,5 +145,5 @@ async def slot_of(ctx: Context, head: Head, token: Address, meter: Meter) -> Bal
         # What the token refuses to say is known; what the node did not is not.
         for answer in answers:
             if isinstance(answer, RpcError) and answer.code != REVERTED:
-                raise NodeFault(answer.message[:80] or "it told no balance")
+                raise NodeFault(f"it told no balance ({in_our_words(answer)})")
     return slot

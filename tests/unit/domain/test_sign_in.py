@@ -2,10 +2,12 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.domain.sign_in import (
+    CLAIM_BYTES,
     LIFETIME_S,
     WINDOW_S,
     Asker,
@@ -50,7 +52,23 @@ def test_the_nonce_depends_on_all_that_it_is_made_from() -> None:
     later = Wallet(WALLET.address, WALLET.shown, 4)
     made = [nonce(SECRET, WALLET, 7), nonce(SECRET, WALLET, 8), nonce(SECRET[::-1], WALLET, 7)]
     made += [nonce(SECRET, other, 7), nonce(SECRET, later, 7)]
-    assert len(set(made)) == 5
+    made += [nonce(SECRET, WALLET, 7, bytes(CLAIM_BYTES)), nonce(SECRET, WALLET, 7, b"\1" * CLAIM_BYTES)]
+    assert len(set(made)) == 7
+
+
+def test_a_claim_of_another_length_is_refused() -> None:
+    """What a shorter one leaves out must not be made up for by what stands before it."""
+    for length in (1, CLAIM_BYTES - 1, CLAIM_BYTES + 1):
+        with pytest.raises(ValueError, match="32 bytes"):
+            nonce(SECRET, WALLET, 7, bytes(length))
+
+
+@given(st.binary(min_size=CLAIM_BYTES, max_size=CLAIM_BYTES), AT_S)
+def test_a_claims_texts_are_none_of_another_claim_or_of_none(claim: bytes, now_s: float) -> None:
+    plain = good_texts(ASKER, WALLET, SECRET, now_s)
+    own = good_texts(ASKER, WALLET, SECRET, now_s, claim=claim)
+    others = good_texts(ASKER, WALLET, SECRET, now_s, claim=bytes([claim[0] ^ 1]) + claim[1:])
+    assert len({*plain, *own, *others}) == 30
 
 
 @given(AT_S)

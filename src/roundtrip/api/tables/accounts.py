@@ -15,8 +15,9 @@ ACCOUNTS: tuple[Operation, ...] = (
         title="The text to sign for a key",
         description=(
             "The text that a wallet signs to get a key, by EIP-4361. It is good for ten minutes from its "
-            "Issued At on; asking again within that minute gives the same. Signing moves nothing and "
-            "costs nothing."
+            "Issued At on; asking again within that minute gives the same. A wallet that is a contract signs "
+            "claimMessage instead, which is another one at each asking. Signing moves nothing and costs "
+            "nothing."
         ),
         params=WalletParams,
         answer=TextToSign,
@@ -33,7 +34,8 @@ ACCOUNTS: tuple[Operation, ...] = (
         description=(
             "A key for the signature of the text of POST /v1/keys/nonce; the wallet becomes an account if "
             "it was none. The key is told once and never again; it does not expire, and a wallet has at "
-            "most five that are live. A contract wallet signs by EIP-1271. A signature brings one key."
+            "most five that are live. A contract wallet signs claimMessage by EIP-1271, and sends its claim. "
+            "A signature brings one key."
         ),
         params=KeyParams,
         answer=KeyMade,

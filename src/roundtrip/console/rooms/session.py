@@ -3,7 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operation import Operation
-from roundtrip.console.page import COOKIE, Visit, after_sign_in
+from roundtrip.console.page import Visit, after_sign_in
 from roundtrip.services.keys_answer import KeyParams, TextToSign
 from roundtrip.services.sessions import (
     LIFETIME_S,
@@ -44,11 +44,11 @@ async def text(visit: Visit) -> Response:
 async def begin(visit: Visit) -> Response:
     """Opens a session for the signature, in a cookie that no script reads and no other site sends."""
     given = {name: visit.form.get(name, "") for name in ("address", "signature")}
-    begun = await visit.ask(_BEGIN, **given)
+    begun = await visit.ask(_BEGIN, **given, claim=visit.form.get("claim") or None)
     response = visit.go(after_sign_in(visit.form.get("to", "")))
     response.set_cookie(
-        COOKIE, begun["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure, httponly=True,
-        samesite="strict",
+        visit.console.cookie, begun["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure,
+        httponly=True, samesite="strict",
     )  # fmt: skip
     return response
 
@@ -57,5 +57,5 @@ async def end(visit: Visit) -> Response:
     """Ends the session, here and in the database."""
     await visit.ask(_END, session=visit.session)
     response = visit.go("/")
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    visit.console.end_cookie(response)
     return response

@@ -14,9 +14,10 @@
         note("You are signed in as " + form.dataset.wallet + ", and your wallet shows another account. Choose that one in it.");
         return;
       }
-      const message = await wallet.text("/account/keys/text", { csrf: form.elements.csrf.value });
+      const { claim, claimMessage } = await wallet.text("/account/keys/text", { csrf: form.elements.csrf.value });
       note("Your wallet shows the text to sign. It moves nothing.");
-      form.elements.signature.value = await wallet.sign(provider, message, own);
+      form.elements.signature.value = await wallet.sign(provider, claimMessage, own);
+      form.elements.claim.value = claim;
       form.submit();
     } catch (error) {
       note(wallet.fault(error, "You did not sign. No key was made."));

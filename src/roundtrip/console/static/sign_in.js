@@ -8,9 +8,10 @@
     try {
       note("Your wallet asks which account it is…");
       const [address] = await provider.request({ method: "eth_requestAccounts" });
-      const message = await wallet.text("/sign-in/text", { address });
+      const { claim, claimMessage } = await wallet.text("/sign-in/text", { address });
       note("Your wallet shows the text to sign. It moves nothing.");
-      form.elements.signature.value = await wallet.sign(provider, message, address);
+      form.elements.signature.value = await wallet.sign(provider, claimMessage, address);
+      form.elements.claim.value = claim;
       form.elements.address.value = address;
       form.submit();
     } catch (error) {

@@ -26,7 +26,8 @@ const wallet = {
     }, 300);
   },
 
-  // The text that the service wants signed. Throws what it says instead.
+  // The text that the service wants signed (claimMessage), and the claim to send with its signature. Throws what
+  // the service says instead.
   async text(path, fields) {
     const answer = await fetch(path, {
       method: "POST", body: new URLSearchParams(fields), credentials: "same-origin",
@@ -38,7 +39,7 @@ const wallet = {
       const told = new DOMParser().parseFromString(await answer.text(), "text/html");
       throw new Error(told.querySelector("strong")?.textContent || "The service did not answer.");
     }
-    return (await answer.json()).message;
+    return answer.json();
   },
 
   sign(provider, message, address) {

@@ -45,7 +45,7 @@ _EVERYWHERE = Operation(
 
 ROOM = Room("keys", "Keys", {"own": _KEYS})
 ACTS = (
-    Act(_MAKE, "keys", ("signature", "label")),
+    Act(_MAKE, "keys", ("signature", "label", "claim")),
     Act(_END, "keys", ("id",), frozenset({"id"})),
     Act(_EVERYWHERE, "keys"),
 )
