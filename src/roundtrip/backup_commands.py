@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from roundtrip import assembly
+from roundtrip.sending import secret_key
 from roundtrip.settings import Settings
-from roundtrip.store.backup import back_up
+from roundtrip.store.backup import BackupError, back_up, is_signed
 from roundtrip.store.backup import restore as restore_from
 from roundtrip.terminal import environment, run
 
@@ -28,17 +29,28 @@ def backup(
 
 async def _backup(settings: Settings, file: Path, small: bool) -> None:
     async with assembly.database(settings, joins=True) as database_url:
-        await back_up(database_url, file, _with_password, whole=not small)
+        await back_up(database_url, file, _with_password, secret_key(settings), whole=not small)
 
 
-def restore(file: Annotated[Path, typer.Argument(help="What backup wrote.")]) -> None:
+def restore(
+    file: Annotated[Path, typer.Argument(help="What backup wrote.")],
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Take a file that this service's key did not sign, too.")
+    ] = False,
+) -> None:
     """Makes an empty database what it was when the file was written, or leaves it empty."""
-    run(_restore(Settings(), file))
+    run(_restore(Settings(), file, trust))
 
 
-async def _restore(settings: Settings, file: Path) -> None:
+async def _restore(settings: Settings, file: Path, trust: bool) -> None:
+    if not trust and not is_signed(file, secret_key(settings)):
+        raise BackupError(
+            "the file was changed, or is not signed with this service's key, and nothing was restored. Put "
+            "back the key that was kept (secret.key, ROUNDTRIP_SECRET_KEY), or say --trust if you know where "
+            "the file comes from"
+        )
     async with assembly.database(settings) as database_url:
-        await restore_from(database_url, file, _with_password)
+        await restore_from(database_url, file)
     print("restored: start what serves it")
 
 

@@ -1,6 +1,7 @@
 """A database goes into a file and comes back the same, with or without what the chain tells again."""
 
 import asyncio
+import base64
 import contextlib
 import gzip
 import hashlib
@@ -32,6 +33,7 @@ from support.told_blocks import Chain, MadeUp, launched, sent
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 from unit.venues.logs import NETWORK
 
+KEY = b"k" * 32
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WALLET = Address("0x" + "1a" * 20)
 TOKEN = Address("0x" + "ab" * 20)
@@ -76,6 +78,8 @@ async def everything(url: str) -> dict[str, tuple[int, str]]:
 
 async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) -> Result:
     monkeypatch.setenv("ROUNDTRIP_DATABASE_URL", url)
+    if "ROUNDTRIP_SECRET_KEY" not in os.environ:
+        monkeypatch.setenv("ROUNDTRIP_SECRET_KEY", base64.b64encode(KEY).decode())
     return await asyncio.to_thread(CliRunner().invoke, app, list(map(str, arguments)))
 
 
@@ -103,7 +107,7 @@ def half(whole: bytes, how: str) -> bytes:
     if how == "no archive":
         return b"SELECT 1;"
     plain = gzip.decompress(whole)
-    return whole[:-100] if how == "cut" else gzip.compress(plain[: plain.rindex(b"ALTER TABLE")])
+    return whole[:-300] if how == "cut" else gzip.compress(plain[: plain.rindex(b"COPY ")])
 
 
 async def is_empty(url: str) -> bool:
@@ -133,7 +137,7 @@ async def test_a_small_one_has_what_no_sync_makes_again(
     assert (await said(monkeypatch, empty_url, "restore", file)).exit_code == 0
     before, after = await everything(full_url), await everything(empty_url)
     left_out = {name for name in before if name.startswith(FORGOTTEN) and before[name][1] != "sequence"}
-    assert {name for name in left_out if after[name][0]} == set()
+    assert {name for name in left_out if after.get(name, (0, ""))[0]} == set()
     # An id that was given once is given to nothing else: bags, reports and alerts name them.
     assert {name: after[name] for name in before if name not in left_out} == {
         name: before[name] for name in before if name not in left_out
@@ -209,8 +213,73 @@ async def test_of_half_a_file_nothing_is_restored(
 ) -> None:
     await asyncio.to_thread(file.write_bytes, half(await asyncio.to_thread(file.read_bytes), how))
     done = await said(monkeypatch, empty_url, "restore", file)
+    assert "not signed with this service's key" in str(done.exception)
+    done = await said(monkeypatch, empty_url, "restore", "--trust", file)
     assert done.exit_code != 0
     assert "no whole backup, and nothing was restored" in str(done.exception)
+    assert await is_empty(empty_url)
+
+
+ATTACKS = {
+    "a command of psql": "\\! touch {mark}\n",
+    "a query into a program": "SELECT 1 \\g | touch {mark}\n",
+    "a table into a program": "COPY (SELECT 1) TO PROGRAM 'touch {mark}';\n",
+    "a table out of a program": "COPY accounts.mite FROM PROGRAM 'touch {mark}';\n",
+    "a function": "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';\n",
+    "a setting of the server": "ALTER SYSTEM SET archive_command = 'touch {mark}';\n",
+    "a do": "DO $$ BEGIN COPY (SELECT 1) TO PROGRAM 'touch {mark}'; END $$;\n",
+    "behind a setting": "SET x = 1; COPY (SELECT 1) TO PROGRAM 'touch {mark}';\n",
+    "behind a sequence": "SELECT pg_catalog.setval('facts.pool_id_seq', 1, true); DROP SCHEMA facts;\n",
+    "a table that is none of ours": "COPY public.migrations_of_others (a) FROM stdin;\n1\n\\.\n",
+    "a catalog": "COPY pg_catalog.pg_authid (rolname) FROM stdin;\nme\n\\.\n",
+    "a sequence that is none of ours": "SELECT pg_catalog.setval('pg_catalog.x', 1, true);\n",
+    "rows that do not fit": "COPY public.migrations (number) FROM stdin;\nmany\n\\.\n",
+    "rows without an end": "COPY public.migrations (number) FROM stdin;\n900\n",
+    "another migration": "COPY public.migrations (number) FROM stdin;\n900\n\\.\n",
+    "no day": "COPY facts.trade_20261399 (at_s) FROM stdin;\n1\n\\.\n",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_a_changed_file_runs_nothing_and_restores_nothing(
+    empty_url: str, file: Path, tmp_path: Path, attack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "mark"
+    plain = gzip.decompress(await asyncio.to_thread(file.read_bytes))
+    end = plain.index(b"-- PostgreSQL database dump complete")
+    put_in = ATTACKS[attack].format(mark=mark).encode()
+    changed = gzip.compress(plain[:end] + put_in + plain[end:])
+    await asyncio.to_thread(file.write_bytes, changed)
+    for words, told in ((("restore",), "not signed"), (("restore", "--trust"), "nothing was restored")):
+        done = await said(monkeypatch, empty_url, *words, file)
+        assert done.exit_code != 0
+        assert told in str(done.exception)
+        assert await is_empty(empty_url)
+    assert not mark.exists()
+
+
+async def test_a_backup_of_another_service_is_restored_only_where_it_is_trusted(
+    full_url: str, empty_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROUNDTRIP_SECRET_KEY", base64.b64encode(b"x" * 32).decode())
+    done = await said(monkeypatch, empty_url, "restore", file)
+    assert "not signed with this service's key" in str(done.exception)
+    assert await is_empty(empty_url)
+    done = await said(monkeypatch, empty_url, "restore", "--trust", file)
+    assert done.exit_code == 0, done.output
+    assert await everything(empty_url) == await everything(full_url)
+
+
+async def test_one_changed_byte_is_noticed(
+    empty_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = bytearray(await asyncio.to_thread(file.read_bytes))
+    for at in (9, len(whole) // 2, len(whole) - 30):
+        changed = bytearray(whole)
+        changed[at] ^= 1
+        await asyncio.to_thread(file.write_bytes, bytes(changed))
+        done = await said(monkeypatch, empty_url, "restore", file)
+        assert "was changed" in str(done.exception)
     assert await is_empty(empty_url)
 
 
@@ -233,7 +302,7 @@ async def test_what_could_not_be_written_leaves_the_file_of_before(
 ) -> None:
     before = await asyncio.to_thread(file.read_bytes)
     done = await said(monkeypatch, named(database_url, "nowhere"), "backup", file)
-    assert "pg_dump failed" in str(done.exception)
+    assert "the database could not be read" in str(done.exception)
     assert "nowhere" in str(done.exception)
     assert await asyncio.to_thread(file.read_bytes) == before
     is_alone_and_for_its_owner(file)
@@ -260,7 +329,7 @@ async def test_two_at_once_to_one_name_leave_one_whole_file(
         assert password is None
         return dict(os.environ)
 
-    await asyncio.gather(*(back_up(full_url, file, environment) for _ in range(2)))
+    await asyncio.gather(*(back_up(full_url, file, environment, KEY) for _ in range(2)))
     is_alone_and_for_its_owner(file)
     assert (await said(monkeypatch, empty_url, "restore", file)).exit_code == 0
 

@@ -10,6 +10,10 @@ _LOCK = 4663_0001
 """An advisory lock, so that two processes that start together do not both migrate."""
 LOCK_TIMEOUT_MS = 500
 """Whoever comes while a migration waits for a table waits behind it: it lets go soon, and comes again."""
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS public.migrations"
+    " (number int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
+)
 _TRIES = 60
 _AGAIN_S = 1.0
 
@@ -31,10 +35,7 @@ async def migrate(
     applied = []
     await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
     try:
-        await connection.execute(
-            "CREATE TABLE IF NOT EXISTS public.migrations"
-            " (number int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
-        )
+        await connection.execute(TABLE)
         done = {row["number"] for row in await connection.fetch("SELECT number FROM public.migrations")}
         for number, sql in migrations() if all_of_them is None else all_of_them:
             if number not in done:

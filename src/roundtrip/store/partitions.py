@@ -52,6 +52,12 @@ async def ensure(connection: asyncpg.Connection, table: Daily, first_s: int, las
         )
 
 
+async def ensure_day(connection: asyncpg.Connection, table: Daily, named: str) -> None:
+    """Makes the partition of a day that is named as in ``partition_of``. Raises ValueError for no day."""
+    first_s = start_s(datetime.strptime(named, "%Y%m%d").replace(tzinfo=UTC).date())
+    await ensure(connection, table, first_s, first_s)
+
+
 async def drop_before(connection: asyncpg.Connection, table: Daily, day: date) -> list[date]:
     """Drops the days before ``day`` and gives them. In a transaction that ends soon: from here on nobody else
     reads the table. Raises ValueError as ``ensure``, and asyncpg.LockNotAvailableError when the table
