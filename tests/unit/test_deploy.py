@@ -1,7 +1,6 @@
 """What runs it as a service says nothing that the service does not know. Nobody runs these files here: the
 tools of those who do look at them by make lint-deploy."""
 
-import inspect
 import json
 import os
 import re
@@ -21,7 +20,6 @@ from roundtrip import cli
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.artifacts import PACKAGES
 from roundtrip.settings import Settings
-from roundtrip.store.backup import back_up
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -147,23 +145,20 @@ def test_whoever_drains_has_the_time_for_it() -> None:
         assert unit(f"roundtrip-{name}.service")["TimeoutStopSec"] == ["50"]
 
 
-def test_the_backup_of_the_containers_is_what_restore_takes() -> None:
-    """The very options of ``roundtrip backup``, at the database that compose makes."""
+def test_the_containers_back_up_and_restore_by_the_commands_of_the_page() -> None:
     page = (PROJECT / "docs" / "operations.md").read_text()
-    (dump,) = re.findall(r"`umask 077; docker compose -f deploy/compose.yaml exec -T (.*) > [^`]*`", page)
-    service, program, *words = shlex.split(dump)
-    made = COMPOSE["services"][service]["environment"]
-    options = [word for word in words if word.startswith("--")]
-    assert (program, words[-1]) == ("pg_dump", made["POSTGRES_DB"])
-    assert options[0] == f"--username={made['POSTGRES_USER']}"
-    source = inspect.getsource(back_up)
-    assert all(f'"{option}"' in source for option in options[1:])
-    assert len(options) == 4
-    (restored,) = re.findall(r"`(docker compose [^`]* restore [^`]*)`", page)
-    words = shlex.split(restored)
-    # Whoever migrates first leaves a database that is not empty.
-    assert "--no-deps" in words
-    assert parsed(words[words.index("restore") :])["file"] == Path(words[words.index("-v") + 1].split(":")[1])
+    for name in ("backup", "restore"):
+        (command,) = re.findall(rf"`(docker compose [^`]* {name} [^`]*)`", page)
+        words = shlex.split(command)
+        folder, inside, *mode = words[words.index("-v") + 1].split(":")
+        # Whoever migrates first leaves a database that is not empty.
+        assert "--no-deps" in words
+        assert words[words.index(name) - 1] in OURS
+        assert mode == (["ro"] if name == "restore" else [])
+        assert folder == "$PWD/backups"
+        assert str(parsed(words[words.index(name) :])["file"]).startswith(f"{inside}/")
+    (user,) = {one["user"] for one in OURS.values()}
+    assert f"install -d -m 700 -o {user.split(':')[0]} backups" in page
 
 
 # --- the image --------------------------------------------------------------------------------------
