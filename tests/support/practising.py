@@ -105,7 +105,9 @@ async def conserved(connection: asyncpg.Connection, mite_id: int) -> None:
         side: [row for row in rows if row["side"] == side] for side in ("buy", "sell", "gift", "written_off")
     }
     paid, got = (sum(int(row["eth_wei"]) for row in of[side]) for side in ("buy", "sell"))
-    assert kept.eth_wei == kept.given_wei - paid + got
+    assert kept.eth_wei + kept.apart_wei == kept.given_wei - paid + got
+    gains = sum(int(row["profit_wei"]) for row in of["sell"] if not row["counted"] and row["profit_wei"] > 0)
+    assert kept.apart_wei == gains
     assert kept.given_wei == UNIT + sum(int(row["eth_wei"]) for row in of["gift"])
     positions = await connection.fetch("SELECT * FROM accounts.practice_position WHERE mite_id = $1", mite_id)
     assert {row["token"] for row in positions} == {row["token"] for row in of["buy"]}

@@ -1,7 +1,8 @@
 """Practice: pretend eth, traded at the chain's own prices. Accounts, the life of a position, the weekly gift.
 
-No wei and no token is made or lost: what an account has is what it was given, less what it paid, and what its
-sells brought; what a position holds is what was bought of it, less what was sold or written off.
+No wei and no token is made or lost: what an account can spend and what is set apart are together what it was
+given, less what it paid, and what its sells brought; what a position holds is what was bought of it, less
+what was sold or written off.
 """
 
 from collections.abc import Iterable
@@ -62,12 +63,14 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """``given_wei``: all that it ever got without a trade. ``week_s``: the Monday, in seconds since 1970, up
-    to which gifts were looked at."""
+    """``eth_wei``: what it can spend. ``given_wei``: all that it ever got without a trade. ``week_s``: the
+    Monday, in seconds since 1970, up to which gifts were looked at. ``apart_wei``: gains of sells that do not
+    count, which are never spent."""
 
     eth_wei: int
     given_wei: int
     week_s: int
+    apart_wei: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,13 @@ def sold(
         ),
         Trade("sell", position.token, token_raw, eth_wei, cost_wei, eth_wei - cost_wei),
     )
+
+
+def set_apart(account: Account, trade: Trade) -> Account:
+    """The account after a sell that does not count for the league: what it cost can be spent again, what it
+    gained is set apart. Who can move the price of a pool of his own gains nothing to trade with."""
+    gain_wei = max(0, trade.profit_wei or 0)
+    return replace(account, eth_wei=account.eth_wei - gain_wei, apart_wei=account.apart_wei + gain_wei)
 
 
 def written_off(position: Position) -> tuple[Position, Trade]:

@@ -66,6 +66,7 @@ async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> P
         positions=positions,
         worth=eth_of(eth_wei + known_wei),
         given=eth_of(found.page.account.given_wei),
+        set_apart=eth_of(found.page.account.apart_wei),
         week_begins=_monday(at),
         profit_this_week=eth_of(found.week.profit_wei),
         sells_this_week=found.week.sells,
@@ -125,6 +126,9 @@ def _text(found: _Read, positions: Sequence[PositionListed], worth_wei: int) -> 
     took = f"took {eth_of(week.profit_wei)}" if week.profit_wei >= 0 else f"lost {eth_of(-week.profit_wei)}"
     sells = "1 sell" if week.sells == 1 else f"{week.sells} sells"
     said.append(f"This week {sells} {took} eth." if week.sells else "Nothing was sold this week.")
+    if page.account.apart_wei:
+        apart = eth_of(page.account.apart_wei)
+        said.append(f"{apart} eth of gains that do not count are set apart and cannot be spent.")
     gifts = [one for one in page.turned.trades if one.side == "gift"]
     if gifts:
         said.append(f"Monday's gift of {eth_of(gifts[0].eth_wei)} eth is in it.")

@@ -98,6 +98,9 @@ class PracticeSold(msgspec.Struct, frozen=True, rename="camel"):
     cost: Annotated[str, msgspec.Meta(description="What the part that was sold had cost, in practice eth.")]
     profit: Annotated[str, msgspec.Meta(description="got less cost; below zero: a loss.")]
     counted: Annotated[bool, msgspec.Meta(description="Whether it counts for the league.")]
+    set_apart: Annotated[
+        str, msgspec.Meta(description="The gain of a sell that does not count: it cannot be spent.")
+    ]
     why_not: Annotated[str | None, msgspec.Meta(description="Why it does not count for the league.")]
     position: PositionAfter | None
     eth_left: Eth
@@ -146,6 +149,10 @@ class PracticeAccount(msgspec.Struct, frozen=True, rename="camel"):
         str, msgspec.Meta(description="eth and what the positions would sell for, as far as that is known.")
     ]
     given: Annotated[str, msgspec.Meta(description="What it began with, and every gift.")]
+    set_apart: Annotated[
+        str,
+        msgspec.Meta(description="Gains of sells that do not count for the league: they cannot be spent."),
+    ]
     week_begins: Annotated[datetime, msgspec.Meta(description="Monday, 00:00 UTC.")]
     profit_this_week: Annotated[str, msgspec.Meta(description="What the week's sells took, losses off.")]
     sells_this_week: int

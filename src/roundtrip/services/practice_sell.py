@@ -151,6 +151,8 @@ async def _fill(
         contracts=ctx.contracts,
         bought_at=page.own.at,
     )
+    if not counted.counts:
+        account = practice.set_apart(account, trade)
     told = Told(priced.block, priced.venue.kind, None, counted.counts, counted.why_not)
     number = await write(connection, asked, account, kept, trade, told)
     names = await store.symbols(connection, [asked.token])
@@ -188,6 +190,7 @@ def _answer(ctx: Context, asked: Asked, priced: PricedSell, done: _Done) -> Prac
         cost=eth_of(trade.cost_wei),
         profit=eth_of(trade.profit_wei or 0),
         counted=done.counted.counts,
+        set_apart=eth_of(0 if done.counted.counts else max(0, trade.profit_wei or 0)),
         why_not=done.counted.why_not,
         position=left,
         eth_left=eth_of(done.account.eth_wei),
@@ -204,6 +207,8 @@ def _text(answer: PracticeSold, profit_wei: int) -> str:
     ]
     if not answer.counted:
         said.append(f"It does not count for the league{f': {answer.why_not}' if answer.why_not else ''}.")
+        if profit_wei > 0:
+            said.append(f"Its gain of {answer.set_apart} is set apart and cannot be spent.")
     left = f"{answer.position.amount} of it are" if answer.position is not None else "None of it is"
     said.append(f"{left} left, and {answer.eth_left} practice eth.")
     return " ".join(said)

@@ -110,12 +110,13 @@ async def lock(connection: asyncpg.Connection, mite_id: int, first: Account) -> 
     """The account, made as ``first`` where there was none, and nobody else's to change until the transaction
     ends."""
     await connection.execute(
-        "INSERT INTO accounts.practice_account (mite_id, eth_wei, given_wei, week_s)"
-        " VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        "INSERT INTO accounts.practice_account (mite_id, eth_wei, given_wei, week_s, apart_wei)"
+        " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
         mite_id,
         first.eth_wei,
         first.given_wei,
         first.week_s,
+        first.apart_wei,
     )
     row = await connection.fetchrow(
         "SELECT * FROM accounts.practice_account WHERE mite_id = $1 FOR UPDATE", mite_id
@@ -126,16 +127,18 @@ async def lock(connection: asyncpg.Connection, mite_id: int, first: Account) -> 
 async def keep_account(connection: asyncpg.Connection, mite_id: int, kept: Account) -> None:
     """As it is from now on."""
     await connection.execute(
-        "UPDATE accounts.practice_account SET eth_wei = $2, given_wei = $3, week_s = $4 WHERE mite_id = $1",
+        "UPDATE accounts.practice_account SET eth_wei = $2, given_wei = $3, week_s = $4, apart_wei = $5"
+        " WHERE mite_id = $1",
         mite_id,
         kept.eth_wei,
         kept.given_wei,
         kept.week_s,
+        kept.apart_wei,
     )
 
 
 def _account(row: asyncpg.Record) -> Account:
-    return Account(int(row["eth_wei"]), int(row["given_wei"]), row["week_s"])
+    return Account(int(row["eth_wei"]), int(row["given_wei"]), row["week_s"], int(row["apart_wei"]))
 
 
 # --- positions -------------------------------------------------------------------------------------

@@ -162,3 +162,54 @@ def test_who_is_given_something_on_monday(
 
 def test_what_is_paid_is_rounded_up() -> None:
     assert [part_of(10, share, 3) for share in (0, 1, 2, 3)] == [0, 4, 7, 10]
+
+
+# --- gains that do not count -------------------------------------------------------------------------
+
+STEP = st.tuples(
+    st.booleans(),
+    st.integers(1, 100),
+    st.integers(1, 1000).map(lambda tenths: tenths / 10),
+    st.booleans(),
+    st.sampled_from((TOKEN, OTHER)),
+)
+"""Whether it buys, how many hundredths, at what price, whether its sell counts, and which token."""
+
+
+@given(steps=st.lists(STEP, max_size=40))
+def test_no_order_of_trades_makes_gains_that_do_not_count_spendable(
+    steps: list[tuple[bool, int, float, bool, Address]],
+) -> None:
+    """Who sets the price himself ends with no more to spend than he was given and gained by sells that
+    count."""
+    account, positions, counted_wei = begun(MONDAY_S), {TOKEN: Position(TOKEN), OTHER: Position(OTHER)}, 0
+    for buys, hundredths, price, counts, token in steps:
+        position = positions[token]
+        if buys:
+            paid_wei = account.eth_wei * hundredths // 100
+            got_raw = int(paid_wei / price)
+            if paid_wei and got_raw:
+                account, positions[token], _ = practice.bought(account, position, paid_wei, got_raw)
+        elif part_raw := position.held_raw * hundredths // 100:
+            brings_wei = int(part_raw * price)
+            account, positions[token], trade = practice.sold(account, position, part_raw, brings_wei)
+            if counts:
+                counted_wei += max(0, trade.profit_wei or 0)
+            else:
+                account = practice.set_apart(account, trade)
+        at_cost_wei = sum(one.cost_wei for one in positions.values())
+        assert 0 <= account.eth_wei + at_cost_wei <= START_WEI + counted_wei
+
+
+def test_a_loss_that_does_not_count_is_a_loss_and_a_gain_gives_back_what_it_cost() -> None:
+    account = Account(1000, 2000, 0, apart_wei=5)
+    for brings_wei, spendable_wei, apart_wei in ((400, 1400, 5), (1000, 2000, 5), (9000, 2000, 8005)):
+        after_it, _, trade = practice.sold(account, holding(100, 1000), 100, brings_wei)
+        kept = practice.set_apart(after_it, trade)
+        assert (kept.eth_wei, kept.apart_wei) == (spendable_wei, apart_wei)
+
+
+def test_what_is_set_apart_keeps_nobody_from_the_gift() -> None:
+    poor = Account(LEAST_WEI - 1, START_WEI, MONDAY_S, apart_wei=50 * START_WEI)
+    given_ = turn_week(poor, [], MONDAY_S + WEEK_S).account
+    assert (given_.eth_wei, given_.apart_wei) == (LEAST_WEI - 1 + GIFT_WEI, 50 * START_WEI)
