@@ -23,7 +23,8 @@ sys.exit(str(wrong) if wrong else 0)
 def compose_in(folder: Path) -> Path:
     """The compose file with settings beside it, as who sets it up has them."""
     file = Path(shutil.copy(HERE / "compose.yaml", folder))
-    shutil.copy(HERE / "roundtrip.env.example", folder / "roundtrip.env")
+    for name in ("roundtrip.env", "secrets.env"):
+        shutil.copy(HERE / f"{name}.example", folder / name)
     (folder / ".env").write_text("DATABASE_PASSWORD=abc\n")
     return file
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -288,6 +289,39 @@ async def test_an_existing_directory_keeps_its_owner_and_mode(open_directory: Pa
         assert (server_user == os.geteuid()) == (os.geteuid() != 0)
         for name in ("data", "socket"):
             assert _owner_and_mode(open_directory / name) == (server_user, 0o700)
+
+
+@needs_root
+async def test_under_root_the_server_has_a_user_of_its_own(open_directory: Path, make: Make) -> None:
+    """Whoever else runs as nobody must not reach its socket, or its files."""
+    async with make(open_directory) as server:
+        own = pwd.getpwnam("roundtrip-db").pw_uid
+        for name in ("data", "socket"):
+            assert _owner_and_mode(server.home / name) == (own, 0o700)
+
+
+@needs_root
+async def test_what_was_made_as_another_user_stays_that_users(
+    open_directory: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a release before this one made it, as nobody."""
+    nobody = pwd.getpwnam("nobody")
+    with monkeypatch.context() as before:
+        before.setattr(postgres, "_own_user", lambda: (nobody.pw_uid, nobody.pw_gid))
+        async with make(open_directory):
+            pass
+    async with make(open_directory) as server:
+        assert _owner_and_mode(server.home / "data") == (nobody.pw_uid, 0o700)
+
+
+@needs_root
+async def test_where_no_user_can_be_made_it_runs_as_nobody(
+    open_directory: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_USER", "roundtrip-never")
+    monkeypatch.setenv("PATH", str(open_directory))
+    async with make(open_directory) as server:
+        assert _owner_and_mode(server.home / "data")[0] == pwd.getpwnam("nobody").pw_uid
 
 
 @needs_root

@@ -24,7 +24,10 @@ from roundtrip.settings import Settings
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
 NAMED = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-EXAMPLE = (DEPLOY / "roundtrip.env.example").read_text()
+SECRETS = (DEPLOY / "secrets.env.example").read_text()
+EXAMPLE = (DEPLOY / "roundtrip.env.example").read_text() + SECRETS
+SECRET = {"ROUNDTRIP_SECRET_KEY", "ROUNDTRIP_TELEGRAM_TOKEN"}
+WITH_SECRETS, WITHOUT = ("serve", "work", "backup"), ("sync", "migrate")
 LOCAL_ONLY = {"rpc_port", "webhook_loopback"}
 """Of the local chain and of tests: nothing for who runs a service."""
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
@@ -86,6 +89,22 @@ def test_nobody_starts_with_the_secrets_left_empty(monkeypatch: pytest.MonkeyPat
         Settings()
 
 
+def test_only_the_roles_that_need_secrets_see_them() -> None:
+    assert set(re.findall(r"^#?(ROUNDTRIP_\w+)=", SECRETS, re.M)) == SECRET
+    for name in WITH_SECRETS:
+        files = unit(f"roundtrip-{name}.service")["EnvironmentFile"]
+        assert "/etc/roundtrip/secrets.env" in files
+        if name in OURS:
+            assert OURS[name]["env_file"] == ["roundtrip.env", "secrets.env"]
+    for name in WITHOUT:
+        files = unit(f"roundtrip-{name}.service")["EnvironmentFile"]
+        assert not any("secrets" in file for file in files)
+        assert "secrets.env" not in str(OURS[name].get("env_file"))
+    # Nodes' urls may hold keys, and who migrates asks no node.
+    assert "env_file" not in OURS["migrate"]
+    assert not any("roundtrip.env" in file for file in unit("roundtrip-migrate.service")["EnvironmentFile"])
+
+
 # --- compose ----------------------------------------------------------------------------------------
 
 
@@ -97,7 +116,6 @@ def test_compose_runs_what_there_is() -> None:
     for one in OURS.values():
         assert parsed(one["command"]) is not None
         assert one["image"] == f"roundtrip:{NAMED['version']}"
-        assert one["env_file"] == "roundtrip.env"
 
 
 def test_compose_sets_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +269,8 @@ def test_each_unit_has_ports_for_its_metrics_that_no_other_has() -> None:
         (port,) = re.findall(r"ROUNDTRIP_METRICS_PORT=(\d+)", str(said["Environment"]))
         processes = parsed(shlex.split(said["ExecStart"][0])[1:]).get("several", 1)
         had += range(int(port), int(port) + processes)
-        assert said["EnvironmentFile"] == ["/etc/roundtrip/roundtrip.env", f"-/etc/roundtrip/{name}.env"]
+        first, *_, last = said["EnvironmentFile"]
+        assert (first, last) == ("/etc/roundtrip/roundtrip.env", f"-/etc/roundtrip/{name}.env")
         assert f" {port}" in EXAMPLE
         assert f"{name}.env" in EXAMPLE
     assert len(had) == 4 == len(set(had))

