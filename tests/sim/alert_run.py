@@ -118,7 +118,7 @@ class AlertRun(Run):
     async def fork_returns(self) -> None:
         """Other blocks take the place of the last ones, and then those are back. Notes of forks are forgotten
         between, as every start of a worker does it."""
-        await asyncio.to_thread(self.play.branch_off, self.rng.randrange(*RETURNING))
+        await asyncio.to_thread(self.play.branch_to_return_to, self.rng.randrange(*RETURNING))
         for change in (self.play.leave_branch, self.play.return_to_branch):
             await self.follow()
             await self.watch(_forgot_forks)

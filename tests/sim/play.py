@@ -140,6 +140,12 @@ class Play:
             self.turns(self._rng.randrange(3))
         return head - branch.fork
 
+    def branch_to_return_to(self, blocks: int) -> None:
+        """Plays a branch of about so many blocks for ``leave_branch``."""
+        # It is played twice, and each time it knows of no approvals.
+        self._desk = Desk(self._chain, self._built.contracts, self._built.accounts)
+        self.branch_off(blocks)
+
     def leave_branch(self) -> None:
         """The branch is given up for a longer one, which ``return_to_branch`` gives up for it again."""
         assert self._branch is not None
