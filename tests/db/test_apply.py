@@ -1,6 +1,8 @@
 """Batches into a real database: all of one or nothing of it, by one writer at a time."""
 
 import asyncio
+import gc
+import tracemalloc
 from datetime import date
 
 import asyncpg
@@ -8,7 +10,7 @@ import pytest
 
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain, curves, facts, inside, jobs, partitions, rewind
-from roundtrip.sync import apply
+from roundtrip.sync import apply, known
 from roundtrip.sync.apply import CursorMoved, Writer
 from support.tables import all_rows, appended, begun, tables
 from support.told_blocks import (
@@ -295,6 +297,34 @@ async def test_memories_stay_small_and_lose_nothing(
     writer = await begun(index, blocks.parent)
     await appended(index, writer, blocks.blocks, [1])
     assert await tables(index) == expected
+
+
+async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: asyncpg.Connection) -> None:
+    """Each that trades once has a position, a number, and stands among those that are met and funded."""
+    blocks, wallets = story(), 600
+
+    async def traded(first: int, end: int) -> None:
+        some = [address(0xA_0000 + number) for number in range(first, end)]
+        blocks.block(*(sent(bought(CURVE, one, one, 10**18 + 7, 10**24 + 7), sender=one) for one in some))
+        blocks.block(*(sent(sold(CURVE, one, one, 10**17 + 7, 10**23 + 7), sender=one) for one in some))
+        await appended(index, writer, blocks.blocks[-2:])
+
+    writer = await begun(index, blocks.parent)
+    await appended(index, writer, blocks.blocks)
+    await traded(0, 50)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        await traded(50, 50 + wallets)
+        del blocks.blocks[:]
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    bytes_a_wallet = (after - before) / wallets
+    most = max(chain.MOST_IDS, known.MOST_REMEMBERED, apply.MOST_POSITIONS)
+    print(f"{bytes_a_wallet:.0f} bytes a wallet")
+    assert 500 < bytes_a_wallet < 64 * 2**20 / most
 
 
 async def test_eth_is_told_by_one_number_everywhere(index: asyncpg.Connection) -> None:

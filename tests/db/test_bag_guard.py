@@ -80,7 +80,7 @@ class Guarded(Ground):
         return super().another(parts, **how)
 
     async def is_right(self) -> None:
-        assert await amiss(self.index, NETWORK, PARTS) == []
+        assert await amiss(self.index, NETWORK, self.given_up, PARTS) == []
 
 
 async def told(ground: Ground, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:

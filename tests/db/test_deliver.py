@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
-from roundtrip.jobs.deliver import MOST_A_RUN, deliver
+from roundtrip.jobs.deliver import MOST_A_RUN, RUN_S, deliver
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.store import channels, deliveries, jobs
@@ -104,6 +104,54 @@ async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, ba
     assert await street.run() == 1
     assert await street.states(channel_id) == ["delivered"]
     assert len(set(street.servers.ids())) == 1
+
+
+@pytest.mark.parametrize("moved_s", [-86_400, -3600, 3600])
+async def test_a_clock_that_is_set_while_a_message_is_sent_sends_it_once(
+    street: Street, moved_s: int
+) -> None:
+    """By its new clock the worker's own claim is over, or from no right clock."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    await street.alert(mite, "one")
+    street.servers.hangs.add("a.example")
+    worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
+    await worker.mind_the_clock()
+    begun = await worker.take()
+    async with asyncio.timeout(WAIT_S):
+        await street.servers.came.wait()
+        street.at_s += moved_s
+        await worker.mind_the_clock()
+        again = await worker.take()
+        others = await street.run() if moved_s < 0 else 0
+        street.servers.go.set()
+        await asyncio.gather(*begun, *again)
+    assert (len(again), others, len(street.servers.ids())) == (0, 0, 1)
+    assert await street.states(channel_id) == ["delivered"]
+
+
+async def test_a_run_ends_in_time_though_the_clock_is_put_back(street: Street) -> None:
+    """One that goes on until it is cut sends all of it again."""
+    mite = await street.mite()
+    channel_id = await street.webhook(mite)
+    for n in range(3):
+        await street.alert(mite, str(n))
+    run_s = [RUN_S, RUN_S - 1, 0.0]
+
+    def clock() -> float:
+        street.at_s -= 0 if len(run_s) == 3 else 3600
+        return run_s.pop()
+
+    job = await claimed(street)
+    effect = await deliver(street.ctx, job, clock)
+    async with street.pool.acquire() as connection, connection.transaction():
+        await effect(connection)
+        assert await jobs.finish(connection, job)
+    assert len(street.servers.sent) == 2
+    assert await street.states(channel_id) == ["delivered", "delivered", "waiting"]
+    street.at_s += 2 * 3600
+    assert await street.run() == 1
+    assert len(street.servers.ids()) == len(set(street.servers.ids())) == 3
 
 
 @pytest.mark.parametrize("how", ["its job failed", "its last try was used up"])

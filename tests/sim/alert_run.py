@@ -21,7 +21,7 @@ from roundtrip.devnet.world import Built, Places
 from roundtrip.domain.rules import Over, Rule, Who
 from roundtrip.domain.types import Address
 from roundtrip.networks import contracts_from
-from roundtrip.store import watches
+from roundtrip.store import alert_cursor, watches
 from roundtrip.store.postgres import EmbeddedPostgres
 from roundtrip.sync.run import DATABASE_FAULTS
 from sim import arena
@@ -34,6 +34,8 @@ from support.alerting import amiss, mites
 
 EVENTS_A_RUN = 6
 TELLERS, MITES, MOST_RULES = 2, 3, 12
+RETURNING = (10, 30)
+"""Blocks of a branch that is left, and returned to."""
 HOLDERS = TRADERS[:MITES]
 """Whose the mites' wallets are: their bags are guarded."""
 FOLLOWED = "sim_followed"
@@ -113,6 +115,18 @@ class AlertRun(Run):
         """More than a minute has room for."""
         await self._played(self.rng.randrange(15, 35))
 
+    async def fork_returns(self) -> None:
+        """Other blocks take the place of the last ones, and then those are back. Notes of forks are forgotten
+        between, as every start of a worker does it."""
+        await asyncio.to_thread(self.play.branch_to_return_to, self.rng.randrange(*RETURNING))
+        for change in (self.play.leave_branch, self.play.return_to_branch):
+            await self.follow()
+            await self.watch(_forgot_forks)
+            self.outcome.forks += 1
+            await asyncio.to_thread(change)
+        await self.follow()
+        await self.watch(_forgot_forks)
+
     async def follow(self) -> None:
         """Gives the sync time to come to the head; and mostly those that tell: else nothing is to be taken
         back."""
@@ -165,6 +179,11 @@ async def _followed(connection: asyncpg.Connection, mite: int, wallet: Address) 
 
 async def _ended(connection: asyncpg.Connection, mite: int, rule_id: int) -> int:
     return int(await watches.end_rule(connection, mite, rule_id, NOW))
+
+
+async def _forgot_forks(connection: asyncpg.Connection) -> int:
+    await alert_cursor.forget(connection)
+    return 0
 
 
 def _some_rule(rng: Random, wallet: Address) -> tuple[Rule, Address | None]:
@@ -268,6 +287,8 @@ async def _through(at_work: AlertRun) -> None:
     for name in rng.choices(list(EVENTS), list(EVENTS.values()), k=EVENTS_A_RUN):
         at_work.note(f"{name} at {play.head()}")
         await getattr(at_work, name)()
+    at_work.note(f"fork_returns at {play.head()}")
+    await at_work.fork_returns()
     await asyncio.to_thread(play.outgrow)
     at_work.note(f"no more faults, at {play.head()}")
     if not await sync.reach(*play.tip(), _REACHED_S):
@@ -292,12 +313,15 @@ async def _compared(at_work: AlertRun, built: Built) -> None:
     """What was told beside what should have been."""
     contracts, outcome = contracts_from(built.contracts), at_work.outcome
     async with arena.connected(at_work.database) as connection:
-        outcome.wrong += await amiss(connection, contracts, PARTS)
+        outcome.wrong += await amiss(connection, contracts, at_work.play.given_up, PARTS)
         counts = await connection.fetchrow(
             "SELECT count(*) AS told, count(retracted_at) AS taken_back,"
-            " count(*) FILTER (WHERE kind = 'bag_guard') AS guarded FROM accounts.alert"
+            " count(*) FILTER (WHERE kind = 'bag_guard') AS guarded, ("
+            "SELECT count(*) FROM accounts.alert AS gone JOIN accounts.alert AS live"
+            " USING (mite_id, kind, source_id, block_number, log_index, verb, tx_hash)"
+            " WHERE gone.retracted_at IS NOT NULL AND live.retracted_at IS NULL) AS again FROM accounts.alert"
         )
     outcome.rows, outcome.digest = (
         counts["told"],
-        f"taken back {counts['taken_back']}, guarded {counts['guarded']}",
+        f"taken back {counts['taken_back']}, told again {counts['again']}, guarded {counts['guarded']}",
     )

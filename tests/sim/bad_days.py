@@ -168,7 +168,7 @@ async def _lost(day: Day) -> list[str]:
     if not await arena.until(is_told, REACHED_S):
         wrong.append("not everything was told")
     async with arena.connected(database) as connection:
-        wrong += await amiss(connection, contracts_from(at_work.built.contracts), PARTS)
+        wrong += await amiss(connection, contracts_from(at_work.built.contracts), play.given_up, PARTS)
         wrong += await _untold(connection, at_work)
         wrong += await _uncounted(connection, day.crowd)
     found = _by_sync(await arena.digest_of(database))

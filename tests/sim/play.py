@@ -5,7 +5,7 @@ The node's clock is set by blocks alone, so one seed gives one chain, hash by ha
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -60,6 +60,18 @@ class Hurried(Deployer):
         return self.sent[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Where a branch began, and how it was played: ``state`` of the random numbers. ``tip``: its last block's
+    number and hash; None: it is still being played."""
+
+    snapshot: str
+    fork: int
+    mind: "Mind"
+    state: tuple[Any, ...]
+    tip: tuple[int, str] | None = None
+
+
 @dataclass(slots=True)
 class Mind:
     """What the players know of the chain: as the chain goes back, so does this."""
@@ -80,7 +92,9 @@ class Play:
         self._desk = Desk(chain, built.contracts, built.accounts)
         self._first = self.head()
         self._minds = [(self._first, copy.deepcopy(self._mind))]
-        self._branch: tuple[str, int, Mind] | None = None
+        self._branch: Branch | None = None
+        self.given_up: list[tuple[int, int]] = []
+        """Of each fork the last block that stayed, and the last that was taken away."""
         self.highest = self._first
         chain.call("anvil_setBlockTimestampInterval", 1)
 
@@ -111,23 +125,52 @@ class Play:
 
     def branch_off(self, blocks: int) -> None:
         """Plays a branch of about so many blocks that will be given up by ``come_back``."""
-        snapshot = self._chain.call("evm_snapshot")
-        self._branch = (snapshot, self.head(), copy.deepcopy(self._mind))
-        self.up_to(self.head() + blocks)
+        snapshot, fork = self._chain.call("evm_snapshot"), self.head()
+        self._branch = Branch(snapshot, fork, copy.deepcopy(self._mind), self._rng.getstate())
+        self.up_to(fork + blocks)
 
     def come_back(self, longer: bool) -> int:
         """The branch is given up for another one, which is longer or shorter; the blocks taken back."""
         assert self._branch is not None
-        snapshot, fork, mind = self._branch
-        self._branch = None
-        branch = self.head()
-        assert self._chain.call("evm_revert", snapshot)
-        self._remember(fork, mind)
+        branch, self._branch = self._branch, None
+        head = self._reverted(branch)
         if longer:
-            self.up_to(branch + 1)
+            self.up_to(head + 1)
         else:
             self.turns(self._rng.randrange(3))
-        return branch - fork
+        return head - branch.fork
+
+    def branch_to_return_to(self, blocks: int) -> None:
+        """Plays a branch of about so many blocks for ``leave_branch``."""
+        # It is played twice, and each time it knows of no approvals.
+        self._desk = Desk(self._chain, self._built.contracts, self._built.accounts)
+        self.branch_off(blocks)
+
+    def leave_branch(self) -> None:
+        """The branch is given up for a longer one, which ``return_to_branch`` gives up for it again."""
+        assert self._branch is not None
+        left = replace(self._branch, tip=self.tip())
+        head = self._reverted(left)
+        self._branch = replace(left, snapshot=self._chain.call("evm_snapshot"))
+        self.up_to(head + 1)
+
+    def return_to_branch(self) -> None:
+        """The chain has the blocks of the branch that was left again, each by its hash."""
+        assert self._branch is not None
+        assert self._branch.tip is not None
+        branch, number = self._branch, self._branch.tip[0]
+        self._reverted(branch)
+        self._rng.setstate(branch.state)
+        self.up_to(number)
+        self._branch = None
+        assert self.tip() == branch.tip, f"the branch ended with {branch.tip}, and now with {self.tip()}"
+
+    def _reverted(self, branch: Branch) -> int:
+        """Goes back to before the branch; the last block that there was."""
+        head = self.head()
+        assert self._chain.call("evm_revert", branch.snapshot)
+        self._give_up(branch.fork, head, branch.mind)
+        return head
 
     def drop(self) -> int:
         """As many blocks again, without what was in them; the blocks taken back."""
@@ -135,7 +178,7 @@ class Play:
         depth = self.head() - fork
         if depth:
             self._chain.call("anvil_reorg", depth, [])
-            self._remember(fork, mind)
+            self._give_up(fork, fork + depth, mind)
         return depth
 
     def shorten(self) -> int:
@@ -144,7 +187,7 @@ class Play:
         depth = self.head() - fork
         if depth:
             self._chain.call("anvil_rollback", depth)
-            self._remember(fork, mind)
+            self._give_up(fork, fork + depth, mind)
         return depth
 
     def _some_time_ago(self) -> tuple[int, Mind]:
@@ -154,7 +197,9 @@ class Play:
             [kept for kept in self._minds if kept[0] >= head - DEEPEST] or self._minds[-1:]
         )
 
-    def _remember(self, fork: int, mind: Mind) -> None:
+    def _give_up(self, fork: int, last: int, mind: Mind) -> None:
+        """What is known after the blocks from ``fork`` to ``last`` were taken away."""
+        self.given_up.append((fork, last))
         self._mind = copy.deepcopy(mind)
         self._minds = [kept for kept in self._minds if kept[0] <= fork]
         # What it had approved may be taken back, too.

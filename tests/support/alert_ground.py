@@ -40,6 +40,7 @@ class Ground:
     mite: int
     contracts: Contracts = NETWORK
     at_s: float = NOW_S
+    given_up: list[tuple[int, int]] = field(default_factory=list)
     told: Alerts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,10 +63,20 @@ class Ground:
     async def forked(self, number: int, *blocks: Sequence[Sent], after_s: int = 1) -> None:
         """The chain has other blocks after ``number``."""
         head = self.chain.blocks[-1].ref
+        self.given_up.append((number, head.number))
         self.chain = self.chain.fork(number, f"fork {head.hash}")
         await self.writer.rewind(self.index, head, self.head())
         for transactions in blocks:
             await self.block(*transactions, after_s=after_s)
+
+    async def returned(self, blocks: Sequence[BlockRead], number: int) -> None:
+        """The chain has these again after ``number``, which it once had."""
+        head = self.head()
+        self.given_up.append((number, head.number))
+        self.chain = self.chain.fork(number, "")
+        await self.writer.rewind(self.index, head, self.head())
+        self.chain.blocks += blocks
+        await self.follows(*blocks)
 
     def head(self) -> BlockRef:
         return self.chain.blocks[-1].ref if self.chain.blocks else self.chain.parent
@@ -93,7 +104,7 @@ class Ground:
         return [row["hits"] for row in await self.index.fetch("SELECT hits FROM accounts.rule ORDER BY id")]
 
     async def is_right(self) -> None:
-        assert await amiss(self.index, NETWORK) == []
+        assert await amiss(self.index, NETWORK, self.given_up) == []
 
 
 WAIT_S = 20.0

@@ -286,9 +286,15 @@ _ALERTS = "SELECT * FROM accounts.alert ORDER BY id"
 _SENT = "SELECT unnest(alert_ids) AS id, retracted, count(*) AS times FROM accounts.delivery GROUP BY 1, 2"
 
 
-async def amiss(connection: asyncpg.Connection, contracts: Contracts, parts: Parts = PLAIN) -> list[str]:
+async def amiss(
+    connection: asyncpg.Connection,
+    contracts: Contracts,
+    given_up: Sequence[tuple[int, int]],
+    parts: Parts = PLAIN,
+) -> list[str]:
     """What the alerts of a database are other than they should be, for a person; nothing: all is well. All
-    facts have been read."""
+    facts have been read. ``given_up``: of each fork the last block that stayed and the last that was taken
+    away, as who made the chain knows them: the service forgets its own notes of forks."""
     should = await expected(connection, contracts, parts)
     ended = await connection.fetch(
         "SELECT 'rule' AS kind, id FROM accounts.rule WHERE ended_at IS NOT NULL"
@@ -304,9 +310,9 @@ async def amiss(connection: asyncpg.Connection, contracts: Contracts, parts: Par
     for one in live:
         if one not in (should.everything if one[1:3] in over else right):
             said.append(f"told, and should not be: {one}")
-    lowest = await connection.fetchval("SELECT min(to_number) FROM facts.rewound")
     for one, row in rows:
-        if row["retracted_at"] is not None and (lowest is None or one.block_number <= lowest):
+        was_there = not any(stayed < one.block_number <= gone for stayed, gone in given_up)
+        if row["retracted_at"] is not None and was_there:
             said.append(f"taken back, and was always there: {one}")
     a_minute = Counter(
         (row["kind"], row["source_id"], row["mite_id"], row["at_s"] // MINUTE_S)

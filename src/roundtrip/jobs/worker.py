@@ -106,7 +106,7 @@ class Worker(Generic[C]):
         self._chance = chance
         self._end_s = end_s
         self._measures = measures or Measures()
-        self._running: dict[str, set[asyncio.Task[None]]] = {name: set() for name in kinds}
+        self._running: dict[str, dict[asyncio.Task[None], Job]] = {name: {} for name in kinds}
         self._rounds = Rounds(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
         self._started = False
         self._latest_s = 0.0
@@ -127,16 +127,21 @@ class Worker(Generic[C]):
             if room <= 0:
                 continue
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                found = await jobs.claim(connection, [name], room, kind.lease_s, self._now())
+                running = [job.id for job in self._running[name].values()]
+                found = await jobs.claim(connection, [name], room, kind.lease_s, self._now(), running)
             begun += [self._begin(kind, job) for job in found]
         return begun
 
     async def mind_the_clock(self) -> None:
         """Where our clock was put back, what is done again and again would wait for as long as that: it is
-        wished for anew."""
+        wished for anew. What runs just now is claimed anew, so that no other worker takes it."""
         now_s = self._ctx.now_s()
         if age_s(self._latest_s, now_s) is None:
             log.warning("the clock was put back", by_s=int(self._latest_s - now_s))
+            async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
+                for name, kind in self._kinds.items():
+                    for job in [*self._running[name].values()]:
+                        await self._renew(connection, kind, job)
             await self.start()
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                 for kind in self._kinds.values():
@@ -164,10 +169,10 @@ class Worker(Generic[C]):
 
     def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
-        self._running[job.kind].add(task)
+        self._running[job.kind][task] = job
 
         def over(done: asyncio.Task[None]) -> None:
-            self._running[job.kind].discard(done)
+            del self._running[job.kind][done]
             self._rounds.wake.set()
 
         task.add_done_callback(over)
@@ -228,7 +233,10 @@ class Worker(Generic[C]):
             # Where it cannot be renewed, or is no longer ours, the end of the job finds that out.
             with contextlib.suppress(Exception):
                 async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                    await jobs.renew(connection, job, self._now() + timedelta(seconds=kind.lease_s))
+                    await self._renew(connection, kind, job)
+
+    async def _renew(self, connection: asyncpg.Connection, kind: Kind[C], job: Job) -> None:
+        await jobs.renew(connection, job, self._now() + timedelta(seconds=kind.lease_s))
 
     async def _end(self) -> None:
         tasks = [task for running in self._running.values() for task in running]

@@ -9,6 +9,7 @@ import asyncpg
 
 from roundtrip.domain.alerts import BAG, MINUTE_S
 from roundtrip.domain.types import Address
+from roundtrip.domain.vitals import DAY_S
 
 from .happenings import Place
 from .words import as_address
@@ -218,9 +219,12 @@ async def untold(connection: asyncpg.Connection, before_minute: int, most: int) 
 
 
 async def forget(connection: asyncpg.Connection) -> None:
-    """Takes away what was undone, and counts of old minutes."""
+    """Takes away reorganisations that were undone, but for those of the chain's last day, which the status
+    page tells of; and counts of old minutes."""
     await connection.execute(
-        "DELETE FROM facts.rewound WHERE id <= (SELECT rewound FROM accounts.alert_cursor)"
+        "DELETE FROM facts.rewound USING accounts.alert_cursor AS told"
+        " WHERE facts.rewound.id <= told.rewound AND facts.rewound.to_s < told.at_s - $1::int",
+        DAY_S,
     )
     await connection.execute(
         "DELETE FROM accounts.alert_minute WHERE beyond <= told"

@@ -14,7 +14,7 @@ BLOCKS_KEPT = 2048
 """By which a fork is found: three and a half minutes of a chain that makes ten a second."""
 CHECKPOINT_BLOCKS = 1000
 """Of older blocks every so many is kept for ever."""
-MOST_IDS = 300_000
+MOST_IDS = 50_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,7 @@ WITH due AS MATERIALIZED (
     SELECT id FROM jobs.job
     WHERE kind = ANY ($1::text[]) AND failed_at IS NULL AND run_at <= $4
       AND (claimed_until IS NULL OR claimed_until <= $4 OR claimed_until > $5)
+      AND id <> ALL ($6::bigint[])
     ORDER BY run_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 UPDATE jobs.job AS job SET
@@ -175,14 +176,20 @@ RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries
 
 
 async def claim(
-    connection: asyncpg.Connection, kinds: Sequence[str], count: int, lease_s: float, now: datetime
+    connection: asyncpg.Connection,
+    kinds: Sequence[str],
+    count: int,
+    lease_s: float,
+    now: datetime,
+    running: Collection[int] = (),
 ) -> list[Job]:
     """Takes up to ``count`` jobs that are due, the longest due first; those that another one is just taking
     are passed over. Once ``lease_s``, which is that of all these kinds, is over anybody may take them again;
-    and at once what is claimed for longer than that from now: whoever did that had a wrong clock, or has."""
+    and at once what is claimed for longer than that from now: whoever did that had a wrong clock, or has.
+    ``running``: jobs that the caller runs, whatever a clock says of their leases."""
     until = now + timedelta(seconds=lease_s)
     by_no_right_clock = until + timedelta(seconds=AHEAD_S)
-    rows = await connection.fetch(_CLAIM, list(kinds), count, until, now, by_no_right_clock)
+    rows = await connection.fetch(_CLAIM, list(kinds), count, until, now, by_no_right_clock, list(running))
     found = [Job(**{**dict(row), "payload": msgspec.json.decode(row["payload"])}) for row in rows]
     return sorted(found, key=lambda job: (job.run_at, job.id))
 

@@ -30,7 +30,7 @@ from .wishes import Wishes
 
 TRANSFERS_KEPT_S = 8 * 86_400
 """Seven days are kept. One more when they are written: of a fork the newest block may be older."""
-MOST_POSITIONS = 200_000
+MOST_POSITIONS = 50_000
 """Remembered between batches. Past it all are forgotten, and read again as they are traded."""
 _MOST_REFOLDED = 5_000
 NO_PARENT = "0x" + "0" * 64

@@ -6,7 +6,7 @@ from roundtrip.domain.events import Pool, Price
 from roundtrip.domain.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 
-MOST_REMEMBERED = 200_000
+MOST_REMEMBERED = 50_000
 """Of each sort. Past it all of them are forgotten, and learned again as they are met."""
 
 

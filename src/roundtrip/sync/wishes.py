@@ -14,7 +14,7 @@ RECHECKED = timedelta(days=1)
 """Who was checked longer ago is checked again when somebody asks."""
 RECHECK_EVERY_S = 60
 """Of one token at most: anybody can take liquidity away bit by bit."""
-_MOST_NAMED = 200_000
+_MOST_NAMED = 50_000
 
 
 class Wishes:
@@ -35,7 +35,9 @@ class Wishes:
         if new:
             unread = new - await tokens.read_among(connection, new)
             await jobs.enqueue_many(connection, "token", sorted(unread))
-            self._named = self._named | new if len(self._named) < _MOST_NAMED else new
+            if len(self._named) > _MOST_NAMED:
+                self._named.clear()
+            self._named |= new
         now_s = batch.blocks[-1].timestamp_s
         changed = {step.moved.token for step in batch.steps}
         changed |= {change.token for change in batch.liquidity if change.liquidity_delta < 0}

@@ -14,8 +14,9 @@ from roundtrip.domain.alerts import Draft
 from roundtrip.domain.rule_index import Source
 from roundtrip.domain.rules import Happening, Over, Rule, Who
 from roundtrip.domain.types import Address
+from roundtrip.domain.vitals import DAY_S
 from roundtrip.jobs import alert_drafts
-from roundtrip.store import alert_cursor, alerts, watches
+from roundtrip.store import alert_cursor, alerts, backlog, watches
 from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
 from support.alerting import PLAIN, OneByOne, mites, without
 from support.told_blocks import Sent, sent, sold
@@ -264,6 +265,9 @@ async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None
     assert not await alerts.forget(ground.index, later)
     assert await ground.rows("true") == []
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.delivery") == 0
+    await ground.block(after_s=DAY_S + 2)
+    await ground.read()
+    # The older one is undone; of this one nobody was told yet.
     await ground.forked(100, [buys()])
     await alert_cursor.forget(ground.index)
     assert await ground.index.fetchval("SELECT count(*) FROM facts.rewound") == 1
@@ -274,6 +278,21 @@ async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.rule") == 1
     await ground.read()
     assert await alert_cursor.last_rewound(ground.index) > 0
+
+
+async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_of(ground: Ground) -> None:
+    """Every worker that starts takes away what is old."""
+    await ground.block(buys())
+    await ground.forked(100, [buys()])
+    await ground.block(after_s=DAY_S - 1)
+    await ground.read()
+    await alert_cursor.forget(ground.index)
+    told = await backlog.rewound_since(ground.index, ground.head().timestamp_s - DAY_S)
+    assert [(one.to_number, one.blocks) for one in told] == [(100, 1)]
+    await ground.block(after_s=2)
+    await ground.read()
+    await alert_cursor.forget(ground.index)
+    assert await ground.index.fetchval("SELECT count(*) FROM facts.rewound") == 0
 
 
 async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:

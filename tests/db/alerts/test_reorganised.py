@@ -45,6 +45,28 @@ async def test_the_lowest_of_several_reorganisations_counts(ground: Ground) -> N
     await ground.is_right()
 
 
+@pytest.mark.parametrize("is_told_between", [True, False])
+async def test_what_is_back_is_told_again(ground: Ground, is_told_between: bool) -> None:
+    """A fork that returns to the first branch, and notes of forks that are forgotten on the way."""
+    await ground.rule()
+    await ground.block(buys(ALICE))
+    first = [await ground.block(buys(BOB)), await ground.block(buys(CAROL))]
+    await ground.read()
+    await ground.forked(101, [buys(DEV)], [], [])
+    if is_told_between:
+        await ground.read()
+        await alert_cursor.forget(ground.index)
+    await ground.returned(first, 101)
+    await ground.read()
+    await alert_cursor.forget(ground.index)
+    gone = [row["tx_hash"] for row in await ground.rows("retracted_at IS NOT NULL")]
+    back = [row["tx_hash"] for row in await ground.rows("block_number > 101 AND retracted_at IS NULL")]
+    assert len(back) == 2
+    assert gone == (back if not is_told_between else [*back, gone[-1]])
+    assert await ground.hits() == [3]
+    await ground.is_right()
+
+
 async def test_a_reorganisation_of_what_was_not_read_yet_takes_nothing_back(ground: Ground) -> None:
     await ground.rule()
     await ground.block(buys(ALICE))
