@@ -25,7 +25,8 @@ def compose_in(folder: Path) -> Path:
     file = Path(shutil.copy(HERE / "compose.yaml", folder))
     for name in ("roundtrip.env", "secrets.env"):
         shutil.copy(HERE / f"{name}.example", folder / name)
-    (folder / ".env").write_text("DATABASE_PASSWORD=abc\n")
+    digests = "".join(f"{name}_DIGEST=sha256:{'0' * 64}\n" for name in ("POSTGRES", "VALKEY"))
+    (folder / ".env").write_text(f"DATABASE_PASSWORD=abc\n{digests}")
     return file
 
 
