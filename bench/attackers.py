@@ -173,7 +173,7 @@ async def honest(door: Door, tokens: Sequence[str], phase: Phase, until_s: float
         while time.monotonic() < until_s:
             async with lock:
                 number = next(numbers)
-            address = f"198.51.{number // 250 % 100}.{number % 250 + 1}"
+            address = f"198.{18 + number // 250 % 200}.{number % 250}.7"  # each in a network of its own
             began = time.perf_counter()
             try:
                 outcome, cache = await door.check(tokens[number % len(tokens)], address)
@@ -265,7 +265,9 @@ async def main(seconds: float, built: world.Built, folder: Path) -> int:
         # Whoever asks for what is attacked waits with the attackers.
         tokens = sorted(address for key, address in built.tokens.items() if not key.startswith("loops"))
         keys = [await door.key(f"203.0.113.{number + 1}") for number in range(9)]
-        accounts = [{"x-api-key": key, "x-forwarded-for": "203.0.113.99"} for key in keys]
+        accounts = [
+            {"x-api-key": key, "x-forwarded-for": f"203.0.{number}.9"} for number, key in enumerate(keys)
+        ]
         address = {"x-forwarded-for": "192.0.2.7"}
         await measured(door, connection, tokens, "warm", (), 20)
         phases = [await measured(door, connection, tokens, "nobody", (), seconds)]

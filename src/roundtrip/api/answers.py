@@ -29,10 +29,14 @@ class Shared:
 
 
 class NoPlace(ServiceFull):
-    """As many runs as may be are under way in this process; that says nothing of the next one."""
+    """As many runs as may be are under way in this process; that says nothing of the next one. ``counts``:
+    those of the caller are in the way."""
 
-    def __init__(self, message: str = "Too many requests are under way; ask again in a moment.") -> None:
+    def __init__(
+        self, message: str = "Too many requests are under way; ask again in a moment.", counts: bool = False
+    ) -> None:
         super().__init__("busy", message, 1)
+        self.counts = counts
 
 
 class TookTooLong(ServiceFull):
@@ -169,7 +173,8 @@ class SharedAnswers:
         for name, whose, share in ((asker.account, "account", 8), (asker.address, "address", 10)):
             most = max(_LEAST_OF_ONE, self.most_running // share)
             if name is not None and self._of[name] >= most:
-                raise NoPlace(f"{most} requests of this {whose} are under way; ask again in a moment.")
+                said = f"{most} requests of this {whose} are under way; ask again in a moment."
+                raise NoPlace(said, counts=True)
         if self._running >= self._most(asker.keyed):
             raise NoPlace
 

@@ -77,6 +77,8 @@ class _Queue:
     """A lane: who holds its places, for which tokens, and who waits, by caller."""
 
     limits: LaneLimits
+    is_plain: Callable[[str], bool]
+    """Whether a token was simulated before, and used no very much gas."""
     held: int = 0
     of_callers: Counter[str] = field(default_factory=Counter)
     of_tokens: Counter[str | None] = field(default_factory=Counter)
@@ -84,10 +86,13 @@ class _Queue:
 
     def has_room(self, caller: str, token: str | None) -> bool:
         """Whether a request may begin."""
-        of_token = 0 if token is None else self.of_tokens[token]
-        mine = self.of_callers[caller]
         limits = self.limits
-        return self.held < limits.places and mine < limits.of_caller and of_token < limits.of_token
+        if self.held >= limits.places or self.of_callers[caller] >= limits.of_caller:
+            return False
+        if token is None:
+            return True
+        # One request finds out about a token before others follow.
+        return self.of_tokens[token] < (limits.of_token if self.is_plain(token) else 1)
 
     def hold(self, caller: str, token: str | None) -> None:
         """It begins."""
@@ -128,7 +133,8 @@ class Bulkhead:
         self, given: Mapping[Lane, LaneLimits] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.limits = given or limits()
-        self._lanes = {lane: _Queue(one) for lane, one in self.limits.items()}
+        self._plain: OrderedDict[str, None] = OrderedDict()
+        self._lanes = {lane: _Queue(one, self._plain.__contains__) for lane, one in self.limits.items()}
         self._clock = clock
         self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._dear: OrderedDict[str, float] = OrderedDict()
@@ -137,10 +143,19 @@ class Bulkhead:
         """Whether its simulations lately used very much gas, or took too long."""
         return token is not None and self._clock() < self._dear.get(token, -math.inf)
 
+    def is_found_plain(self, token: str | None) -> None:
+        """Lets several requests about a token run at once, after one that used no very much gas."""
+        if token is None or token in self._plain:
+            return
+        self._plain[token] = None
+        if len(self._plain) > _MOST_DEAR:
+            self._plain.popitem(last=False)
+
     def is_found_dear(self, token: str | None) -> None:
         """Remembers a token whose simulations are to wait for each other."""
         if token is None:
             return
+        self._plain.pop(token, None)
         self._dear[token] = self._clock() + _DEAR_S
         self._dear.move_to_end(token)
         if len(self._dear) > _MOST_DEAR:
@@ -306,8 +321,12 @@ class BoundedNode:
 
     def _look_at(self, answers: Sequence[msgspec.Raw | RpcError]) -> None:
         """What used very much gas goes on in the lane of its like."""
-        if self.lane == "checks" and any(_most_gas(one) > _DEAR_GAS for one in answers):
+        if self.lane != "checks":
+            return
+        if any(_most_gas(one) > _DEAR_GAS for one in answers):
             self._is_dear()
+        elif any(not isinstance(one, RpcError) for one in answers):
+            self.bulkhead.is_found_plain(self.token)
 
     def _is_dear(self) -> None:
         if self.lane == "checks":

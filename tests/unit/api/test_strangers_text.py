@@ -69,7 +69,7 @@ _PLAIN = """
     lastTradeAt lastTradedAt launchedAt level link madeAt method min minRaw oldestLaunchedAt
     openedAt other otherTx owner params payTo pays policyVersion pool poolId preparedAt price pricedAt
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
-    receivedRaw rule secret simulatedAt since sold soldRaw spender spent start stuckAt threshold
+    receivedRaw rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt threshold
     thresholdRaw time to toTime token tokensOut totalSupply transaction ts tx txTime usdg
     validUntil value verb wallet weekBegins weekEnd weekStart what who whose whyNot worth worthEth
 """

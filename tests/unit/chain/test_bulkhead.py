@@ -145,8 +145,8 @@ async def test_who_waits_too_long_is_told_whose_doing_it_is(caller: str, error: 
 
 
 async def test_many_callers_of_one_token_leave_places_to_other_tokens() -> None:
-    """Nobody knows yet whether the token uses much gas."""
     work, done = bulkhead(Clock(), places=3, of_token=2), asyncio.Event()
+    work.is_found_plain("attacked")
     started: list[tuple[str, str]] = []
 
     async def hold(caller: str, token: str) -> None:
@@ -162,6 +162,32 @@ async def test_many_callers_of_one_token_leave_places_to_other_tokens() -> None:
     done.set()
     await asyncio.gather(*tasks)
     assert started[3:] == [("c", "attacked")]
+
+
+async def test_of_a_token_that_nobody_knows_one_request_runs_before_others_follow() -> None:
+    bulkhead, node = Bulkhead(), ScriptedNode()
+    gate = asyncio.Event()
+    started: list[str] = []
+
+    async def ask(caller: str) -> None:
+        async with bulkhead.place("checks", caller, "new"):
+            started.append(caller)
+            await gate.wait()
+
+    tasks = [asyncio.create_task(ask(caller)) for caller in "abc"]
+    await turns()
+    assert started == ["a"]
+    # What it used was no very much.
+    await BoundedNode.of(node, bulkhead, "checks", "z", "other").batch(SIMULATION)
+    bulkhead.is_found_plain("new")
+    gate.set()
+    await asyncio.gather(*tasks)
+    gate.clear()
+    tasks = [asyncio.create_task(ask(caller)) for caller in "abc"]
+    await turns()
+    assert started == ["a", "b", "c", "a", "b", "c"]
+    gate.set()
+    await asyncio.gather(*tasks)
 
 
 async def test_who_goes_away_gives_his_place_or_his_turn_back() -> None:
