@@ -64,7 +64,7 @@ URGENT = ("bag_guard", "service")
 """Kinds of messages that go before others."""
 SLOW_MS = 1000
 """Whose answers take longer is sent to from places of its own."""
-PLACE_S = 1.0
+PLACE_S = 0.5
 """So long a run keeps its place from others, and begins further messages."""
 LANES = (
     Lane("urgent", places=16, of_owner=2, of_host=4, keeps_s=PLACE_S),

@@ -3,6 +3,7 @@ caller ends the transaction."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import asyncpg
@@ -20,6 +21,15 @@ MOST_LOOKS = 5
 """Of one lane; whoever comes next goes on from there."""
 MOST_OF_OWNER = 8
 """Jobs of one owner that are looked at."""
+
+_LANES = """
+SELECT lane.name, turn.owner FROM unnest($2::text[]) AS lane (name)
+LEFT JOIN jobs.turn AS turn ON turn.kind = $1 AND turn.lane = lane.name
+WHERE (SELECT job.owner FROM jobs.job WHERE kind = $1 AND job.lane = lane.name
+       AND (claimed_until IS NULL OR claimed_until <= $3 OR claimed_until > $4)
+       -- By the index of turns, and by no other.
+       ORDER BY job.owner LIMIT 1) IS NOT NULL
+"""
 
 _BUSY = """
 SELECT lane, owner, host FROM jobs.job
@@ -44,6 +54,12 @@ SELECT circle.owner, found.id, found.host FROM circle LEFT JOIN LATERAL (
 ) AS found ON true
 ORDER BY circle.place, found.run_at, found.id
 """
+_MOVE = """
+INSERT INTO jobs.turn (kind, lane, owner) VALUES ($1, $2, $3)
+ON CONFLICT (kind, lane) DO UPDATE SET owner = excluded.owner
+"""
+_SPARE_OWNERS = 16
+"""Looked at beside those that there is room for: of some nothing can be taken."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -59,70 +75,77 @@ async def take(
     transaction ends: so the bounds on owners and hosts hold for all of them together."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     right_until = now + timedelta(seconds=lease_s + AHEAD_S)
+    names = [lane.name for lane, room in rooms if room > 0]
+    lasts = {
+        row["name"]: row["owner"] for row in await connection.fetch(_LANES, kind, names, now, right_until)
+    }
+    if not lasts:
+        return []
     busy = await connection.fetch(_BUSY, kind, now, right_until)
     chosen: list[int] = []
     for lane, room in rooms:
-        owners = Counter(row["owner"] for row in busy if row["lane"] == lane.name)
-        hosts = Counter(row["host"] for row in busy if row["lane"] == lane.name)
-        if (free := min(room, most - len(chosen))) > 0:
-            found = await _of_lane(connection, kind, lane, free, owners, hosts, now, right_until)
-            chosen += [job.id for job in found]
+        if lane.name in lasts and (free := min(room, most - len(chosen))) > 0:
+            looking = _Looking(kind, lane, now, right_until, lasts[lane.name])
+            looking.owners.update(row["owner"] for row in busy if row["lane"] == lane.name)
+            looking.hosts.update(row["host"] for row in busy if row["lane"] == lane.name)
+            chosen += [job.id for job in await looking.found(connection, free)]
     return await jobs.claim_these(connection, chosen, lease_s, now)
 
 
-async def _of_lane(
-    connection: asyncpg.Connection,
-    kind: str,
-    lane: Lane,
-    room: int,
-    owners: Counter[int],
-    hosts: Counter[str],
-    now: datetime,
-    right_until: datetime,
-) -> list[Ready]:
-    """Jobs of one lane, from behind the owner whose turn was the last; counts them in ``owners`` and
-    ``hosts``."""
-    began = await connection.fetchval(
-        "SELECT owner FROM jobs.turn WHERE kind = $1 AND lane = $2", kind, lane.name
-    )
-    last = before = _LEAST if began is None else began
-    found: list[Ready] = []
-    for _ in range(MOST_LOOKS):
-        circle = await _circle(connection, kind, lane, last, now, right_until)
-        is_whole = len(circle) < MOST_OWNERS
-        # Where the looks came round they are chosen already.
-        circle = {owner: [job for job in of if job not in found] for owner, of in circle.items()}
-        choice = choose(lane, circle, room - len(found), owners, hosts, is_whole=is_whole)
-        found += choice.jobs
-        owners.update(job.owner for job in choice.jobs)
-        hosts.update(job.host for job in choice.jobs)
-        last = last if choice.last is None else choice.last
-        if is_whole or len(found) == room:
-            break
-    if last != before:
-        await connection.execute(
-            "INSERT INTO jobs.turn (kind, lane, owner) VALUES ($1, $2, $3)"
-            " ON CONFLICT (kind, lane) DO UPDATE SET owner = excluded.owner",
-            kind, lane.name, last,
-        )  # fmt: skip
-    return found
+@dataclass(slots=True)
+class _Looking:
+    """For jobs of one lane. ``last``: whose turn was the last; None: nobody's yet. ``owners``, ``hosts``: what
+    each has at once."""
 
+    kind: str
+    lane: Lane
+    now: datetime
+    right_until: datetime
+    last: int | None
+    owners: Counter[int] = field(default_factory=Counter)
+    hosts: Counter[str] = field(default_factory=Counter)
 
-async def _circle(
-    connection: asyncpg.Connection, kind: str, lane: Lane, after: int, now: datetime, right_until: datetime
-) -> dict[int, list[Ready]]:
-    """The owners behind ``after``, round to it, and what each has that could be run; as many as one look
-    has."""
-    circle: dict[int, list[Ready]] = {}
-    for lower, upper in ((after, _MOST), (_LEAST, after)):
-        most = MOST_OWNERS - len(circle)
-        if most <= 0:
-            break
-        rows = await connection.fetch(
-            _CIRCLE, kind, lane.name, lower, upper, most, now, right_until, MOST_OF_OWNER
-        )
-        for row in rows:
-            waiting = circle.setdefault(row["owner"], [])
-            if row["id"] is not None:
-                waiting.append(Ready(row["id"], row["owner"], row["host"]))
-    return circle
+    async def found(self, connection: asyncpg.Connection, room: int) -> list[Ready]:
+        """As many as have room, from behind the last."""
+        before, found = self.last, list[Ready]()
+        for _ in range(MOST_LOOKS):
+            most = min(MOST_OWNERS, 2 * room + _SPARE_OWNERS)
+            circle = await self._circle(connection, most)
+            is_whole = len(circle) < most
+            # Where the looks came round they are chosen already.
+            circle = {owner: [job for job in of if job not in found] for owner, of in circle.items()}
+            left = room - len(found)
+            choice = choose(self.lane, circle, left, self.owners, self.hosts, is_whole=is_whole)
+            found += choice.jobs
+            self.owners.update(job.owner for job in choice.jobs)
+            self.hosts.update(job.host for job in choice.jobs)
+            self.last = self.last if choice.last is None else choice.last
+            if is_whole or len(found) == room:
+                break
+        if self.last != before:
+            await connection.execute(_MOVE, self.kind, self.lane.name, self.last)
+        return found
+
+    async def _circle(self, connection: asyncpg.Connection, most: int) -> dict[int, list[Ready]]:
+        """The owners behind the last, round to it, and what each has that could be run; ``most`` of them."""
+        circle: dict[int, list[Ready]] = {}
+        last = _LEAST if self.last is None else self.last
+        for lower, upper in ((last, _MOST), (_LEAST, last)):
+            if (left := most - len(circle)) <= 0 or lower == upper:
+                break
+            rows = await connection.fetch(
+                _CIRCLE,
+                self.kind,
+                self.lane.name,
+                lower,
+                upper,
+                left,
+                self.now,
+                self.right_until,
+                MOST_OF_OWNER,
+            )
+            for row in rows:
+                waiting = circle.setdefault(row["owner"], [])
+                if row["id"] is not None:
+                    waiting.append(Ready(row["id"], row["owner"], row["host"]))
+        return circle
