@@ -49,7 +49,7 @@ WITH RECURSIVE circle AS (
 SELECT circle.owner, found.id, found.host FROM circle LEFT JOIN LATERAL (
     SELECT id, host, run_at FROM jobs.job
     WHERE kind = $1 AND lane = $2 AND owner = circle.owner AND run_at <= $6
-      AND (claimed_until IS NULL OR claimed_until <= $6 OR claimed_until > $7)
+      AND (claimed_until IS NULL OR claimed_until <= $6 OR claimed_until > $7) AND id <> ALL ($9::bigint[])
     ORDER BY run_at, id LIMIT $8
 ) AS found ON true
 ORDER BY circle.place, found.run_at, found.id
@@ -63,41 +63,45 @@ _SPARE_OWNERS = 16
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-async def take(
-    connection: asyncpg.Connection,
-    kind: str,
-    rooms: Sequence[tuple[Lane, int]],
-    most: int,
-    lease_s: float,
-    now: datetime,
-) -> list[Job]:
-    """Takes up to so many jobs of each lane, and ``most`` of all. No other worker takes any until the
-    transaction ends: so the bounds on owners and hosts hold for all of them together."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a worker has room for. ``rooms``: of each lane; ``most``: of all. ``running``: jobs that it runs,
+    whatever a clock says of their leases."""
+
+    kind: str
+    rooms: Sequence[tuple[Lane, int]]
+    most: int
+    lease_s: float
+    running: Sequence[int] = ()
+
+
+async def take(connection: asyncpg.Connection, wanted: Wanted, now: datetime) -> list[Job]:
+    """Takes as many as there is room for. No other worker takes any until the transaction ends: so the bounds
+    on owners and hosts hold for all of them together."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-    right_until = now + timedelta(seconds=lease_s + AHEAD_S)
-    names = [lane.name for lane, room in rooms if room > 0]
-    lasts = {
-        row["name"]: row["owner"] for row in await connection.fetch(_LANES, kind, names, now, right_until)
-    }
-    if not lasts:
+    right_until = now + timedelta(seconds=wanted.lease_s + AHEAD_S)
+    names = [lane.name for lane, room in wanted.rooms if room > 0]
+    ready = await connection.fetch(_LANES, wanted.kind, names, now, right_until)
+    if not ready:
         return []
-    busy = await connection.fetch(_BUSY, kind, now, right_until)
+    lasts = {row["name"]: row["owner"] for row in ready}
+    busy = await connection.fetch(_BUSY, wanted.kind, now, right_until)
     chosen: list[int] = []
-    for lane, room in rooms:
-        if lane.name in lasts and (free := min(room, most - len(chosen))) > 0:
-            looking = _Looking(kind, lane, now, right_until, lasts[lane.name])
+    for lane, room in wanted.rooms:
+        if lane.name in lasts and (free := min(room, wanted.most - len(chosen))) > 0:
+            looking = _Looking(wanted, lane, now, right_until, lasts[lane.name])
             looking.owners.update(row["owner"] for row in busy if row["lane"] == lane.name)
             looking.hosts.update(row["host"] for row in busy if row["lane"] == lane.name)
             chosen += [job.id for job in await looking.found(connection, free)]
-    return await jobs.claim_these(connection, chosen, lease_s, now)
+    return await jobs.claim_these(connection, chosen, wanted.lease_s, now)
 
 
 @dataclass(slots=True)
 class _Looking:
-    """For jobs of one lane. ``last``: whose turn was the last; None: nobody's yet. ``owners``, ``hosts``: what
-    each has at once."""
+    """For jobs of one lane. ``last``: whose turn was the last one; None: nobody's yet. ``owners``, ``hosts``:
+    what each has at once."""
 
-    kind: str
+    wanted: Wanted
     lane: Lane
     now: datetime
     right_until: datetime
@@ -123,7 +127,7 @@ class _Looking:
             if is_whole or len(found) == room:
                 break
         if self.last != before:
-            await connection.execute(_MOVE, self.kind, self.lane.name, self.last)
+            await connection.execute(_MOVE, self.wanted.kind, self.lane.name, self.last)
         return found
 
     async def _circle(self, connection: asyncpg.Connection, most: int) -> dict[int, list[Ready]]:
@@ -134,16 +138,9 @@ class _Looking:
             if (left := most - len(circle)) <= 0 or lower == upper:
                 break
             rows = await connection.fetch(
-                _CIRCLE,
-                self.kind,
-                self.lane.name,
-                lower,
-                upper,
-                left,
-                self.now,
-                self.right_until,
-                MOST_OF_OWNER,
-            )
+                _CIRCLE, self.wanted.kind, self.lane.name, lower, upper, left, self.now, self.right_until,
+                MOST_OF_OWNER, list(self.wanted.running),
+            )  # fmt: skip
             for row in rows:
                 waiting = circle.setdefault(row["owner"], [])
                 if row["id"] is not None:
