@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages bench-attackers truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days bench-techniques bench-check clean
+.PHONY: run test test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages bench-attackers bench-tarpits truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days bench-techniques bench-check clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
@@ -98,6 +98,10 @@ bench-practice: $(VENV)/.installed node_modules/.installed
 # Honest checks while attackers make the node work, from one address up to nine accounts: three minutes.
 bench-attackers: $(VENV)/.installed node_modules/.installed
 	@PYTHONPATH=src:tests $(BIN)/python -m bench.attackers $(FLAGS)
+
+# An honest webhook beside 300 that answer slowly, and how long jobs take to be taken among 100,000: two minutes.
+bench-tarpits: $(VENV)/.installed
+	@PYTHONPATH=src:tests $(BIN)/python -m bench.tarpits $(FLAGS)
 
 # What each page weighs with all that it loads, and how soon a token's page is there: half a minute.
 bench-pages: $(VENV)/.installed node_modules/.installed

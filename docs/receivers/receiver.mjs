@@ -3,7 +3,8 @@
 //     WEBHOOK_SECRET=whsec_... PORT=8000 node receiver.mjs
 //
 // It stands behind whatever speaks TLS for you. Without WEBHOOK_SECRET it takes the test delivery that set_webhook
-// makes before it shows you the secret, and does nothing else.
+// makes before it shows you the secret, and does nothing else. It echoes the challenge that comes with it: so the service
+// knows that alerts are wanted here.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
@@ -43,8 +44,15 @@ function act(row) {
   else console.log("alert:", row.id, row.text);
 }
 
-function answer(response, status) {
-  response.writeHead(status, { "content-length": "0", connection: "close" }).end();
+// 2xx, with the challenge as body where there is one.
+function takeNote(request, response) {
+  const challenge = request.headers["webhook-challenge"] ?? "";
+  return /^[0-9a-f]{32}$/.test(challenge) ? answer(response, 200, challenge) : answer(response, 204);
+}
+
+function answer(response, status, body = "") {
+  response.writeHead(status, { "content-type": "text/plain", "content-length": `${body.length}`, connection: "close" });
+  response.end(body);
 }
 
 const server = createServer(async (request, response) => {
@@ -58,10 +66,10 @@ const server = createServer(async (request, response) => {
       parts.push(part);
     }
     const body = Buffer.concat(parts);
-    if (SECRET === "") return answer(response, 204);
+    if (SECRET === "") return takeNote(request, response);
     if (!verified(SECRET, request.headers, body, Date.now() / 1000)) return answer(response, 401);
     take(JSON.parse(body.toString("utf8")));
-    return answer(response, 204);
+    return takeNote(request, response);
   } catch (error) {
     console.error(error);
     return answer(response, 500);

@@ -3,13 +3,15 @@
     WEBHOOK_SECRET=whsec_... PORT=8000 python receiver.py
 
 It stands behind whatever speaks TLS for you. Without WEBHOOK_SECRET it takes the test delivery that
-set_webhook makes before it shows you the secret, and does nothing else.
+set_webhook makes before it shows you the secret, and does nothing else. It echoes the challenge that comes
+with it: so the service knows that alerts are wanted here.
 """
 
 import hashlib
 import hmac
 import json
 import os
+import re
 import sys
 import time
 from base64 import b64decode, b64encode
@@ -64,18 +66,27 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(413)
         body = self.rfile.read(int(length))
         if not SECRET:
-            return self.answer(204)
+            return self.take_note()
         headers = {name.lower(): value for name, value in self.headers.items()}
         if not verified(SECRET, headers, body, time.time()):
             return self.answer(401)
         take(json.loads(body))
+        return self.take_note()
+
+    def take_note(self) -> None:
+        """2xx, with the challenge as body where there is one."""
+        challenge = self.headers.get("webhook-challenge", "")
+        if re.fullmatch("[0-9a-f]{32}", challenge):
+            return self.answer(200, challenge.encode())
         return self.answer(204)
 
-    def answer(self, status: int) -> None:
+    def answer(self, status: int, body: bytes = b"") -> None:
         self.send_response(status)
-        self.send_header("content-length", "0")
+        self.send_header("content-type", "text/plain")
+        self.send_header("content-length", str(len(body)))
         self.send_header("connection", "close")
         self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         pass

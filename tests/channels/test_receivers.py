@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from roundtrip.channels.post import Poster
+from roundtrip.channels.post import Poster, Reply
 from roundtrip.channels.targets import target
-from roundtrip.channels.webhook import message, new_secret
+from roundtrip.channels.webhook import is_echo, message, new_secret
 from roundtrip.sending import outward
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
@@ -49,9 +49,12 @@ class Running:
             return (await self._process.stdout.readline()).decode().strip()
 
     async def told(self, body: bytes, headers: dict[str, str]) -> int | None:
+        return (await self.answers(body, headers)).status
+
+    async def answers(self, body: bytes, headers: dict[str, str]) -> Reply:
         at = f"127.0.0.1:{self.port}"
         async with Poster(frozenset({at}), timeout_s=PATIENCE_S) as poster:
-            return (await poster.post(target(f"http://{at}/alerts", poster.loopback), body, headers)).status
+            return await poster.post(target(f"http://{at}/alerts", poster.loopback), body, headers)
 
 
 @contextlib.asynccontextmanager
@@ -135,6 +138,23 @@ async def test_a_receiver_without_a_secret_takes_the_test_delivery_and_does_noth
         assert await there.told(*tried) == 204
 
 
+@pytest.mark.parametrize("language", RECEIVERS)
+@pytest.mark.parametrize("secret", [SECRET, ""])
+async def test_a_receiver_echoes_the_challenge_and_nothing_else(language: str, secret: str) -> None:
+    now_s, challenge = int(time.time()), "0123456789abcdef" * 2
+    async with running(language, secret) as there:
+        tried = message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1)], challenge)
+        reply = await there.answers(*tried)
+        assert (reply.status, is_echo(reply, challenge)) == (200, True)
+        body, headers = message(SECRET, "msg_2", now_s, "mite-ab12", "rule", [row(2)], "<script>")
+        other = await there.answers(body, headers)
+        assert (other.status, other.read) == (204, b"")
+        if secret:
+            body, headers = message(OTHER, "msg_3", now_s, "mite-ab12", "rule", [row(3)], challenge)
+            strange = await there.answers(body, headers)
+            assert (strange.status, strange.read) == (401, b"")
+
+
 def test_the_page_shows_what_is_sent() -> None:
     """The example in docs/webhooks.md is signed with the secret that stands beside it."""
     page = (DOCS / "webhooks.md").read_text()
@@ -164,6 +184,9 @@ async def test_the_page_sets_a_webhook_and_its_receiver_takes_what_is_sent(
             shop = replace(ctx, outward=out, entropy=lambda: secrets.token_bytes(32), now_s=time.time)
             async with service(shop) as url:
                 told = await run(tmp_path, [*has_key, call.replace("127.0.0.1:9000", at)], url)
+                assert await ctx.pool.fetchval(
+                    "SELECT proven_at IS NOT NULL FROM accounts.channel WHERE host = $1", at
+                )
     secret = told[-1].strip()
     assert re.fullmatch(r"whsec_[A-Za-z0-9+/=]{32}", secret)
     assert "`whsec_` and 32 more characters" in text_of("docs/webhooks.md")

@@ -52,5 +52,7 @@ async def ground(url: str) -> AsyncIterator[Ground]:
 async def street(url: str) -> AsyncIterator[Street]:
     """Receivers, and nothing to be sent yet."""
     async with asyncpg.create_pool(url, min_size=1, max_size=12, command_timeout=5) as pool:
-        await pool.execute("TRUNCATE jobs.job; DELETE FROM accounts.secret WHERE name = 'seal'")
+        await pool.execute(
+            "TRUNCATE jobs.job, accounts.host_minute; DELETE FROM accounts.secret WHERE name = 'seal'"
+        )
         yield Street(pool, draw=lambda: HALF)

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -58,12 +58,13 @@ class Sent:
 @dataclass
 class Servers:
     """Everybody's servers. ``replies``: by host, what it answers next; else ``otherwise``. ``hangs``: hosts
-    that do not answer before ``go``."""
+    that do not answer before ``go``. ``echoes``: hosts that echo a challenge."""
 
     replies: dict[str, list[Reply]] = field(default_factory=dict)
     otherwise: Reply = OK
     sent: list[Sent] = field(default_factory=list)
     hangs: set[str] = field(default_factory=set)
+    echoes: set[str] = field(default_factory=set)
     go: asyncio.Event = field(default_factory=asyncio.Event)
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -73,6 +74,8 @@ class Servers:
         if to.host in self.hangs:
             await self.go.wait()
         waiting = self.replies.get(to.host)
+        if to.host in self.echoes and not waiting:
+            return replace(OK, read=headers.get("webhook-challenge", "").encode())
         return waiting.pop(0) if waiting else self.otherwise
 
     def ids(self, host: str | None = None) -> list[str]:
@@ -143,14 +146,16 @@ class Street:
             found = await accounts.locked(connection, wallet, [f"mite-{secrets.token_hex(6)}"], self.now())
         return found.mite
 
-    async def webhook(self, mite: Mite, host: str = "a.example") -> int:
+    async def webhook(
+        self, mite: Mite, host: str = "a.example", *, proven: bool = False, took_ms: int = 0
+    ) -> int:
         """One that was set."""
         url = f"https://{host}/alerts"
         seal = Seal(self.key)
         secret = seal.seal("whsec_" + "QUJD" * 8, secrets.token_bytes(32))
         target = seal.seal(url, secrets.token_bytes(32))
         async with self.pool.acquire() as connection, connection.transaction():
-            new = New("webhook", target, url, secret, seal.hash_of(url))
+            new = New("webhook", target, url, secret, seal.hash_of(url), proven, took_ms)
             return await channels.add(connection, mite.id, new, self.now())
 
     async def alert(self, mite: Mite, *said: str, kind: Any = "rule") -> list[Alert]:

@@ -1,4 +1,4 @@
-"""What a webhook is sent, and how it is signed. Pure."""
+"""What a webhook is sent, how it is signed, and how a target proves that it wants this. Pure."""
 
 import hashlib
 import hmac
@@ -8,6 +8,10 @@ from typing import Any
 
 import msgspec
 
+from .post import Reply
+
+CHALLENGE = "webhook-challenge"
+"""The header of it."""
 PREFIX = "whsec_"
 SECRET_BYTES = 24
 
@@ -20,12 +24,19 @@ def new_secret(entropy: bytes) -> str:
 
 
 def message(
-    secret: str, webhook_id: str, now_s: int, mite: str, kind: str, rows: Sequence[Any]
+    secret: str,
+    webhook_id: str,
+    now_s: int,
+    mite: str,
+    kind: str,
+    rows: Sequence[Any],
+    challenge: str | None = None,
 ) -> tuple[bytes, dict[str, str]]:
     """Body and headers of one try. ``rows``: anything msgspec encodes. The body is {mite, kind, rows, ts,
     sig}; ``sig``: HMAC-SHA256 hex of ts, a dot and the webhook's id, keyed with the whole secret text.
     ``x-service-sig`` is over the raw body, with the same key; webhook-id, webhook-timestamp and
-    webhook-signature are as Standard Webhooks says, keyed with what the base64 after whsec_ stands for."""
+    webhook-signature are as Standard Webhooks says, keyed with what the base64 after whsec_ stands for.
+    ``challenge``: of a target that is not proven; see ``is_echo``."""
     sig = _hmac(secret.encode(), f"{now_s}.{webhook_id}".encode()).hex()
     body = msgspec.json.encode({"mite": mite, "kind": kind, "rows": rows, "ts": now_s, "sig": sig})
     key = b64decode(secret.removeprefix(PREFIX), validate=True)
@@ -36,7 +47,13 @@ def message(
         "webhook-id": webhook_id,
         "webhook-timestamp": str(now_s),
         "webhook-signature": f"v1,{signature}",
-    }
+    } | ({} if challenge is None else {CHALLENGE: challenge})
+
+
+def is_echo(reply: Reply, challenge: str) -> bool:
+    """Whether who answered wants to be sent this: 2xx, and the challenge alone as body. A server that says
+    back whatever it is sent does not: the challenge comes in a header, among others and beside a body."""
+    return reply.ok and reply.read.strip() == challenge.encode()
 
 
 def _hmac(key: bytes, text: bytes) -> bytes:

@@ -1,8 +1,13 @@
-"""The life of a channel and of what is delivered to it, as tables; and how long is waited between tries."""
+"""The life of a channel and of what is delivered to it, as tables; how long is waited between tries, and who
+goes before whom."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Literal
+from urllib.parse import urlsplit
+
+from .turns import Lane
 
 State = Literal["live", "failing", "off", "removed"]
 Event = Literal["delivered", "failed", "failed_long", "gone", "removed"]
@@ -55,6 +60,27 @@ OFF_AFTER_S = 3 * 86_400
 QUIET = timedelta(days=1)
 """Where nothing was tried for so long after it could have been, failures before that count no more."""
 
+URGENT = ("bag_guard", "service")
+"""Kinds of messages that go before others."""
+SLOW_MS = 1000
+"""Whose answers take longer is sent to from places of its own."""
+PLACE_S = 0.5
+"""So long a run keeps its place from others, and begins further messages."""
+LANES = (
+    Lane("urgent", places=16, of_owner=2, of_host=4, keeps_s=PLACE_S),
+    Lane("normal", places=48, of_owner=2, of_host=16, keeps_s=PLACE_S),
+    Lane("unproven", places=8, of_owner=2, of_host=2, keeps_s=PLACE_S),
+    Lane("slow", places=16, of_owner=1, of_host=4),
+)
+"""Where channels wait for their turn: with a message of ``URGENT``; proven; not proven; and slow, whatever
+else."""
+MOST_AT_ONCE = 256
+"""Runs of one worker, with those that went on without a place."""
+HOST_ROWS, HOST_WINDOW = 60, timedelta(seconds=60)
+"""So many rows go to a host in a minute, of webhooks that are not proven."""
+TURN_ROWS = 20
+"""So many of them in one run, so that several accounts have their share of a minute."""
+
 
 class Illegal(Exception):
     """Nothing of the kind can happen to it as it stands; nothing was changed."""
@@ -101,3 +127,25 @@ def wait_s(failures: int, drawn: float, retry_after_s: float | None = None) -> f
 def messages_of(count: int, most: int) -> list[range]:
     """Places of so many rows in messages of ``most`` rows at most."""
     return [range(first, min(first + most, count)) for first in range(0, count, most)]
+
+
+def answers_ms(before: int, took_ms: int) -> int:
+    """How long a target's answers take, after one that took so long: longer at once, shorter bit by bit."""
+    return max(took_ms, (3 * before + took_ms) // 4)
+
+
+def host_of(shown: str) -> str:
+    """Whose limits a target counts against, by how it is shown. Of Discord's own host each webhook's:
+    everybody's are there."""
+    return urlsplit(shown).netloc or shown
+
+
+def rows_that_fit(sizes: Sequence[int], room: int) -> int:
+    """How many of these messages, from the first on, may be sent in one run where so many rows have room:
+    none, one, or as many as come to ``TURN_ROWS`` rows."""
+    fit = rows = 0
+    for size in sizes:
+        if rows + size > room or (fit and rows + size > TURN_ROWS):
+            break
+        fit, rows = fit + 1, rows + size
+    return fit

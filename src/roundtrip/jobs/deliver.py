@@ -13,7 +13,19 @@ import asyncpg
 
 from roundtrip.channels.post import NotTried, Reply
 from roundtrip.domain.alerts import Draft
-from roundtrip.domain.channels import MOST_TRIES, TOLD, DeliveryEvent, Event, failing_since, failure, wait_s
+from roundtrip.domain.channels import (
+    IN_ORDER_TRIES,
+    MOST_TRIES,
+    PLACE_S,
+    SLOW_MS,
+    TOLD,
+    DeliveryEvent,
+    Event,
+    answers_ms,
+    failing_since,
+    failure,
+    wait_s,
+)
 from roundtrip.services.alert_rows import rows
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Message, To, send, why
@@ -25,40 +37,50 @@ from roundtrip.store.jobs import Job
 from .worker import Effect, nothing
 
 MOST_A_RUN = 20
-RUN_S = 15.0
-"""After so long a run begins no further message: with the longest try it stays within its lease."""
+RUN_S = PLACE_S
+"""After so long a run begins no further message: it is the others' turn."""
 _GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """``reply`` None: none of its rows is kept any more."""
+    """``reply`` None: none of its rows is kept any more. ``proves``: that who answered wants this."""
 
     delivery: Delivery
     at: datetime
     reply: Reply | None
+    proves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What may be sent now. ``rest_at``: when its host has room, where it has none for any."""
+
+    messages: Sequence[Delivery]
+    rest_at: datetime | None = None
 
 
 async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_counter) -> Effect:
     """Sends with no transaction open, up to the first that fails. Raises NotTried. ``clock``: seconds since
     any time; nobody sets it."""
     began_s, now = clock(), _time(ctx.now_s())
-    async with ctx.pool.acquire() as connection:
+    async with ctx.pool.acquire() as connection, connection.transaction():
         channel = await channels.channel(connection, int(job.key))
         if channel is None:
             return nothing
-        due = await _due(connection, channel, now)
-        kept = await alerts.alerts(connection, {alert for one in due for alert in one.alert_ids})
+        due = await _due(ctx, connection, channel, now)
+        kept = await alerts.alerts(connection, {alert for one in due.messages for alert in one.alert_ids})
         mite = (await accounts.account(connection, channel.mite_id)).mite.designation
     row_of = dict(zip([alert.id for alert in kept], rows(kept), strict=True))
     sent: list[_Sent] = []
     to = To(channel.kind, channel.target, channel.secret)
-    for one in due:
+    for one in due.messages:
         if sent and clock() - began_s >= RUN_S:
             break
         at_s = ctx.now_s()
         found = [row_of[alert] for alert in one.alert_ids if alert in row_of]
-        message = Message(one.webhook_id, mite, one.kind, found)
+        challenge = ctx.entropy().hex()[:32] if channel.proven_at is None else None
+        message = Message(one.webhook_id, mite, one.kind, found, challenge)
         try:
             reply = await send(ctx.outward, to, message, int(at_s)) if found else None
         except NotTried:
@@ -69,13 +91,13 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
         if reply is not None:
             ended = "delivered" if reply.ok else "failed"
             ctx.measures.observe("delivery", channel.kind, ended, reply.took_ms / 1000)
-        sent.append(_Sent(one, _time(at_s), reply))
+        sent.append(_Sent(one, _time(at_s), reply, reply is not None and message.is_echoed(reply)))
         if reply is not None and not reply.ok:
             break
     drawn = int.from_bytes(ctx.entropy()[:4], "big") / 2**32
 
     async def write(connection: asyncpg.Connection) -> None:
-        await _write(connection, channel.id, sent, _time(ctx.now_s()), drawn, job)
+        await _write(connection, channel.id, sent, _time(ctx.now_s()), drawn, job, due.rest_at)
 
     return write
 
@@ -88,10 +110,19 @@ def _is_told(channel: Channel, now: datetime) -> bool:
     return channel.state in TOLD and (channel.rests_until is None or channel.rests_until <= now)
 
 
-async def _due(connection: asyncpg.Connection, channel: Channel, now: datetime) -> list[Delivery]:
+async def _due(ctx: Context, connection: asyncpg.Connection, channel: Channel, now: datetime) -> _Due:
     if not _is_told(channel, now):
-        return []
-    return await deliveries.due(connection, channel.id, now, MOST_A_RUN, channel.dropped_to)
+        return _Due([])
+    found = await deliveries.due(connection, channel.id, now, MOST_A_RUN, channel.dropped_to)
+    fit, rest_at = len(found), None
+    # Targets on this machine were named by whoever runs it.
+    if found and channel.proven_at is None and channel.host not in ctx.outward.loopback:
+        sizes = [len(one.alert_ids) for one in found]
+        fit, rest_at = await channels.reserve_rows(connection, channel.host, sizes, now)
+    if fit == len(found) < MOST_A_RUN and channel.answers_ms <= SLOW_MS:
+        # Nothing waits for another run: then nothing goes before what is older.
+        found.sort(key=lambda one: (one.tries > IN_ORDER_TRIES, one.id))
+    return _Due(found[:fit], None if fit else rest_at)
 
 
 async def _write(
@@ -101,6 +132,7 @@ async def _write(
     now: datetime,
     drawn: float,
     job: Job,
+    rest_at: datetime | None,
 ) -> None:
     """Puts down what became of each, and what that makes of the channel as it stands by now."""
     channel = await channels.channel(connection, channel_id, lock=True)
@@ -108,6 +140,7 @@ async def _write(
         if await deliveries.drop(connection, channel_id, now):
             await jobs.enqueue(connection, job.kind, job.key, run_at=now)
         return
+    await _answered(connection, channel, sent, now)
     for one in sent:
         reply = one.reply
         if reply is None:
@@ -127,7 +160,20 @@ async def _write(
     again_at = now if is_more else await _again_at(connection, channel_id)
     if again_at is not None:
         # Behind whoever waits by now, however long its own have waited.
-        await jobs.enqueue(connection, job.kind, job.key, run_at=max(again_at, now))
+        await jobs.enqueue(connection, job.kind, job.key, run_at=max(again_at, rest_at or now, now))
+
+
+async def _answered(
+    connection: asyncpg.Connection, channel: Channel, sent: Sequence[_Sent], now: datetime
+) -> None:
+    """What answers told of the target."""
+    replies = [one.reply for one in sent if one.reply is not None]
+    if replies:
+        took_ms = channel.answers_ms
+        for reply in replies:
+            took_ms = answers_ms(took_ms, reply.took_ms)
+        proven_at = now if any(one.proves for one in sent) else None
+        await channels.answered(connection, channel.id, took_ms, proven_at)
 
 
 async def _drop_old(connection: asyncpg.Connection, channel: Channel, now: datetime) -> bool | None:

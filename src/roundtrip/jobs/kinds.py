@@ -2,6 +2,7 @@
 
 from types import MappingProxyType
 
+from roundtrip.domain.channels import LANES, MOST_AT_ONCE
 from roundtrip.services.context import Context
 from roundtrip.store import deliveries
 
@@ -18,7 +19,7 @@ from .recheck import recheck
 from .scorecard import scorecard
 from .token import token
 from .winners import winners
-from .worker import Kind
+from .worker import Kind, Turns
 
 _DAY_S = 86_400.0
 _NEVER_GIVEN_UP = 10**9
@@ -96,11 +97,12 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
         "deliver": Kind(
             deliver,
             lease_s=30,
-            at_once=64,
+            at_once=MOST_AT_ONCE,
             limit_s=60,
             waits_s=(5.0, 30.0),
             most_tries=_NEVER_GIVEN_UP,
             put_back=deliveries.put_back,
+            turns=Turns(LANES, deliveries.sort),
         ),
     }
 )

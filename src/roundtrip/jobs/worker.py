@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,8 @@ from structlog.contextvars import bind_contextvars
 from roundtrip.chain.background import beside
 from roundtrip.domain.measured import Measures
 from roundtrip.domain.our_clock import age_s
-from roundtrip.store import jobs
+from roundtrip.domain.turns import Lane
+from roundtrip.store import jobs, turns
 from roundtrip.store.jobs import Job
 
 from .rounds import Rounds, described
@@ -57,11 +58,19 @@ async def nothing(connection: asyncpg.Connection) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """Of a kind whose owners take turns. ``sort``: puts what is due into the lanes; whether there is more."""
+
+    lanes: tuple[Lane, ...]
+    sort: Callable[[asyncpg.Connection, datetime], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
 class Kind(Generic[C]):
     """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
     ``at_once``: so many of the kind in one worker. ``limit_s``: a handler that takes longer has failed.
     ``at_start``: the key of the one that every worker wishes for when it starts. ``put_back``: what is to be
-    done besides when our clock was put back."""
+    done besides when our clock was put back. ``turns``: None: the longest due goes first."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
     lease_s: float
@@ -71,6 +80,7 @@ class Kind(Generic[C]):
     most_tries: int = MOST_TRIES
     at_start: str | None = None
     put_back: Callable[[asyncpg.Connection, datetime], Awaitable[None]] | None = None
+    turns: Turns | None = None
 
     def wait_s(self, tries: int, drawn: float) -> float:
         """How long to wait after ``tries``. ``drawn``, 0 to 1, spreads it by a quarter to both sides."""
@@ -107,6 +117,8 @@ class Worker(Generic[C]):
         self._end_s = end_s
         self._measures = measures or Measures()
         self._running: dict[str, dict[asyncio.Task[None], Job]] = {name: {} for name in kinds}
+        self._places: dict[tuple[str, str], set[asyncio.Task[None]]] = {}
+        """Of kinds and lanes: who holds one."""
         self._rounds = Rounds(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
         self._started = False
         self._latest_s = 0.0
@@ -128,9 +140,27 @@ class Worker(Generic[C]):
                 continue
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                 running = [job.id for job in self._running[name].values()]
-                found = await jobs.claim(connection, [name], room, kind.lease_s, self._now(), running)
+                if kind.turns is None:
+                    found = await jobs.claim(connection, [name], room, kind.lease_s, self._now(), running)
+                else:
+                    found = await self._take_turns(connection, name, kind, room, running)
             begun += [self._begin(kind, job) for job in found]
         return begun
+
+    async def _take_turns(
+        self, connection: asyncpg.Connection, name: str, kind: Kind[C], room: int, running: Sequence[int]
+    ) -> list[Job]:
+        """As many as have a place, each lane's own, and ``room`` at most."""
+        assert kind.turns is not None
+        lanes = kind.turns.lanes
+        rooms = [(lane, lane.places - len(self._places.get((name, lane.name), ()))) for lane in lanes]
+        async with connection.transaction():
+            is_more = await kind.turns.sort(connection, self._now())
+            wanted = turns.Wanted(name, rooms, room, kind.lease_s, running)
+            found = await turns.take(connection, wanted, self._now())
+        if is_more:
+            self._rounds.wake.set()
+        return found
 
     async def mind_the_clock(self) -> None:
         """Where our clock was put back, what is done again and again would wait for as long as that: it is
@@ -176,7 +206,24 @@ class Worker(Generic[C]):
             self._rounds.wake.set()
 
         task.add_done_callback(over)
+        if kind.turns is not None and job.lane is not None:
+            self._hold(next(one for one in kind.turns.lanes if one.name == job.lane), job, task)
         return task
+
+    def _hold(self, lane: Lane, job: Job, task: asyncio.Task[None]) -> None:
+        """Has it hold a place of its lane until it is done, or for as long as the lane lets it."""
+        held = self._places.setdefault((job.kind, lane.name), set())
+        held.add(task)
+
+        def give_back(*_: object) -> None:
+            if task in held:
+                held.discard(task)
+                self._rounds.wake.set()
+
+        task.add_done_callback(give_back)
+        if lane.keeps_s is not None:
+            later = asyncio.get_running_loop().call_later(lane.keeps_s, give_back)
+            task.add_done_callback(lambda _: later.cancel())
 
     async def _do(self, kind: Kind[C], job: Job) -> None:
         # In every line of the log that is written for it.

@@ -1,16 +1,18 @@
 """A test to a channel that is there: by it one that failed or was switched off is told again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
 
+from roundtrip.domain.channels import host_of
 from roundtrip.domain.errors import CallerFault
 from roundtrip.domain.mite import Mite
 from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import Channel, New
 
 from .accounts import accounts
-from .channels import count_attempt, host_of, send_test
+from .channels import count_attempt, send_test
 from .channels_answer import ChannelParams, ChannelRow, shown
 from .context import Answered, Context
 
@@ -29,14 +31,15 @@ async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answer
         found = _own(await channels.channel(connection, params.id), params, mite)
         new = _kept(found)
         tried_at = await count_attempt(ctx, connection, mite, new)
-    await send_test(ctx, mite, new)
+    tested = await send_test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         await channels.arrived(connection, mite.id, host_of(new.shown), tried_at)
         await channels.lock_mite(connection, mite.id)
         # As it is by now: it may have been set anew, or removed, while the test was under way.
         before = _own(await channels.channel(connection, params.id, lock=True), params, mite)
-        await channels.set_again(connection, before.id, _kept(before), now)
+        again = replace(_kept(before), proven=tested.proven, took_ms=tested.took_ms)
+        await channels.set_again(connection, before.id, again, now)
         await deliveries.hurry(connection, before.id, now)
         kept = await channels.channel(connection, before.id)
     assert kept is not None

@@ -1,6 +1,7 @@
 """Where a mite is told: which channels there are, one more, one less."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ from roundtrip.channels.post import NotTried
 from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.domain.alerts import MOST_CHANNELS, Alert, Draft
+from roundtrip.domain.channels import HOST_ROWS, host_of
 from roundtrip.domain.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.mite import Mite
 from roundtrip.store import channels, deliveries
@@ -71,7 +73,7 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     async with accounts(ctx) as connection:
         tried_at = await count_attempt(ctx, connection, mite, new)
         await _room(connection, mite, new)
-    await send_test(ctx, mite, new)
+    new = await send_test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         await channels.arrived(connection, mite.id, host_of(new.shown), tried_at)
@@ -91,6 +93,10 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     text = f"The test arrived at {new.shown}: alerts go there from now on."
     if secret is not None:
         text += " Keep the secret: it is told this once, and deliveries are signed with it."
+    if kept.proven_at is None:
+        text += (
+            f" It did not echo the challenge: until it does its host takes {HOST_ROWS} rows a minute at most."
+        )
     if same is not None:
         text += " The channel was there already."
         text += " Its old secret is good no longer." if secret is not None else ""
@@ -124,11 +130,6 @@ def _shown(aim: Target) -> str:
     beginning = parts.path[:_SHOWN_OF_PATH]
     is_all = beginning == parts.path and not parts.query
     return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
-
-
-def host_of(shown: str) -> str:
-    """Whose limit it counts against. Of Discord's own host each webhook's: everybody's are there."""
-    return urlsplit(shown).netloc or shown
 
 
 async def count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, new: New) -> datetime:
@@ -168,11 +169,12 @@ async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | N
     return same
 
 
-async def send_test(ctx: Context, mite: Mite, new: New) -> None:
-    """Raises CallerFault (bad_input), ServiceFull (busy)."""
+async def send_test(ctx: Context, mite: Mite, new: New) -> New:
+    """The same, with what the answer told of it. Raises CallerFault (bad_input), ServiceFull (busy)."""
     now_s = int(ctx.now_s())
     row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])
-    message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row)
+    challenge = ctx.entropy().hex()[:32] if new.kind == "webhook" else None
+    message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row, challenge)
     try:
         reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
     except NotTried:
@@ -181,6 +183,7 @@ async def send_test(ctx: Context, mite: Mite, new: New) -> None:
         raise CallerFault(
             "bad_input", f"The test did not arrive, and nothing is saved: {why(reply)}; 2xx is expected."
         )
+    return replace(new, proven=message.is_echoed(reply), took_ms=reply.took_ms)
 
 
 async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answered[ChannelRemoved]:

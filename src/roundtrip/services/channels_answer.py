@@ -57,6 +57,13 @@ class ChannelRow(msgspec.Struct, frozen=True, rename="camel"):
         datetime | None, msgspec.Meta(description="The first failure since something last arrived.")
     ]
     last_error: Annotated[str | None, msgspec.Meta(description="Of the last try, where that failed.")]
+    proven: Annotated[
+        bool,
+        msgspec.Meta(
+            description="false: of a webhook that never echoed the challenge; its host takes 60 rows a "
+            "minute at most, and what is more waits."
+        ),
+    ]
 
 
 class TelegramLink(msgspec.Struct, frozen=True, rename="camel"):
@@ -121,4 +128,5 @@ def shown(channel: Channel) -> ChannelRow:
         last_delivered_at=channel.delivered_at,
         failing_since=channel.failing_since,
         last_error=channel.last_error,
+        proven=channel.proven_at is not None,
     )

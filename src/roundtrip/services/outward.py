@@ -101,12 +101,18 @@ class To:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. ``mite``: what it is called. ``rows``: of ``alert_rows``."""
+    """One message. ``mite``: what it is called. ``rows``: of ``alert_rows``. ``challenge``: as
+    ``webhook.message`` has it."""
 
     webhook_id: str
     mite: str
     kind: str
     rows: Sequence[Any]
+    challenge: str | None = None
+
+    def is_echoed(self, reply: Reply) -> bool:
+        """Whether that proves the target it was sent to."""
+        return self.challenge is not None and webhook.is_echo(reply, self.challenge)
 
 
 async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
@@ -121,7 +127,7 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
             assert to.secret is not None
             body, headers = webhook.message(
                 outward.seal().unseal(to.secret), message.webhook_id, now_s, message.mite, message.kind,
-                message.rows,
+                message.rows, message.challenge,
             )  # fmt: skip
     except Unsealable:
         raise NotTried("a channel's secret cannot be read with the key that is set") from None

@@ -1,12 +1,13 @@
 """Where mites are told. Each function takes the caller's connection and ends no transaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 import asyncpg
 
-from roundtrip.domain.channels import Event, State, after
+from roundtrip.domain.channels import HOST_ROWS, HOST_WINDOW, Event, State, after, host_of, rows_that_fit
 
 from . import accounts
 
@@ -18,7 +19,8 @@ class Channel:
     """``target``, ``secret``: sealed, but for what Telegram is sent to. ``target_hash``: by which it is found
     again; None: by its target. ``failures``: on end.
     ``rests_until``: before that nothing is sent there. ``dropped_to``: messages up to this number that wait
-    are not sent."""
+    are not sent. ``host``: whose limits it counts against. ``proven_at``: since when it is known that it is
+    wanted there; None: not yet. ``answers_ms``: how long answers take."""
 
     id: int
     mite_id: int
@@ -35,22 +37,38 @@ class Channel:
     rests_until: datetime | None
     dropped_to: int
     target_hash: bytes | None
+    host: str
+    proven_at: datetime | None
+    answers_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """A channel before it has a number."""
+    """A channel before it has a number. ``proven``: who answers there wants this. ``took_ms``: the answer to
+    the test."""
 
     kind: ChannelKind
     target: bytes
     shown: str
     secret: bytes | None
     target_hash: bytes | None = None
+    proven: bool = False
+    took_ms: int = 0
+
+    @property
+    def host(self) -> str:
+        """Whose limits it counts against."""
+        return f"telegram:{self.target.decode()}" if self.kind == "telegram" else host_of(self.shown)
+
+    @property
+    def is_proven(self) -> bool:
+        """Chats always are: they were linked from there, or their url is a secret of it."""
+        return self.proven or self.kind != "webhook"
 
 
 _CHANNEL = (
     "id, mite_id, kind, target, shown, secret, state, made_at, failing_since, failures, delivered_at,"
-    " last_error, rests_until, dropped_to, target_hash"
+    " last_error, rests_until, dropped_to, target_hash, host, proven_at, answers_ms"
 )
 
 
@@ -87,8 +105,10 @@ async def add(connection: asyncpg.Connection, mite_id: int, new: New, now: datet
     """Its number; the mite is locked, and something arrived there just now."""
     found: int = await connection.fetchval(
         "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at,"
-        " target_hash) VALUES ($1, $2, $3, $4, $5, 'live', $6, $6, $7) RETURNING id",
-        mite_id, new.kind, new.target, new.shown, new.secret, now, new.target_hash,
+        " target_hash, host, proven_at, answers_ms)"
+        " VALUES ($1, $2, $3, $4, $5, 'live', $6, $6, $7, $8, $9, $10) RETURNING id",
+        mite_id, new.kind, new.target, new.shown, new.secret, now, new.target_hash, new.host,
+        now if new.is_proven else None, new.took_ms,
     )  # fmt: skip
     return found
 
@@ -105,8 +125,9 @@ async def set_again(connection: asyncpg.Connection, channel_id: int, new: New, n
         )
     await delivered(connection, channel_id, now)
     await connection.execute(
-        "UPDATE accounts.channel SET target = $2, secret = $3 WHERE id = $1",
-        channel_id, new.target, new.secret,
+        "UPDATE accounts.channel SET target = $2, secret = $3, proven_at = coalesce(proven_at, $4),"
+        " answers_ms = $5 WHERE id = $1",
+        channel_id, new.target, new.secret, now if new.is_proven else None, new.took_ms,
     )  # fmt: skip
 
 
@@ -118,6 +139,39 @@ async def delivered(connection: asyncpg.Connection, channel_id: int, now: dateti
         " last_error = NULL, delivered_at = $2 WHERE id = $1",
         channel_id, now,
     )  # fmt: skip
+
+
+async def answered(
+    connection: asyncpg.Connection, channel_id: int, answers_ms: int, proven_at: datetime | None
+) -> None:
+    """How long its answers take by now; and where it was proven then, it stays so."""
+    await connection.execute(
+        "UPDATE accounts.channel SET answers_ms = $2, proven_at = coalesce(proven_at, $3) WHERE id = $1",
+        channel_id, answers_ms, proven_at,
+    )  # fmt: skip
+
+
+async def reserve_rows(
+    connection: asyncpg.Connection, host: str, sizes: Sequence[int], now: datetime
+) -> tuple[int, datetime]:
+    """How many of messages with so many rows may go to the host now, from the first on; they are counted. And
+    when there is room again."""
+    row = await connection.fetchrow(
+        "INSERT INTO accounts.host_minute AS minute (host, began_at, rows) VALUES ($1, $2, 0)"
+        " ON CONFLICT (host) DO UPDATE SET"
+        " began_at = CASE WHEN minute.began_at > $2 - $3::interval AND minute.began_at <= $2"
+        "  THEN minute.began_at ELSE $2 END,"
+        " rows = CASE WHEN minute.began_at > $2 - $3::interval AND minute.began_at <= $2"
+        "  THEN minute.rows ELSE 0 END RETURNING began_at, rows",
+        host, now, HOST_WINDOW,
+    )  # fmt: skip
+    fit = rows_that_fit(sizes, HOST_ROWS - row["rows"])
+    if fit:
+        await connection.execute(
+            "UPDATE accounts.host_minute SET rows = rows + $2 WHERE host = $1", host, sum(sizes[:fit])
+        )
+    again_at: datetime = row["began_at"] + HOST_WINDOW
+    return fit, again_at
 
 
 async def failed(
@@ -242,5 +296,6 @@ async def arrived(connection: asyncpg.Connection, mite_id: int, host: str, made_
 
 
 async def forget_attempts(connection: asyncpg.Connection, before: datetime) -> None:
-    """Those that count no longer."""
+    """Those that count no longer, and minutes of hosts that are over."""
     await connection.execute("DELETE FROM accounts.channel_attempt WHERE made_at <= $1", before)
+    await connection.execute("DELETE FROM accounts.host_minute WHERE began_at <= $1", before)

@@ -11,7 +11,9 @@ import asyncpg
 from roundtrip.domain.alerts import Alert
 from roundtrip.domain.channels import (
     IN_ORDER_TRIES,
+    SLOW_MS,
     TOLD,
+    URGENT,
     DeliveryEvent,
     DeliveryState,
     delivery_after,
@@ -26,6 +28,8 @@ MOST_ROWS = {"webhook": 50, "telegram": 10, "discord": 10}
 """Of one message, by the channel's kind."""
 MOST_DROPPED = 5_000
 """In one statement: what waits for one channel may be more than a statement has time for."""
+MOST_SORTED = 1_000
+"""Jobs that are put into lanes in one statement."""
 MOST_WAITING, LEFT_WAITING = 10_000, 9_000
 """Of one channel: where more wait, so many of the newest are left."""
 
@@ -110,15 +114,43 @@ def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
 async def due(
     connection: asyncpg.Connection, channel_id: int, now: datetime, most: int, after: int = 0
 ) -> list[Delivery]:
-    """Those of a channel that may be sent now, the oldest first; behind them those that failed often.
-    ``after``: the number that they are above."""
+    """Those of a channel that may be sent now: urgent ones, then the others, each the oldest first; behind
+    them those that failed often. ``after``: the number that they are above."""
     rows = await connection.fetch(
         "SELECT id, webhook_id, kind, alert_ids, retracted, tries FROM accounts.delivery"
         " WHERE channel_id = $1 AND state = 'waiting' AND next_at <= $2 AND id > $5"
-        " ORDER BY tries > $4, id LIMIT $3",
-        channel_id, now, most, IN_ORDER_TRIES, after,
+        " ORDER BY tries > $4, kind <> ALL ($6), id LIMIT $3",
+        channel_id, now, most, IN_ORDER_TRIES, after, list(URGENT),
     )  # fmt: skip
     return [Delivery(**{**dict(row), "alert_ids": tuple(row["alert_ids"])}) for row in rows]
+
+
+_SORT = """
+WITH due AS MATERIALIZED (
+    SELECT id, key::bigint AS channel_id FROM jobs.job
+    WHERE kind = 'deliver' AND lane IS NULL AND failed_at IS NULL AND run_at <= $1
+    ORDER BY run_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+UPDATE jobs.job AS job SET
+    lane = CASE
+        WHEN channel.answers_ms > $3 THEN 'slow'
+        -- As literals: the index has them.
+        WHEN EXISTS (SELECT FROM accounts.delivery WHERE channel_id = channel.id AND state = 'waiting'
+                     AND kind IN ('bag_guard', 'service') AND next_at <= $1) THEN 'urgent'
+        WHEN channel.proven_at IS NULL THEN 'unproven'
+        ELSE 'normal' END,
+    owner = coalesce(channel.mite_id, 0),
+    host = coalesce(channel.host, '')
+FROM due LEFT JOIN accounts.channel AS channel ON channel.id = due.channel_id
+WHERE job.id = due.id
+"""
+
+
+async def sort(connection: asyncpg.Connection, now: datetime) -> bool:
+    """Puts jobs that are due into the lanes of ``domain.channels``, by what is known of their channels; those
+    longest due first. Whether there may be more."""
+    done: str = await connection.execute(_SORT, now, MOST_SORTED, SLOW_MS)
+    return int(done.split()[1]) == MOST_SORTED
 
 
 async def next_at(connection: asyncpg.Connection, channel_id: int) -> datetime | None:

@@ -34,7 +34,7 @@ Payload = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job that is ours until ``claimed_until``, or for as long after as nobody else takes it. ``tries``:
-    how often it was taken, this time included."""
+    how often it was taken, this time included. ``lane``: in which it waited, of kinds that go in turn."""
 
     id: int
     kind: str
@@ -44,6 +44,7 @@ class Job:
     claim: UUID
     claimed_until: datetime
     tries: int
+    lane: str | None = None
 
 
 _ENQUEUE = """
@@ -58,7 +59,9 @@ WITH wish AS (
                       ELSE least(job.run_at, excluded.run_at) END,
         again_at = CASE WHEN job.claim IS NOT NULL THEN least(job.again_at, excluded.run_at) END,
         tries = CASE WHEN job.failed_at IS NULL THEN job.tries ELSE 0 END,
-        failed_at = NULL
+        failed_at = NULL,
+        -- Of kinds that go in turn: it is sorted anew, by what is wished for now.
+        lane = CASE WHEN job.claim IS NOT NULL THEN job.lane END
 )
 SELECT pg_notify($5, '')
 """
@@ -194,6 +197,34 @@ async def claim(
     return sorted(found, key=lambda job: (job.run_at, job.id))
 
 
+_CLAIM_THESE = """
+WITH due AS MATERIALIZED (
+    SELECT id FROM jobs.job
+    WHERE id = ANY ($1::bigint[]) AND failed_at IS NULL
+      AND (claimed_until IS NULL OR claimed_until <= $3 OR claimed_until > $4)
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE jobs.job AS job SET
+    claim = gen_random_uuid(), claimed_until = $2, tries = job.tries + 1,
+    again_at = CASE WHEN job.again_at > $3 THEN job.again_at END
+FROM due WHERE job.id = due.id
+RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries, lane
+"""
+
+
+async def claim_these(
+    connection: asyncpg.Connection, ids: Sequence[int], lease_s: float, now: datetime
+) -> list[Job]:
+    """Takes those of these jobs that are still free, in the order of ``ids``."""
+    if not ids:
+        return []
+    until = now + timedelta(seconds=lease_s)
+    rows = await connection.fetch(_CLAIM_THESE, list(ids), until, now, until + timedelta(seconds=AHEAD_S))
+    places = {job_id: place for place, job_id in enumerate(ids)}
+    found = [Job(**{**dict(row), "payload": msgspec.json.decode(row["payload"])}) for row in rows]
+    return sorted(found, key=lambda job: places[job.id])
+
+
 async def finish(connection: asyncpg.Connection, job: Job) -> bool:
     """The job is done; in the transaction of its effects. False: somebody else took it, and the caller rolls
     its effects back. It is put back where it was wished for again while it was run."""
@@ -207,7 +238,7 @@ async def finish(connection: asyncpg.Connection, job: Job) -> bool:
         return True
     await connection.execute(
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = again_at, again_at = NULL,"
-        " tries = 0, last_error = NULL WHERE id = $1",
+        " tries = 0, last_error = NULL, lane = NULL WHERE id = $1",
         job.id,
     )
     return True
@@ -219,7 +250,7 @@ async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, e
     return await _changed(
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = $3, last_error = $4,"
-        " again_at = NULL WHERE id = $1 AND claim = $2",
+        " again_at = NULL, lane = NULL WHERE id = $1 AND claim = $2",
         job.id,
         job.claim,
         run_at,
@@ -234,8 +265,8 @@ async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at),"
         " tries = CASE WHEN again_at IS NULL THEN tries ELSE 0 END,"
-        " failed_at = CASE WHEN again_at IS NULL THEN $3::timestamptz END, again_at = NULL, last_error = $4"
-        " WHERE id = $1 AND claim = $2",
+        " failed_at = CASE WHEN again_at IS NULL THEN $3::timestamptz END, again_at = NULL, last_error = $4,"
+        " lane = NULL WHERE id = $1 AND claim = $2",
         job.id,
         job.claim,
         now,

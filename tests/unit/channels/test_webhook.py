@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from roundtrip.channels.webhook import message, new_secret
+from roundtrip.channels.post import Reply
+from roundtrip.channels.webhook import is_echo, message, new_secret
 
 ENTROPY = bytes(range(32))
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
@@ -90,3 +91,22 @@ def test_every_try_is_signed_anew_under_the_same_id() -> None:
     assert first[0] != again[0]
     for name in ("x-service-sig", "webhook-signature", "webhook-timestamp"):
         assert first[1][name] != again[1][name]
+
+
+def test_only_the_challenge_alone_with_2xx_is_an_echo() -> None:
+    challenge = "0123456789abcdef" * 2
+    body, headers = message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "test", ROWS, challenge)
+    assert headers["webhook-challenge"] == challenge
+    assert challenge.encode() not in body
+    said_back = "".join(f"{name}: {value}\n" for name, value in headers.items()).encode() + body
+    answers = {
+        challenge.encode(): True,
+        challenge.encode() + b"\n": True,
+        said_back: False,
+        body: False,
+        b"": False,
+    }
+    for read, is_one in answers.items():
+        assert is_echo(Reply(200, None, None, 1, read), challenge) is is_one
+    assert not is_echo(Reply(500, None, None, 1, challenge.encode()), challenge)
+    assert "webhook-challenge" not in message(SECRET, "msg_9", 1, "mite-ab12", "test", ROWS)[1]

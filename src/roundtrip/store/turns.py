@@ -1,0 +1,148 @@
+"""Taking jobs of a kind in turn: owners go round in a circle, within bounds that all workers share. The
+caller ends the transaction."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from roundtrip.domain.our_clock import AHEAD_S
+from roundtrip.domain.turns import Lane, Ready, choose
+
+from . import jobs
+from .jobs import Job
+
+_LOCK = 4663_0014
+MOST_OWNERS = 200
+"""Looked at in one statement."""
+MOST_LOOKS = 5
+"""Of one lane; whoever comes next goes on from there."""
+MOST_OF_OWNER = 8
+"""Jobs of one owner that are looked at."""
+
+_LANES = """
+SELECT lane.name, turn.owner FROM unnest($2::text[]) AS lane (name)
+LEFT JOIN jobs.turn AS turn ON turn.kind = $1 AND turn.lane = lane.name
+WHERE (SELECT job.owner FROM jobs.job WHERE kind = $1 AND job.lane = lane.name
+       AND (claimed_until IS NULL OR claimed_until <= $3 OR claimed_until > $4)
+       -- By the index of turns, and by no other.
+       ORDER BY job.owner LIMIT 1) IS NOT NULL
+"""
+
+_BUSY = """
+SELECT lane, owner, host FROM jobs.job
+WHERE kind = $1 AND claim IS NOT NULL AND lane IS NOT NULL AND claimed_until > $2 AND claimed_until <= $3
+"""
+
+_CIRCLE = """
+WITH RECURSIVE circle AS (
+    (SELECT owner, 1 AS place FROM jobs.job WHERE kind = $1 AND lane = $2 AND owner > $3 AND owner <= $4
+     ORDER BY owner LIMIT 1)
+    UNION ALL
+    (SELECT following.owner, circle.place + 1 FROM circle CROSS JOIN LATERAL
+        (SELECT owner FROM jobs.job WHERE kind = $1 AND lane = $2 AND owner > circle.owner AND owner <= $4
+         ORDER BY owner LIMIT 1) AS following
+     WHERE circle.place < $5)
+)
+SELECT circle.owner, found.id, found.host FROM circle LEFT JOIN LATERAL (
+    SELECT id, host, run_at FROM jobs.job
+    WHERE kind = $1 AND lane = $2 AND owner = circle.owner AND run_at <= $6
+      AND (claimed_until IS NULL OR claimed_until <= $6 OR claimed_until > $7) AND id <> ALL ($9::bigint[])
+    ORDER BY run_at, id LIMIT $8
+) AS found ON true
+ORDER BY circle.place, found.run_at, found.id
+"""
+_MOVE = """
+INSERT INTO jobs.turn (kind, lane, owner) VALUES ($1, $2, $3)
+ON CONFLICT (kind, lane) DO UPDATE SET owner = excluded.owner
+"""
+_SPARE_OWNERS = 16
+"""Looked at beside those that there is room for: of some nothing can be taken."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a worker has room for. ``rooms``: of each lane; ``most``: of all. ``running``: jobs that it runs,
+    whatever a clock says of their leases."""
+
+    kind: str
+    rooms: Sequence[tuple[Lane, int]]
+    most: int
+    lease_s: float
+    running: Sequence[int] = ()
+
+
+async def take(connection: asyncpg.Connection, wanted: Wanted, now: datetime) -> list[Job]:
+    """Takes as many as there is room for. No other worker takes any until the transaction ends: so the bounds
+    on owners and hosts hold for all of them together."""
+    await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+    right_until = now + timedelta(seconds=wanted.lease_s + AHEAD_S)
+    names = [lane.name for lane, room in wanted.rooms if room > 0]
+    ready = await connection.fetch(_LANES, wanted.kind, names, now, right_until)
+    if not ready:
+        return []
+    lasts = {row["name"]: row["owner"] for row in ready}
+    busy = await connection.fetch(_BUSY, wanted.kind, now, right_until)
+    chosen: list[int] = []
+    for lane, room in wanted.rooms:
+        if lane.name in lasts and (free := min(room, wanted.most - len(chosen))) > 0:
+            looking = _Looking(wanted, lane, now, right_until, lasts[lane.name])
+            looking.owners.update(row["owner"] for row in busy if row["lane"] == lane.name)
+            looking.hosts.update(row["host"] for row in busy if row["lane"] == lane.name)
+            chosen += [job.id for job in await looking.found(connection, free)]
+    return await jobs.claim_these(connection, chosen, wanted.lease_s, now)
+
+
+@dataclass(slots=True)
+class _Looking:
+    """For jobs of one lane. ``last``: whose turn was the last one; None: nobody's yet. ``owners``, ``hosts``:
+    what each has at once."""
+
+    wanted: Wanted
+    lane: Lane
+    now: datetime
+    right_until: datetime
+    last: int | None
+    owners: Counter[int] = field(default_factory=Counter)
+    hosts: Counter[str] = field(default_factory=Counter)
+
+    async def found(self, connection: asyncpg.Connection, room: int) -> list[Ready]:
+        """As many as have room, from behind the last."""
+        before, found = self.last, list[Ready]()
+        for _ in range(MOST_LOOKS):
+            most = min(MOST_OWNERS, 2 * room + _SPARE_OWNERS)
+            circle = await self._circle(connection, most)
+            is_whole = len(circle) < most
+            # Where the looks came round they are chosen already.
+            circle = {owner: [job for job in of if job not in found] for owner, of in circle.items()}
+            left = room - len(found)
+            choice = choose(self.lane, circle, left, self.owners, self.hosts, is_whole=is_whole)
+            found += choice.jobs
+            self.owners.update(job.owner for job in choice.jobs)
+            self.hosts.update(job.host for job in choice.jobs)
+            self.last = self.last if choice.last is None else choice.last
+            if is_whole or len(found) == room:
+                break
+        if self.last != before:
+            await connection.execute(_MOVE, self.wanted.kind, self.lane.name, self.last)
+        return found
+
+    async def _circle(self, connection: asyncpg.Connection, most: int) -> dict[int, list[Ready]]:
+        """The owners behind the last, round to it, and what each has that could be run; ``most`` of them."""
+        circle: dict[int, list[Ready]] = {}
+        last = _LEAST if self.last is None else self.last
+        for lower, upper in ((last, _MOST), (_LEAST, last)):
+            if (left := most - len(circle)) <= 0 or lower == upper:
+                break
+            rows = await connection.fetch(
+                _CIRCLE, self.wanted.kind, self.lane.name, lower, upper, left, self.now, self.right_until,
+                MOST_OF_OWNER, list(self.wanted.running),
+            )  # fmt: skip
+            for row in rows:
+                waiting = circle.setdefault(row["owner"], [])
+                if row["id"] is not None:
+                    waiting.append(Ready(row["id"], row["owner"], row["host"]))
+        return circle
