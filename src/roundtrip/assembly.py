@@ -38,7 +38,7 @@ from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.telegram import link_chats
 from roundtrip.jobs.worker import Worker
 from roundtrip.networks import CHAIN_ID, ROBINHOOD, Network, network_from
-from roundtrip.sending import outward
+from roundtrip.sending import outward, secret_key
 from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.claim import Claim, Held
 from roundtrip.services.context import Context
@@ -246,6 +246,11 @@ async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) ->
     async with aiohttp.ClientSession() as session:
         node = Node(rpc_url, session, _VERIFY_TIMEOUT_S)
         return await verified(claim, replace(trusted, node=node))
+
+
+def backup_key(settings: Settings) -> bytes:
+    """What backups are signed with. Raises OSError, ValueError."""
+    return secret_key(settings)
 
 
 async def migrated(database_url: str) -> list[int]:

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from roundtrip import assembly
-from roundtrip.sending import secret_key
 from roundtrip.settings import Settings
 from roundtrip.store.backup import BackupError, back_up, is_signed
 from roundtrip.store.backup import restore as restore_from
@@ -29,7 +28,7 @@ def backup(
 
 async def _backup(settings: Settings, file: Path, small: bool) -> None:
     async with assembly.database(settings, joins=True) as database_url:
-        await back_up(database_url, file, _with_password, secret_key(settings), whole=not small)
+        await back_up(database_url, file, _with_password, assembly.backup_key(settings), whole=not small)
 
 
 def restore(
@@ -43,7 +42,7 @@ def restore(
 
 
 async def _restore(settings: Settings, file: Path, trust: bool) -> None:
-    if not trust and not is_signed(file, secret_key(settings)):
+    if not trust and not is_signed(file, assembly.backup_key(settings)):
         raise BackupError(
             "the file was changed, or is not signed with this service's key, and nothing was restored. Put "
             "back the key that was kept (secret.key, ROUNDTRIP_SECRET_KEY), or say --trust if you know where "
