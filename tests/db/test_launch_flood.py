@@ -5,7 +5,7 @@ import asyncpg
 from roundtrip.store import curves, signals
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, bought, launched, sent
-from unit.sync.telling import address
+from unit.venues.network import address
 
 LAUNCHES, A_BLOCK, WALLETS = 10_000, 100, 20
 
