@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import importlib.metadata
 import os
 import pwd
@@ -322,6 +323,46 @@ async def test_where_no_user_can_be_made_it_runs_as_nobody(
     monkeypatch.setenv("PATH", str(open_directory))
     async with make(open_directory) as server:
         assert _owner_and_mode(server.home / "data")[0] == pwd.getpwnam("nobody").pw_uid
+
+
+@needs_root
+async def test_a_planted_fallback_says_nothing_of_whom_the_server_runs_as(
+    open_directory: Path, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may write to the temporary directory: the server would be theirs, and with it all data."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    name = hashlib.sha256(os.fsencode(open_directory)).hexdigest()[:16]
+    planted = tmp_path / f"roundtrip-0-{name}" / "data"
+    planted.mkdir(parents=True)
+    for path in (planted, planted.parent):
+        os.chown(path, 12345, 12345)
+    async with make(open_directory) as server:
+        own = pwd.getpwnam("roundtrip-db").pw_uid
+        assert _owner_and_mode(server.home / "data") == (own, 0o700)
+
+
+@needs_root
+async def test_a_useradd_that_hangs_is_not_waited_for(
+    open_directory: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = open_directory / "useradd"
+    program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(postgres, "_USER", "roundtrip-never")
+    monkeypatch.setattr(postgres, "_USERADD_SECONDS", 0.2)
+    monkeypatch.setenv("PATH", str(open_directory))
+    began = time.monotonic()
+    with capture_logs() as logs:
+        async with make(open_directory) as server:
+            assert _owner_and_mode(server.home / "data")[0] == pwd.getpwnam("nobody").pw_uid
+    assert time.monotonic() - began < WAIT_SECONDS
+    assert ["runs as nobody" in line["event"] for line in logs] == [True]
+
+
+async def test_nobody_else_reads_the_log_of_the_server(open_directory: Path, make: Make) -> None:
+    """What a statement held may stand in it."""
+    async with make(open_directory) as server:
+        assert _owner_and_mode(server.home / "postgres.log") == (os.geteuid(), 0o600)
 
 
 @needs_root

@@ -43,14 +43,10 @@ _USER = "roundtrip-db"  # of the system, under root
 _SOCKET_NAME = ".s.PGSQL.5432"
 _POLL_SECONDS, _KEEP_SECONDS = 0.01, 1.0
 _USERADD = (
-    "useradd",
-    "--system",
-    "--user-group",
-    "--no-create-home",
-    "--home-dir=/",
-    "--shell=/usr/sbin/nologin",
-)
+    "useradd", "--system", "--user-group", "--no-create-home", "--home-dir=/", "--shell=/usr/sbin/nologin"
+)  # fmt: skip
 _USER_TRIES = 50
+_USERADD_SECONDS = 10.0
 _INITDB_SECONDS, _START_SECONDS, _STOP_SECONDS, _QUERY_SECONDS = 60.0, 20.0, 10.0, 5.0
 _RECOVERY_SECONDS, _ORPHAN_SECONDS = 3600.0, 20.0
 _READY, _READY_WITHIN = b"database system is ready to accept connections", 1 << 20
@@ -190,7 +186,12 @@ class EmbeddedPostgres:
         name = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
         fallback = Path(tempfile.gettempdir()).resolve() / f"roundtrip-{os.geteuid()}-{name}"
         if self._root:
-            self._uid, self._gid = _owner_of(self.directory, fallback) or _own_user()
+            # Below the temporary directory anybody may have put one there.
+            ours = os.path.lexists(fallback) and fallback.lstat().st_uid == os.geteuid()
+            places = (self.directory, fallback) if ours else (self.directory,)
+            self._uid, self._gid = _owner_of(*places) or _own_user()
+            if (self._uid, self._gid) == _numbers("nobody"):
+                log.warning("the database runs as nobody, and others may do so, too", instead_of=_USER)
         self.home = self.directory if self._reachable(self.directory) else fallback
         # asyncpg takes a comma in the address for a list of hosts, and PostgreSQL splits at quotes.
         fits = len(os.fsencode(self.home / "socket" / _SOCKET_NAME)) <= 107
@@ -275,7 +276,7 @@ class EmbeddedPostgres:
         partial.rename(self.home / "data")
 
     def _spawn(self, *command: str) -> subprocess.Popen[bytes]:
-        with (self.home / "postgres.log").open("ab") as log:
+        with open(self.home / "postgres.log", "ab", opener=functools.partial(os.open, mode=0o600)) as log:
             return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -339,21 +340,28 @@ def _owner_of(*places: Path) -> tuple[int, int] | None:
     return None
 
 
+def _numbers(user: str) -> tuple[int, int] | None:
+    """Of the user and of its group; None: there is none of that name."""
+    try:
+        return pwd.getpwnam(user)[2:4]
+    except KeyError:
+        return None
+
+
 def _own_user() -> tuple[int, int]:
     """Numbers of the user and the group that the server runs as under root. initdb looks up the name of its
     user, so a free number without an account would not do. Raises EmbeddedPostgresError."""
     for _ in range(_USER_TRIES):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(_USER)[2:4]
-        with contextlib.suppress(OSError):
-            subprocess.run([*_USERADD, _USER], capture_output=True, check=False)
-        if shutil.which("useradd") is None:
+        if found := _numbers(_USER):
+            return found
+        try:
+            subprocess.run([*_USERADD, _USER], capture_output=True, check=False, timeout=_USERADD_SECONDS)
+        except (OSError, subprocess.TimeoutExpired):
             break
         # Another process may hold the file of users.
         time.sleep(_POLL_SECONDS)
-    with contextlib.suppress(KeyError):
-        log.warning("the database runs as nobody: its own user could not be made", user=_USER)
-        return pwd.getpwnam("nobody")[2:4]
+    if found := _numbers(_USER) or _numbers("nobody"):
+        return found
     raise EmbeddedPostgresError("postgres refuses root, and no other user exists that it could run as")
 
 
