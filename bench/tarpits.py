@@ -81,7 +81,7 @@ class Targets:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request."""
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
             headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
             said = json.loads(await reader.readexactly(int(headers["content-length"])))
@@ -241,6 +241,8 @@ async def claims(pool: asyncpg.Pool) -> None:
     """How long taking 16 jobs takes with many that wait: sorted, not sorted yet, and not due."""
     kind = KINDS["deliver"]
     await pool.execute("TRUNCATE jobs.job")
+    # Anew: plans of before, for a handful of accounts, read all of them for each channel.
+    await pool.expire_connections()
     await pool.execute(_FILL, WAITING, _now(), timeout=120)
     await pool.execute("ANALYZE")
     assert kind.turns is not None
