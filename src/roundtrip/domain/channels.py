@@ -68,7 +68,7 @@ PLACE_S = 0.5
 """So long a run keeps its place from others, and begins further messages."""
 LANES = (
     Lane("urgent", places=16, of_owner=2, of_host=4, keeps_s=PLACE_S),
-    Lane("normal", places=48, of_owner=2, of_host=16, keeps_s=PLACE_S),
+    Lane("normal", places=64, of_owner=1, of_host=16, keeps_s=PLACE_S),
     Lane("unproven", places=8, of_owner=2, of_host=2, keeps_s=PLACE_S),
     Lane("slow", places=16, of_owner=1, of_host=4),
 )

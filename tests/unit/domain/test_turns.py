@@ -125,7 +125,7 @@ def test_where_only_a_part_of_the_circle_is_known_each_has_one_turn_and_it_goes_
 def test_the_lanes() -> None:
     assert [(one.name, one.places, one.of_owner, one.of_host, one.keeps_s) for one in LANES] == [
         ("urgent", 16, 2, 4, 0.5),
-        ("normal", 48, 2, 16, 0.5),
+        ("normal", 64, 1, 16, 0.5),
         ("unproven", 8, 2, 2, 0.5),
         ("slow", 16, 1, 4, None),
     ]
