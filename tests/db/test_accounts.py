@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import asyncpg
@@ -63,9 +64,11 @@ async def test_a_new_mite_takes_the_first_name_that_is_free(connection: asyncpg.
     made = await accounts.locked(connection, wallet, [taken, also, free, name()], NOW)
     assert (made.mite.designation, made.mite.wallet, made.keys_made, made.made_at) == (free, wallet, 0, NOW)
     assert (made.mite.is_agent, made.mite.agent_name) == (False, None)
+    assert made.is_new
     # Whoever has a name keeps it, and nothing is drawn.
-    assert await accounts.locked(connection, wallet, iter(()), NOW) == made
-    assert await accounts.account(connection, made.mite.id) == made
+    known = replace(made, is_new=False)
+    assert await accounts.locked(connection, wallet, iter(()), NOW) == known
+    assert await accounts.account(connection, made.mite.id) == known
 
 
 async def test_without_a_free_name_there_is_no_mite(connection: asyncpg.Connection) -> None:
