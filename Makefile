@@ -3,13 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages bench-attackers bench-tarpits truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days bench-techniques bench-check clean
+.PHONY: run test test-python test-server e2e screenshots pictures schemathesis lint types bench bench-index bench-live bench-boards bench-holders bench-doors bench-processes bench-rules bench-alerts bench-practice bench-pages bench-attackers bench-tarpits truth sweep evidence rejudge wheel sbom lint-deploy soak bad-days bench-techniques bench-check clean
 
 run: $(VENV)/.installed node_modules/.installed
 	@$(BIN)/roundtrip demo --actors
 
 test: $(VENV)/.installed node_modules/.installed tests/conformance/node_modules/.installed
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(TEST)
+
+# The unit and store tests on another supported Python, in an environment of its own (.venv-3.13): make test-python
+# PYTHON_VERSION=3.12; left out, the newest that is found. Interpreters are looked for on the path and in pyenv.
+test-python: $(VENV)/.installed
+	@.ci/test-python $(PYTHON_VERSION)
 
 # The same tests on a server of PostgreSQL: DATABASE_URL=postgresql://role:password@host/database, whose role may make
 # databases; without one a server is started for it, over TCP and set as no one would expect.
@@ -183,4 +188,4 @@ deploy/.lint/.installed: deploy/lint.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) node_modules var
+	rm -rf $(VENV) .venv-3.* node_modules var

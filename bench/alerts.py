@@ -247,7 +247,8 @@ def demo_started(folder: Path, rpc_url: str, port: int, database_url: str, hook:
         "ROUNDTRIP_RPC_PORT": rpc_url.rpartition(":")[2],
         "ROUNDTRIP_WEBHOOK_LOOPBACK": json.dumps([hook]),
     }
-    with started([sys.executable, "-m", "roundtrip", "demo"], environment, folder / "log", PROJECT) as demo:
+    command = [sys.executable, "-m", "roundtrip", "demo", "--genesis", str(world.GENESIS_S)]
+    with started(command, environment, folder / "log", PROJECT) as demo:
         yield demo
 
 

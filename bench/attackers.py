@@ -237,7 +237,7 @@ async def service(built: world.Built, folder: Path) -> AsyncIterator[tuple[Watch
             "ROUNDTRIP_TRUSTED_PROXIES": '["127.0.0.1/32"]',
             "ROUNDTRIP_ANON_PER_MINUTE": str(ANON_PER_MINUTE),
         }
-        command = [sys.executable, "-m", "roundtrip", "demo", "--actors"]
+        command = [sys.executable, "-m", "roundtrip", "demo", "--actors", "--genesis", str(world.GENESIS_S)]
         with started(command, environment, folder / "log", PROJECT) as demo:
 
             async def up() -> bool:

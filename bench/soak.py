@@ -287,6 +287,7 @@ async def service(folder: Path, processes: int) -> AsyncIterator[tuple[Watched, 
         (folder / kept).symlink_to(PROJECT / "var" / kept)
     port, metrics = free_port(), free_port()
     command = [sys.executable, "-m", "roundtrip", "demo", "--actors", "--processes", str(processes)]
+    command += ["--genesis", str(world.GENESIS_S)]
     async with EmbeddedPostgres(folder / "database") as server:
         given = environment(folder, port, server.dsn, metrics)
         with started(command, given, folder / "log", PROJECT) as demo:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -40,16 +41,33 @@ def _places(settings: Settings) -> world.Places:
     return world.Places(project, var)
 
 
-def _built(places: world.Places) -> world.Built:
+def _built(places: world.Places, genesis_s: int | None) -> world.Built:
     """The local chain's cached state, built with progress on first use."""
     with console.status("preparing the local chain") as status:
-        return world.build(places, _telling(status))
+        if genesis_s is None:
+            return world.build_until(places, _telling(status), int(time.time()))
+        return world.build(places, _telling(status), genesis_s)
+
+
+def _options(port: int, block_time_s: float, built: world.Built, genesis_s: int | None) -> NodeOptions:
+    """Its clock is ours, unless it was told when to begin."""
+    return NodeOptions(
+        port, block_time_s, built.state, timestamp_s=int(time.time()) if genesis_s is None else None
+    )
 
 
 def _telling(status: Status) -> Callable[[str], None]:
     return lambda step: status.update(step) if console.is_terminal else print(step)
 
 
+Genesis = Annotated[
+    int | None,
+    typer.Option(
+        "--genesis", min=1,
+        help="The chain's first second, in Unix time: its clock goes on where its history of nine days ends. "
+        "Left out: the history ends now, and the clock is yours.",
+    ),
+]  # fmt: skip
 Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on trading.")]
 Several = Annotated[
     int,
@@ -60,15 +78,15 @@ Several = Annotated[
 ]  # fmt: skip
 
 
-def demo(actors: Actors = False, several: Several = 1) -> None:
+def demo(actors: Actors = False, several: Several = 1, genesis_s: Genesis = None) -> None:
     """A local chain, a database and the service, with sample tokens to try it on."""
     settings = of_ones_own(Settings())
     log_to_stderr()
     with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
         places = _places(settings)
         _free(settings.rpc_port)
-        built = _built(places)
-        options = NodeOptions(settings.rpc_port, DEMO_BLOCK_TIME_S, built.state)
+        built = _built(places, genesis_s)
+        options = _options(settings.rpc_port, DEMO_BLOCK_TIME_S, built, genesis_s)
         with world.started(places, built, options) as node, _watched(node), _trading(node, built, actors):
             described = world.write_description(places, built, node.url)
             base_url = "http://{}:{}".format(*listening.getsockname()[:2])
@@ -250,13 +268,15 @@ def _free(port: int) -> None:
 def devnet(
     block_time_s: Annotated[float, typer.Option(help="Seconds between blocks.")] = DEMO_BLOCK_TIME_S,
     actors: Actors = False,
+    genesis_s: Genesis = None,
 ) -> None:
     """Only the local chain; var/devnet.json describes it."""
     settings = Settings()
     places = _places(settings)
     _free(settings.rpc_port)
-    built = _built(places)
-    with world.started(places, built, NodeOptions(settings.rpc_port, block_time_s, built.state)) as node:
+    built = _built(places, genesis_s)
+    options = _options(settings.rpc_port, block_time_s, built, genesis_s)
+    with world.started(places, built, options) as node:
         path = world.write_description(places, built, node.url)
         print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
         with _watched(node), _trading(node, built, actors):

@@ -9,20 +9,37 @@ from collections.abc import AsyncIterator
 
 from roundtrip.channels.post import Poster
 from roundtrip.channels.seal import Seal
+from roundtrip.channels.targets import BadTarget, target
 from roundtrip.channels.telegram import Telegram
+from roundtrip.domain.errors import CannotRun
 from roundtrip.services.outward import Bot, Outward
 from roundtrip.settings import Settings
 
 
+class BadSetting(CannotRun):
+    """A setting names a place to which nothing can be sent; what was set is not repeated."""
+
+
 @contextlib.asynccontextmanager
 async def outward(settings: Settings) -> AsyncIterator[Outward]:
-    """What talks to the servers of people who are told something."""
+    """What talks to the servers of people who are told something. Raises BadSetting."""
     loopback = frozenset(settings.webhook_loopback)
+    for place in settings.webhook_loopback:
+        _check("ROUNDTRIP_WEBHOOK_LOOPBACK", f"http://{place}", loopback)
+    _check("ROUNDTRIP_TELEGRAM_URL", settings.telegram_url, loopback)
     async with Poster(loopback) as poster:
         bot = None
         if settings.telegram_token is not None:
             bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
         yield Outward(poster, functools.cache(lambda: Seal(secret_key(settings))), bot, loopback)
+
+
+def _check(setting: str, url: str, loopback: frozenset[str]) -> None:
+    """Raises BadSetting where ``url`` is no target."""
+    try:
+        target(url, loopback)
+    except BadTarget as error:
+        raise BadSetting(f"{setting} cannot be used: {error}") from None
 
 
 def secret_key(settings: Settings) -> bytes:

@@ -26,7 +26,7 @@ class NodeSetting(BaseModel):
     calls_a_request: int = Field(0, ge=0)
 
 
-LoopbackTarget = Annotated[str, Field(pattern="^(127\\.[0-9.]+|localhost|\\[::1\\]):[0-9]+$")]
+LoopbackTarget = Annotated[str, Field(pattern="^(127\\.[0-9.]+|localhost|\\[::1\\]):[0-9]{1,5}$")]
 """A host and its port, as ``channels.targets.target`` names them."""
 _KEY_BYTES = 32
 
@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     most_checks_at_once: int = Field(128, ge=1)
     most_connections: int = Field(2_000, ge=1)
     secret_key: str | None = None
-    telegram_token: str | None = Field(None, pattern="^[0-9]+:[A-Za-z0-9_-]+$")
+    telegram_token: str | None = Field(None, pattern="^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$")
     telegram_url: str = Field("https://api.telegram.org", pattern="^https?://[^/?#\\s]+$")
     webhook_loopback: tuple[LoopbackTarget, ...] = ()
 

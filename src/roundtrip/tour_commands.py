@@ -7,6 +7,7 @@ import re
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ def tour(
     url: Annotated[
         str | None,
         typer.Option(
-            help="Of a demo that runs on the chain of var/devnet.json, started with "
+            help="Of a demo that runs on the chain of var/devnet.json, started without --genesis and with "
             "ROUNDTRIP_WEBHOOK_LOOPBACK='[\"127.0.0.1:9000\"]'; left out: one of its own."
         ),
     ] = None,
@@ -75,13 +76,21 @@ def tour(
     var = settings.var.absolute()
     places = world.Places(installation.project(var, print), var)
     with console.status("preparing the local chain"):
-        built = world.build(places, lambda step: None)
+        built = _built(places, url)
     written: list[str] = []
     with place_for(places) as var:
         running = demo(var) if url is None else _given(url.rstrip("/"), settings.var)
         run(_written(running, built, written))
     file.write_text("".join(written))
     print(f"written: {file}")
+
+
+def _built(places: world.Places, url: str | None) -> world.Built:
+    """The chain of a demo of its own, whose clock goes on where its history ends: the page of today is that
+    of tomorrow. A demo that runs has the time of day."""
+    if url is None:
+        return world.build(places, lambda step: None)
+    return world.build_until(places, lambda step: None, int(time.time()))
 
 
 async def _written(
@@ -119,7 +128,8 @@ def place_for(places: world.Places) -> Iterator[Path]:
 
 @contextlib.asynccontextmanager
 async def demo(var: Path) -> AsyncIterator[Running]:
-    """``roundtrip demo`` on free ports, its files in ``var``, until the block ends."""
+    """``roundtrip demo`` on free ports, its files in ``var``, until the block ends; on the chain that is the
+    same whenever it is built."""
     async with _receiver() as receiver_url, _demo(var, receiver_url) as url:
         yield Running(Place(url, _rpc_url(var)), receiver_url)
 
@@ -145,7 +155,9 @@ async def _demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
         ROUNDTRIP_WEBHOOK_LOOPBACK=json.dumps([receiver_url.split("/")[2]]),
     )
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "roundtrip", "demo", env=ours, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "roundtrip", "demo", "--genesis", str(world.GENESIS_S)),
+        env=ours,
+        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     try:

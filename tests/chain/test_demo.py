@@ -20,7 +20,7 @@ import pytest
 
 from roundtrip.devnet.node import NodeOptions, free_port
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.devnet.world import Built, Places, started
+from roundtrip.devnet.world import Built, Places, dated_name, started
 from support.commands import hears_interrupts
 
 WAIT_S = 30.0
@@ -88,7 +88,8 @@ def demo(built: Built, places: Places, open_folder: Path) -> Demo:
     # Short: a socket lies below it, and its path has little room.
     var = Path(tempfile.mkdtemp(dir=open_folder))
     var.chmod(0o711)
-    shutil.copytree(places.var / "devnet", var / "devnet")
+    # As one that was built in 2025, and stood still since.
+    shutil.copytree(built.state.parent, var / "devnet" / dated_name(places.project))
     return Demo(var)
 
 
@@ -145,6 +146,9 @@ def test_a_newcomer_gets_five_tokens_that_match_their_stories(demo: Demo) -> Non
         assert described.keys() == {"rpcUrl", "chainId", "contracts", "accounts", "tokens", "hooks"}
         assert (described["chainId"], len(described["accounts"])) == (4663, 10)
         assert described["rpcUrl"] == f"http://127.0.0.1:{demo.rpc_port}"
+        with SyncRpc(described["rpcUrl"]) as chain:
+            newest = chain.call("eth_getBlockByNumber", "latest", False)
+        assert abs(int(newest["timestamp"], 16) - time.time()) < WAIT_S
         started_by_it = family(process.pid)
         assert len(started_by_it) >= 2
         process.send_signal(signal.SIGINT)
@@ -207,6 +211,16 @@ def test_a_setting_that_makes_no_sense_is_one_clear_error(demo: Demo) -> None:
         output, _ = process.communicate(timeout=WAIT_S)
     assert process.returncode == 1
     assert "port" in output
+    assert "Traceback" not in output
+
+
+def test_a_place_to_which_nothing_can_be_sent_is_one_clear_error(demo: Demo) -> None:
+    demo.environment["ROUNDTRIP_TELEGRAM_URL"] = "http://api.test"
+    with demo.running() as process:
+        output, _ = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    (line,) = (line for line in output.splitlines() if "TELEGRAM" in line)
+    assert line == "roundtrip: ROUNDTRIP_TELEGRAM_URL cannot be used: a url begins with https://"
     assert "Traceback" not in output
 
 

@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet import artifacts, launchpad, world
+from roundtrip.devnet import artifacts, launchpad, stage, world
+from roundtrip.devnet.actors import Market
 from roundtrip.devnet.hooked import FLAGS, HOOKED
 from roundtrip.devnet.launches import LAUNCHES, TERMS, LaunchStory
 from roundtrip.devnet.node import NodeOptions, NodeStartError, find_anvil, running
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.wire import RpcFailure, SyncRpc
-from roundtrip.devnet.world import Built, Places, describe, started
+from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, describe, started
 from support.wallet import Wallet, calldata
 
 NAMES = [
@@ -162,6 +164,30 @@ def test_a_changed_contract_makes_another_chain(places: Places, monkeypatch: pyt
     before = world._digest(places.project)
     monkeypatch.setattr(artifacts, "pins_digest", lambda: "another pin")
     assert world._digest(places.project) != before
+
+
+def test_a_dated_chain_begins_as_long_before_as_its_history_lasts(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is deployed is left out: only when it begins is looked at."""
+    begun_s: list[int] = []
+
+    def deploy(chain: SyncRpc, *_: object) -> stage.Deployed:
+        begun_s.append(int(chain.call("eth_getBlockByNumber", "0x0", False)["timestamp"], 16))
+        return stage.Deployed({}, {}, [], {}, Market())
+
+    monkeypatch.setattr(artifacts, "fetch", lambda *_: {})
+    monkeypatch.setattr(stage, "deploy", deploy)
+    own = Places(places.project, tmp_path)
+    now_s = 1_795_000_000
+    dated = world.build_until(own, lambda _: None, now_s)
+    assert begun_s == [now_s - LENGTH_S]
+    assert now_s - LENGTH_S <= dated.head_s <= now_s
+    # Later starts have the same chain, so that what was indexed of it holds.
+    assert world.build_until(own, lambda _: None, now_s + 7 * 86_400) == dated
+    assert world.build(own, lambda _: None).state != dated.state
+    assert world.build(own, lambda _: None, 1_700_000_000).head_s < GENESIS_S
+    assert begun_s == [now_s - LENGTH_S, GENESIS_S, 1_700_000_000]
 
 
 def test_a_node_that_cannot_start_says_why(places: Places) -> None:

@@ -20,7 +20,7 @@ from roundtrip.devnet.history import HISTORY_S
 from roundtrip.devnet.node import NodeOptions, find_anvil, free_port, running
 from roundtrip.devnet.trading import Desk, actor_address
 from roundtrip.devnet.wire import RpcFailure, SyncRpc
-from roundtrip.devnet.world import GENESIS_S, Built, Places, started
+from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, started
 from support.commands import hears_interrupts
 from support.wallet import calldata
 
@@ -91,6 +91,8 @@ def test_trading_is_spread_over_nine_days(past: Past) -> None:
     assert sorted(by_day) == list(range(9))
     assert min(by_day.values()) >= 15
     assert past.built.head_s - GENESIS_S - HISTORY_S in range(3600)
+    # Whose history is to end by a certain time begins so much earlier.
+    assert past.built.head_s - GENESIS_S <= LENGTH_S
 
 
 def test_a_launch_had_its_snipers_within_seconds_and_one_wallet_paid_for_them(past: Past) -> None:
@@ -169,6 +171,22 @@ def test_the_clock_goes_on_where_the_history_ended(
         chain.call("evm_revert", snapshot)
         chain.call("evm_mine")
         assert 0 < head_s(chain) - built.head_s < 60
+
+
+@pytest.mark.parametrize("block_time_s", [None, 0.1])
+def test_after_days_of_standing_still_the_clock_is_that_of_the_start(
+    places: Places, built: Built, block_time_s: float | None
+) -> None:
+    now_s = built.head_s + 5 * 86_400
+    options = NodeOptions(state=built.state, block_time_s=block_time_s, timestamp_s=now_s)
+    with started(places, built, options) as node, SyncRpc(node.url) as chain:
+        assert 0 <= head_s(chain) - now_s < 30
+        chain.call("evm_mine")
+        assert 0 < head_s(chain) - now_s < 60
+    # It never goes back.
+    options = NodeOptions(state=built.state, timestamp_s=built.head_s - 86_400)
+    with started(places, built, options) as node, SyncRpc(node.url) as chain:
+        assert 0 < head_s(chain) - built.head_s < 30
 
 
 def head_s(chain: SyncRpc) -> int:

@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "console": {"domain", "services", "api"},
     "devnet": {"domain", "venues"},
     "networks": {"domain", "venues"},
-    "sending": {"channels", "services", "settings"},
+    "sending": {"channels", "domain", "services", "settings"},
     "installation": {"domain"},
     "metrics": {"chain", "domain", "services", "settings"},
     "otlp": {"domain"},

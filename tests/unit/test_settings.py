@@ -7,9 +7,11 @@ import pytest
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from roundtrip import sending
 from roundtrip.assembly import node_urls
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.demo_commands import of_ones_own
+from roundtrip.domain.errors import CannotRun
 from roundtrip.networks import ROBINHOOD
 from roundtrip.settings import Settings
 
@@ -77,6 +79,58 @@ def test_what_is_wrong_is_refused_and_no_url_is_told(
     with pytest.raises((ValidationError, SettingsError)) as caught:
         read(monkeypatch, **wrong)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"telegram_url": f"http://{SECRET}.test"}, "ROUNDTRIP_TELEGRAM_URL cannot be used: a url begins with https://"),
+        ({"telegram_url": f"https://[{SECRET}"}, "ROUNDTRIP_TELEGRAM_URL cannot be used: what stands in brackets is no IPv6 address"),
+        ({"telegram_url": f"https://{SECRET}.test:99999"}, "ROUNDTRIP_TELEGRAM_URL cannot be used: a port is a number up to 65535"),
+        ({"telegram_url": f"https://{SECRET}@one.test"}, "ROUNDTRIP_TELEGRAM_URL cannot be used: a url has no user or password in it"),
+        ({"telegram_url": "https://localhost"}, "ROUNDTRIP_TELEGRAM_URL cannot be used: that host is known within a network only"),
+        ({"webhook_loopback": ["127.0.0.999:9000"]}, "ROUNDTRIP_WEBHOOK_LOOPBACK cannot be used: an address is written as four decimal numbers"),
+        ({"webhook_loopback": ["127.0.0.1:9000", "127.0.0.1:0"]}, "ROUNDTRIP_WEBHOOK_LOOPBACK cannot be used: a port is a number up to 65535"),
+        ({"webhook_loopback": ["127.0.0.1:99999"]}, "ROUNDTRIP_WEBHOOK_LOOPBACK cannot be used: a port is a number up to 65535"),
+    ],
+)  # fmt: skip
+async def test_where_nothing_can_be_sent_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(CannotRun) as refused:
+        async with sending.outward(read(monkeypatch, **given)):
+            raise AssertionError("it was taken")
+    assert str(refused.value) == told
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"telegram_token": f"{'1' * 30}:{SECRET}"},
+        {"telegram_token": f"1:{SECRET * 20}"},
+        {"telegram_url": f"ftp://{SECRET}.test"},
+        {"webhook_loopback": [f"127.0.0.1:{'9' * 5000}"]},
+        {"webhook_loopback": [f"http://{SECRET}.test"]},
+        {"webhook_loopback": f"http://{SECRET}.test"},
+    ],
+)
+def test_a_token_or_a_place_that_is_none_is_refused_and_not_told(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises((ValidationError, SettingsError)) as caught:
+        read(monkeypatch, **wrong)
+    assert SECRET not in str(caught.value)
+
+
+async def test_places_to_send_to_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = read(
+        monkeypatch,
+        telegram_token=f"1:{SECRET}",
+        telegram_url="http://127.0.0.1:9001",
+        webhook_loopback=["127.0.0.1:9001", "localhost:80", "[::1]:9002"],
+    )
+    async with sending.outward(given) as outward:
+        assert outward.bot is not None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from roundtrip.services.strangers import QUOTED
 from .about import INSTRUCTIONS
 from .catalog import OPERATIONS
 from .operation import Operation
-from .publish import tools_json
+from .publish import schema_components, tools_json
 
 Json = dict[str, Any]
 
@@ -59,7 +59,7 @@ def openapi_json() -> Json:
     """The body of GET /v1/openapi.json."""
     rows = [row for row in OPERATIONS if row.path is not None]
     kinds = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
-    refs, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
+    refs, schemas = schema_components(kinds, _REF)
     named = dict(zip(kinds, refs, strict=True))
     paths: dict[str, Json] = {}
     for row in rows:

@@ -1,6 +1,7 @@
 """What the table says to readers: tools.json, docs/api.md, and the schemas that tools are listed with."""
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -35,13 +36,25 @@ def path_schema(operation: Operation) -> dict[str, Any]:
 
 
 def _inlined(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    (schema,), components = schema_components([kind], "#/$defs/{name}")
     body: dict[str, Any] = copy.deepcopy(components.pop(kind.__name__))
     assert schema == {"$ref": f"#/$defs/{kind.__name__}"}
     body.setdefault("properties", {})
     if components:
         body["$defs"] = components
     return body
+
+
+def schema_components(
+    kinds: Iterable[type[msgspec.Struct]], ref_template: str
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    """References to the types, and their schemas by name. A type's docstring describes it, in one line:
+    Python 3.13 takes the indentation out of docstrings, and earlier ones leave it."""
+    refs, components = msgspec.json.schema_components(kinds, ref_template=ref_template)
+    for schema in components.values():
+        if "description" in schema:
+            schema["description"] = " ".join(schema["description"].split())
+    return refs, components
 
 
 def tools_json() -> dict[str, Any]:

@@ -14,11 +14,14 @@ from eth_account import Account
 
 from . import artifacts, stage
 from .deploy import COINBASE
+from .history import HISTORY_S
 from .node import NodeOptions, RunningNode, find_anvil, running
 from .wire import SyncRpc
 
 GENESIS_S = 1_760_000_000
 """The built chain's first timestamp: the same build gives the same chain."""
+LENGTH_S = HISTORY_S + 600
+"""The built chain is no longer than that: the history, and a second for each block of the set-up."""
 _MNEMONIC = "test test test test test test test test test test test junk"
 """The local node's own accounts, known to everyone: worth nothing anywhere else."""
 
@@ -45,21 +48,37 @@ class Built:
     market: dict[str, Any]
 
 
-def build(places: Places, say: Callable[[str], None]) -> Built:
-    """The cached chain, built on first use and whenever a contract, a pin or the set-up changed."""
-    folder = places.var / "devnet" / _digest(places.project)
+def build(places: Places, say: Callable[[str], None], genesis_s: int = GENESIS_S) -> Built:
+    """The cached chain that begins at ``genesis_s``, built on first use and whenever a contract, a pin or the
+    set-up changed."""
+    name = _digest(places.project)
+    return _cached(places, name if genesis_s == GENESIS_S else f"{name}-{genesis_s}", genesis_s, say)
+
+
+def build_until(places: Places, say: Callable[[str], None], now_s: int) -> Built:
+    """The same chain, but its history ends at ``now_s``, or before that where it was built earlier."""
+    return _cached(places, dated_name(places.project), now_s - LENGTH_S, say)
+
+
+def dated_name(project: Path) -> str:
+    """The folder's name of what ``build_until`` builds."""
+    return f"{_digest(project)}-dated"
+
+
+def _cached(places: Places, name: str, genesis_s: int, say: Callable[[str], None]) -> Built:
+    folder = places.var / "devnet" / name
     described = folder / "built.json"
     if not described.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _build(places, folder, say)
+        _build(places, folder, genesis_s, say)
     known: dict[str, Any] = json.loads(described.read_text())
     return Built(folder / "state.json", **known)
 
 
-def _build(places: Places, folder: Path, say: Callable[[str], None]) -> None:
+def _build(places: Places, folder: Path, genesis_s: int, say: Callable[[str], None]) -> None:
     bytecode = artifacts.fetch(places.var / "artifacts", say)
     with (
-        running(find_anvil(places.project), NodeOptions(timestamp_s=GENESIS_S)) as node,
+        running(find_anvil(places.project), NodeOptions(timestamp_s=genesis_s)) as node,
         SyncRpc(node.url) as chain,
     ):
         deployed = stage.deploy(chain, bytecode, places.project / "contracts", say)
@@ -106,11 +125,12 @@ def _digest(project: Path) -> str:
 
 @contextlib.contextmanager
 def started(places: Places, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
-    """The built chain, running. Its clock goes on where it ended, so that its history keeps its age.
+    """The built chain, running. Its clock goes on where it ended, so that its history keeps its age; with a
+    later ``timestamp_s`` in the options it goes on from there.
 
     The coinbase is set again: it is no part of the state.
     """
-    continued = replace(options, timestamp_s=built.head_s + 1)
+    continued = replace(options, timestamp_s=max(options.timestamp_s or 0, built.head_s + 1))
     with running(find_anvil(places.project), continued) as node:
         with SyncRpc(node.url) as chain:
             chain.call("anvil_setCoinbase", COINBASE)

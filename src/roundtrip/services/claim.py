@@ -28,6 +28,8 @@ from .proof_answer import Proof, answered, named
 
 MOST_FILE_BYTES = 8 * 2**20
 _MOST_SHOWN = 300
+_MOST_NESTED = 32
+"""Four times what a check's requests need. How deep a reader of JSON goes depends on the interpreter."""
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
@@ -125,7 +127,22 @@ class _Numbered(msgspec.Struct):
 
 def _entry(request: Any) -> dict[str, Any]:
     params = msgspec.json.decode(request.params)
+    if _is_deeper(params, _MOST_NESTED):
+        raise ValueError("parameters are nested too deep")
     return {"jsonrpc": request.jsonrpc, "id": request.id, "method": request.method, "params": params}
+
+
+def _is_deeper(value: object, most: int) -> bool:
+    """Whether JSON lists and objects lie in each other more than ``most`` times."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, list | dict)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(level)
 
 
 def shown(value: object) -> str:

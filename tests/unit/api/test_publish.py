@@ -11,6 +11,7 @@ import pytest
 
 from roundtrip import publish_commands
 from roundtrip.api.catalog import OPERATIONS, tools
+from roundtrip.api.openapi import openapi_json
 from roundtrip.api.operation import Operation
 from roundtrip.api.publish import (
     answer_schema,
@@ -55,6 +56,12 @@ def test_the_tool_table_has_the_specifications_shape() -> None:
         assert tool["function"]["description"] == row.tool_description()
         assert tool["function"]["parameters"] == params_schema(row)
         assert (tool["needsKey"], tool["writes"]) == (row.key, row.writes)
+
+
+def test_descriptions_are_one_line_whatever_python_made_of_the_docstring() -> None:
+    documents = [tools_json(), openapi_json(), *(schema for row in OPERATIONS for schema in schemas(row))]
+    told = [text for document in documents for key, text in pairs(document) if key == "description"]
+    assert [text for text in told if isinstance(text, str) and ("\n" in text or "  " in text)] == []
 
 
 def test_only_tools_are_in_the_tool_table() -> None:

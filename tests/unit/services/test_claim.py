@@ -108,6 +108,9 @@ HOSTILE: dict[str, bytes] = {
     "an error of the service": b'{"error": {"code": "busy", "message": "Too many."}}',
     "nested without end": b'{"evidence":' + b"[" * 500_000,
     "nested parameters": text_of(proof(), f'"params": {DEEP}', '"params": []'),
+    "parameters nested as no check's are": text_of(
+        proof(), f'"params": {"[" * 200}{"]" * 200}', '"params": []'
+    ),
     "nested evidence": text_of({**proof(), "evidence": 7}, f'"evidence": {DEEP}', '"evidence": 7'),
     "too large": b" " * (MOST_FILE_BYTES + 1),
     "no trips": json.dumps({**proof(), "trips": 5}).encode(),
