@@ -43,6 +43,7 @@ from roundtrip.installation import LIBRARIES
 from roundtrip.recursion import bound_recursion
 from roundtrip.services.context import Context
 from roundtrip.services.credits import opening
+from roundtrip.services.newest import is_newest
 from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.settings import Settings
 
@@ -99,7 +100,9 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, minutes)
     pressure = Pressure(settings.most_checks_at_once)
-    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across, pressure.allowed)
+    shared = SharedAnswers(
+        time.monotonic, settings.most_checks_at_once, across, pressure.allowed, functools.partial(is_newest, ctx)
+    )
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:

@@ -28,6 +28,7 @@ from .front import FRONT, wants_page
 from .gate import Gate
 from .llms import llms_txt
 from .mcp import McpDoor
+from .min_block import given_min_block
 from .minutes import MinuteLimits
 from .once import given_once
 from .openapi import openapi_json
@@ -136,7 +137,9 @@ class Endpoint:
         told = scope.get("query_string")
         query = QueryParams(told) if told else _NO_QUERY
         once = given_once(scope["headers"]) if self.operation.once else ()
-        reply = _cut(await self.dispatch.run(self.operation, raw, asking, query, once), self.operation)
+        least = given_min_block(scope["headers"]) if self.operation.takes_min_block else ()
+        ran = await self.dispatch.run(self.operation, raw, asking, query, once, min_block=least)
+        reply = _cut(ran, self.operation)
         if len(reply.body) > LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])
         await send_reply(reply, send, self.readable())

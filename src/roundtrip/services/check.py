@@ -3,6 +3,7 @@ cold; one more where it is asked what could change it."""
 
 import structlog
 
+from roundtrip.chain.heads import Head
 from roundtrip.chain.recording import Recording
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
@@ -21,10 +22,13 @@ from roundtrip.store.faults import DATABASE_FAULTS
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
 from .gather import beginning, begun, learn
+from .newest import head_of_index
 from .proof_answer import written
 from .third_trip import finished
 
 _KEEP_S = 5.0
+ABSENCES = ("no_contract", "not_a_token", "no_pool", "empty_pool")
+"""What is said of a token that may be launched in the next block: true of the newest block alone."""
 log = structlog.get_logger(__name__)
 
 
@@ -35,9 +39,20 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
 
 async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answered[Check]:
     """A check that somebody ``asked`` for, or that nobody did. Raises as ``check``."""
-    token, deep = params.token(), params.asks_deep()
     meter = Meter()
-    begin, recording = await beginning(ctx, ctx.heads.current(), token, deep), Recording(ctx.node)
+    head = await head_of_index(ctx)
+    answered = await _made_at(ctx, head, params, asked, meter)
+    if answered.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
+        # The head is as old as the last look at the node: what is launched meanwhile is there already.
+        answered = await _made_at(ctx, newest, params, asked, meter)
+    return answered
+
+
+async def _made_at(
+    ctx: Context, head: Head, params: CheckParams, asked: bool, meter: Meter
+) -> Answered[Check]:
+    token, deep = params.token(), params.asks_deep()
+    begin, recording = await beginning(ctx, head, token, deep), Recording(ctx.node)
     found = await begun(ctx.means(recording), begin, meter)
     learn(ctx, found)
     evidence = await finished(found, meter)
@@ -52,6 +67,8 @@ async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answere
         ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, deep),
         counted=not node_fault,
         meter=meter,
+        block=head.block.number,
+        is_absence=judgement.verdict.code in ABSENCES,
     )
 
 
