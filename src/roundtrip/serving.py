@@ -101,7 +101,11 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     gate = gate_over(ctx, minutes)
     pressure = Pressure(settings.most_checks_at_once)
     shared = SharedAnswers(
-        time.monotonic, settings.most_checks_at_once, across, pressure.allowed, functools.partial(is_newest, ctx)
+        time.monotonic,
+        settings.most_checks_at_once,
+        across,
+        pressure.allowed,
+        functools.partial(is_newest, ctx),
     )
 
     @contextlib.asynccontextmanager

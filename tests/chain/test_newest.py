@@ -1,6 +1,7 @@
 """What is said not to be there is not there in the node's newest block, however old the head is."""
 
 from dataclasses import replace
+from typing import cast
 
 import asyncpg
 import pytest
@@ -162,5 +163,5 @@ async def test_without_a_database_the_head_is_what_there_is(ctx: Context, built:
         def acquire(self, **how: object) -> object:
             raise OSError
 
-    alone = replace(ctx, pool=Closed())  # type: ignore[arg-type]
+    alone = replace(ctx, pool=cast(asyncpg.Pool, Closed()))
     assert await newest.head_of_index(alone) == ctx.heads.current()

@@ -11,7 +11,7 @@ from roundtrip.services import newest
 
 HEADER = "x-min-block"
 SOMEBODY = "0x" + "ab" * 20
-PAY = {"from": SOMEBODY, "to": SOMEBODY, "value": "0"}
+PAY = {"from": SOMEBODY, "to": SOMEBODY, "value": "0", "fund": True}
 
 
 def mined(rpc: SyncRpc) -> int:

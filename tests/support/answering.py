@@ -38,9 +38,7 @@ class Runs:
         await self.gate.wait()
         if self.fault is not None:
             raise self.fault
-        return Shared(
-            self.body + b" %d" % number, self.ttl_ms, self.counted, is_absence=self.is_absence
-        )
+        return Shared(self.body + b" %d" % number, self.ttl_ms, self.counted, is_absence=self.is_absence)
 
 
 @dataclass

@@ -19,8 +19,8 @@ SETTLE_S, _BREAK_OFF_S = 2.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An encoded answer that is handed to everyone who asks within its time. ``block``: the one that it is of,
-    where that matters. ``is_absence``: it is handed to those only who ask while that block is the newest.
+    """An encoded answer that is handed to everyone who asks within its time. ``block``: the one that it is
+    of, where that matters. ``is_absence``: it is handed to those only who ask while that block is the newest.
     ``forms``: what doors made of it, by names of their own, so that each form is made once."""
 
     body: bytes

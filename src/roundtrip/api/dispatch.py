@@ -224,9 +224,7 @@ class Dispatch:
                 answered = await self._in_time(operation.handler(*given))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
-            return Shared(
-                body, answered.ttl_ms, answered.counted, answered.block, answered.is_absence
-            )
+            return Shared(body, answered.ttl_ms, answered.counted, answered.block, answered.is_absence)
 
         asker = Asker(admitted.mite is not None, admitted.mite.id if admitted.mite else None, address)
         if operation.counts == "never":

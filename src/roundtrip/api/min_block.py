@@ -8,7 +8,9 @@ from roundtrip.domain.errors import CallerFault
 NAME = "x-min-block"
 HEADER = NAME.encode()
 META = "minBlock"
-SAID = "The answer is of this block or a later one, or 503 busy where the chain's node has not got it in time."
+SAID = (
+    "The answer is of this block or a later one, or 503 busy where the chain's node has not got it in time."
+)
 MOST = 10**15 - 1
 _NUMBER = re.compile(r"[0-9]{1,15}")
 _UNFIT = f"{NAME} is the number of a block, in decimal digits."

@@ -168,7 +168,7 @@ class Heads:
     async def refresh(self) -> Head:
         """Asks the node once. Raises NodeFault when it is of another chain or gives no header.
 
-        The answer is of a request that began after this call did; those who wait meanwhile share the next one.
+        The answer is of a request that began after this call did; those who wait meanwhile share the next.
         """
         seen = self._begun
         async with self._asking:

@@ -65,7 +65,7 @@ async def refused_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
 
 
 async def is_newest(ctx: Context, number: int) -> bool:
-    """Whether the chain has no block after this one, by what its node says now; False where it says nothing."""
+    """Whether the chain has no block after this one, by what its node says now; False where it is silent."""
     try:
         return (await ctx.heads.refresh()).block.number == number
     except NodeFault:

@@ -58,7 +58,10 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
         case = _case(ctx, ctx.heads.current(), params, calls, meter)
         judged = await _judged(case)
         # What it lacks may have come since the head was heard of.
-        if judged.outcome.code == "tx_reverts" and (newest := await ctx.heads.refresh()).block != case.head.block:
+        if (
+            judged.outcome.code == "tx_reverts"
+            and (newest := await ctx.heads.refresh()).block != case.head.block
+        ):
             case = _case(ctx, newest, params, calls, meter)
             judged = await _judged(case)
     except NodeFault as fault:
