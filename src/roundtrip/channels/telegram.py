@@ -83,8 +83,8 @@ class Telegram:
         self._confirmed: int | None = None
 
     async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply:
-        """Sends plain text, a row a line, within what Telegram takes. ``links``: as Discord's. 403 of a bot that was blocked comes as
-        status 410: it is gone."""
+        """Sends plain text, a row a line, within what Telegram takes. ``links``: as Discord's. 403 of a bot
+        that was blocked comes as status 410: it is gone."""
         said = linked(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
         said = said or lines(texts, MOST_ROWS, MOST_CHARACTERS)
         asked = {"chat_id": chat_id, "text": said, "link_preview_options": {"is_disabled": True}}

@@ -64,7 +64,7 @@ class AlertRow(msgspec.Struct, frozen=True):
 
 
 def rows(alerts: Sequence[Alert], public_url: str | None = None) -> list[AlertRow]:
-    """As they are told, in their order. ``public_url``: where people reach this service, where that is set."""
+    """As they are told, in their order. ``public_url``: where people reach this service; None: not set."""
     return [_row(alert, public_url) for alert in alerts]
 
 
