@@ -23,7 +23,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.draining import ANSWERS_S, DrainingServer
 from roundtrip.api.gate import Gate, gate_over
-from roundtrip.api.http import create_app
+from roundtrip.api.http import Lost, create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.openapi import openapi_json
 from roundtrip.api.pressure import Pressure
@@ -121,11 +121,10 @@ def application(settings: Settings, ctx: Context) -> Starlette:
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
+    beside, lost = pages(dispatch, callers)
     _watch(ctx.measures, gate, shared, store)
     ctx.measures.watch("runs", "allowed", pressure.allowed)
-    return create_app(
-        dispatch, callers, running, beside=pages(dispatch, callers), turns_away=pressure.turns_away
-    )
+    return create_app(dispatch, callers, running, beside=beside, turns_away=pressure.turns_away, lost=lost)
 
 
 def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
@@ -140,13 +139,16 @@ def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey 
         measures.watch("store_answers", "", lambda: int(not store.is_gone()))
 
 
-def pages(dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES) -> list[Route]:
-    """The pages for people; none where what browsers load is not installed: programs need no pages."""
+def pages(
+    dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES
+) -> tuple[list[Route], Lost | None]:
+    """The pages for people, and the one for where nothing is; none where what browsers load is not installed:
+    programs need no pages."""
     try:
         return console_routes(dispatch, callers, libraries)
     except LibraryMissing as error:
         log.warning("no pages are served", error=str(error))
-        return []
+        return [], None
 
 
 def shape_of_answers(ctx: Context) -> str:

@@ -176,11 +176,11 @@ class Dispatch:
         except Refused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
-            return error_reply(error, _ticket_headers(await self._settle(admitted, error.counts)))
+            return error_reply(error, _ticket_headers(self._unpaid(admitted, error.counts)))
         except Exception:
             unexpected = Unexpected()
             log.exception("request failed", request=unexpected.request_id, operation=operation.name)
-            return error_reply(unexpected, _ticket_headers(await self._settle(admitted, counted=False)))
+            return error_reply(unexpected, _ticket_headers(self._unpaid(admitted, counted=False)))
         except BaseException:
             # Nobody reads the answer; the run goes on for others.
             if admitted is not None:
@@ -193,12 +193,19 @@ class Dispatch:
         return Reply(200, shared.body, headers, forms=shared.forms)
 
     async def _settle(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
-        """Has the call paid for, or hands it back when its failure was not the caller's doing."""
+        """Has the call paid for, or hands it back where the answer is spoiled."""
+        if admitted is None or not counted:
+            return self._unpaid(admitted, counted)
+        await self.gate.settle(admitted)
+        return admitted.ticket
+
+    def _unpaid(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
+        """An error costs no credit, and counts only where it was the caller's doing."""
         if admitted is None:
             return None
         if not counted:
             return self.gate.hand_back(admitted).ticket
-        await self.gate.settle(admitted)
+        self.gate.release(admitted)
         return admitted.ticket
 
     async def _answer(
