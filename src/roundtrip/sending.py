@@ -31,7 +31,9 @@ async def outward(settings: Settings) -> AsyncIterator[Outward]:
         bot = None
         if settings.telegram_token is not None:
             bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
-        yield Outward(poster, functools.cache(lambda: Seal(secret_key(settings))), bot, loopback)
+        yield Outward(
+            poster, functools.cache(lambda: Seal(secret_key(settings))), bot, loopback, settings.public_url
+        )
 
 
 def _check(setting: str, url: str, loopback: frozenset[str]) -> None:

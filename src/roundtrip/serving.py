@@ -23,7 +23,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.draining import ANSWERS_S, DrainingServer
 from roundtrip.api.gate import Gate, gate_over
-from roundtrip.api.http import create_app
+from roundtrip.api.http import Lost, create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.openapi import openapi_json
 from roundtrip.api.pressure import Pressure
@@ -43,6 +43,7 @@ from roundtrip.installation import LIBRARIES
 from roundtrip.recursion import bound_recursion
 from roundtrip.services.context import Context
 from roundtrip.services.credits import opening
+from roundtrip.services.newest import is_newest
 from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
 from roundtrip.settings import Settings
 
@@ -99,7 +100,13 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, minutes)
     pressure = Pressure(settings.most_checks_at_once)
-    shared = SharedAnswers(time.monotonic, settings.most_checks_at_once, across, pressure.allowed)
+    shared = SharedAnswers(
+        time.monotonic,
+        settings.most_checks_at_once,
+        across,
+        pressure.allowed,
+        functools.partial(is_newest, ctx),
+    )
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -114,11 +121,10 @@ def application(settings: Settings, ctx: Context) -> Starlette:
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
+    beside, lost = pages(dispatch, callers)
     _watch(ctx.measures, gate, shared, store)
     ctx.measures.watch("runs", "allowed", pressure.allowed)
-    return create_app(
-        dispatch, callers, running, beside=pages(dispatch, callers), turns_away=pressure.turns_away
-    )
+    return create_app(dispatch, callers, running, beside=beside, turns_away=pressure.turns_away, lost=lost)
 
 
 def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
@@ -133,13 +139,16 @@ def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey 
         measures.watch("store_answers", "", lambda: int(not store.is_gone()))
 
 
-def pages(dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES) -> list[Route]:
-    """The pages for people; none where what browsers load is not installed: programs need no pages."""
+def pages(
+    dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES
+) -> tuple[list[Route], Lost | None]:
+    """The pages for people, and the one for where nothing is; none where what browsers load is not installed:
+    programs need no pages."""
     try:
         return console_routes(dispatch, callers, libraries)
     except LibraryMissing as error:
         log.warning("no pages are served", error=str(error))
-        return []
+        return [], None
 
 
 def shape_of_answers(ctx: Context) -> str:

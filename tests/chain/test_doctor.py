@@ -3,6 +3,8 @@
 import asyncio
 import time
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import aiohttp
 import asyncpg
@@ -190,3 +192,19 @@ async def test_health_is_not_ok_while_no_simulation_can_be_read(ctx: Context, fa
     await heads.refresh()
     assert (await health(replace(ctx, heads=heads), HealthParams())).answer.ok is False
     faulty.fault = None
+
+
+async def test_health_that_is_not_ok_says_why(ctx: Context, indexed: Context) -> None:
+    """Also where the index is not behind the node: it is the node that is gone, or behind."""
+    head = ctx.heads.current()
+    gone = Heads(Node("http://127.0.0.1:1", node_of(ctx).session, 0.1), CHAIN_ID, ctx.contracts)
+    told = (await health(replace(indexed, heads=gone), HealthParams())).answer
+    assert (told.ok, [lack.what for lack in told.lacks]) == (False, ["node"])
+    for by_blocks, by_s, behind in ((-1000, -1000, "node"), (1000, 1000, "index")):
+        block = replace(
+            head.block, number=head.block.number + by_blocks, timestamp_s=head.block.timestamp_s + by_s
+        )
+        heads = cast(Heads, SimpleNamespace(current=lambda block=block: replace(head, block=block)))
+        told = (await health(replace(indexed, heads=heads), HealthParams())).answer
+        assert (told.ok, [lack.what for lack in told.lacks]) == (False, [behind])
+        assert (told.blocks_behind == 0) is (behind == "node")

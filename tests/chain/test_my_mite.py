@@ -56,7 +56,7 @@ async def test_a_new_account(shop: Context) -> None:
         "proved": 0,
         "decided": 0,
         "baseRate": None,
-        "aheadOfChance": False,
+        "aheadOfChance": None,
         "limits": {"perMinute": 60, "perDay": 20_000},
         "usedToday": 0,
         "remainingToday": 20_000,

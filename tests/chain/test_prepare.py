@@ -11,6 +11,8 @@ from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from support.signing import Signer, prepared
 from support.wallet import calldata
@@ -388,3 +390,14 @@ async def test_the_better_pool_for_this_size_is_taken(
     sell = await prepared(ctx, "sell", token, wallet.address, amount="all")
     assert (sell.trips, sell.answer["venue"]) == (3, trade.answer["venue"])
     assert wallet.trade(sell).money_raw == sell.raw
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
+async def test_a_launch_that_was_called_off_is_told_as_a_check_tells_it(
+    ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer, side: str
+) -> None:
+    token = built.tokens["rescued"]
+    with pytest.raises(CallerFault) as refused:
+        await prepared(ctx, side, token, wallet.address, amount="0.1")
+    assert refused.value.code == "no_route"
+    assert refused.value.message == (await check(ctx, CheckParams(token))).answer.verdict.text

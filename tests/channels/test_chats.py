@@ -275,3 +275,32 @@ def test_a_stand_in_of_discord_is_one_where_it_is_named() -> None:
     there = Target(f"http://127.0.0.1:9000{PATH}", "127.0.0.1", 9000)
     assert not discord.is_discord(there)
     assert discord.is_discord(there, frozenset({"127.0.0.1:9000"}))
+
+
+# --- links -----------------------------------------------------------------------------------------
+
+LINK = "https://a_b.example/token/0x" + "ab" * 20
+
+
+async def test_telegram_gives_each_row_its_link() -> None:
+    async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
+        api.chats.add(5)
+        await reach(api, poster).tell(5, ["one", "two"], [LINK, None])
+        assert api.told[0]["text"] == f"one {LINK}\ntwo"
+
+
+async def test_discord_escapes_the_text_and_not_the_link() -> None:
+    async with discord_api() as api, Poster(frozenset({api.at})) as poster:
+        to = target(api.url, poster.loopback)
+        await poster.post(to, *discord.message(["a_b", *["x"] * 11], [LINK] * 12))
+        shown = api.told[0]["content"].splitlines()
+        assert shown[0] == f"a\\_b {LINK}"
+        assert (len(shown), shown[-1]) == (11, "and 2 more")
+
+
+async def test_where_links_do_not_fit_the_rows_go_before_them() -> None:
+    whole = f"0x{'ab' * 20} took 1.234 eth of the liquidity of 0x{'cd' * 20}, which you hold, away."
+    async with discord_api() as api, Poster(frozenset({api.at})) as poster:
+        to = target(api.url, poster.loopback)
+        await poster.post(to, *discord.message([whole] * 10, [LINK] * 10))
+        assert api.told[0]["content"] == "\n".join([whole] * 10)

@@ -106,7 +106,7 @@ async def test_a_holder_is_told_once_that_the_deployer_sells_and_nobody_else_is(
         await ground.index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(HIGH)),
     )
     assert row["said"] == (
-        f"The deployer of {HIGH[:6]}…{HIGH[-4:]}, which you hold, sold 0.001 eth of it: 0.2% of the supply."
+        f"The deployer of {HIGH}, which you hold, sold 0.001 eth of it: 0.2% of the supply."
     )
     waiting = await ground.index.fetch("SELECT key, payload FROM jobs.job WHERE kind = 'recheck'")
     assert [tuple(row) for row in waiting] == [(HIGH, '{"deep": true, "event": true}')]

@@ -324,3 +324,17 @@ async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: House) -> 
         assert (await waiting)[0].body == b"body 2"
     with pytest.raises(asyncio.CancelledError):
         await asking
+
+
+async def test_who_waited_for_an_absence_holds_it_against_the_newest_block(house: House) -> None:
+    """Of another process; and who comes later runs."""
+    one, other, runs = house.process(), house.process(), Runs(is_absence=True)
+    runs.gate.clear()
+    asking = asyncio.create_task(one.get("k", runs))
+    await runs.began.wait()
+    waiting = asyncio.create_task(other.get("k", runs))
+    await until_waiting(other)
+    runs.gate.set()
+    assert [(await one_of)[0].body for one_of in (asking, waiting)] == [b"body 1", b"body 2"]
+    with house.client() as client:
+        assert client.keys("roundtrip:answer:*") == []

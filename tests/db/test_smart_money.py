@@ -186,8 +186,8 @@ async def test_who_bought_the_deployers_other_launches(own: asyncpg.Connection, 
     async def crowd(token: Address, deployer: Address = DEPLOYER) -> Crowd:
         return await smart_money.repeat_buyers(own, deployer, token, everybody)
 
-    assert await crowd(TOKEN) == Crowd(1, {LOSER: 1})
-    assert await crowd(YOUNG) == Crowd(1, dict.fromkeys((*BUYERS, HIS_FRIEND), 1))
+    assert await crowd(TOKEN) == Crowd(2, {LOSER: 1})
+    assert await crowd(YOUNG) == Crowd(2, dict.fromkeys((*BUYERS, HIS_FRIEND), 1))
     assert await crowd(STRANGER) == Crowd(2, {**dict.fromkeys((*BUYERS, HIS_FRIEND), 1), LOSER: 2})
     assert await crowd(TOKEN, BEST) == Crowd(0, {})
     assert await crowd(TOKEN, STRANGER) == Crowd(0, {})
@@ -196,7 +196,7 @@ async def test_who_bought_the_deployers_other_launches(own: asyncpg.Connection, 
 async def test_who_only_sold_bought_nothing(own: asyncpg.Connection, won: Won) -> None:
     """They came by it otherwise."""
     await own.execute("UPDATE facts.position SET buys = 0")
-    assert await smart_money.repeat_buyers(own, DEPLOYER, YOUNG, BUYERS) == Crowd(1, {})
+    assert await smart_money.repeat_buyers(own, DEPLOYER, YOUNG, BUYERS) == Crowd(2, {})
 
 
 async def test_of_a_busy_deployer_the_newest_launches_count(own: asyncpg.Connection) -> None:

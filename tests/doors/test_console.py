@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from roundtrip import serving
+from roundtrip.api.catalog import OPERATIONS, tools
 from roundtrip.console.page import COOKIE, SECURE_COOKIE
 from roundtrip.console.pages import PAGES
 from roundtrip.console.render import said, stranger
@@ -70,6 +71,30 @@ async def test_every_page_guards_itself(house: House, built: Built, row: str) ->
     assert re.findall(r"<style|\sstyle=|\son[a-z]+=|javascript:", page) == []
     assert re.findall("https?://(?!127[.]0[.]0[.]1)", page) == []
     assert len(page) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/nothing", 404), ("/v1/nothing", 404), ("/token", 404), ("/v1/simulate", 405)]
+)
+async def test_where_nothing_is_a_browser_is_shown_a_page(house: House, path: str, status: int) -> None:
+    answered, page, headers = await house.get(path)
+    assert (answered, headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert "<h1>It did not work</h1>" in page
+    assert headers["content-security-policy"].startswith("default-src 'none';")
+    assert ("POST" in headers.get("allow", "")) is (status == 405)
+    answered, body, headers = await house.get(path, accept="application/json")
+    assert (answered, headers["content-type"]) == (status, "application/json")
+    assert '"error"' in body
+
+
+async def test_what_programs_may_ask_can_be_read_by_people(house: House) -> None:
+    _, front, _ = await house.get("/status")
+    assert re.findall('<a href="([^"]+)">(?:HTTP API|Tools)</a>', front) == ["/operations", "/tools"]
+    _, page, _ = await house.get("/operations")
+    for one in OPERATIONS:
+        assert (f"<code>{one.method} {one.path}</code>" in page) is (one.path is not None)
+    _, page, _ = await house.get("/tools")
+    assert [f"<code>{one.name}</code>" in page for one in tools()] == [True] * 36
 
 
 async def test_what_pages_load_is_ours_and_kept_for_ever(house: House) -> None:

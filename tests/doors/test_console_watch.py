@@ -283,10 +283,16 @@ async def test_the_inbox_is_read_page_by_page_and_by_day(me: Account) -> None:
 async def test_the_inbox_is_read_by_kind_and_by_rule(me: Account) -> None:
     await told(me, 2)
     await told(me, 1, kind="follow")
-    assert len(said(await me.get("/account/inbox"))) == 3
-    assert len(said(await me.get("/account/inbox?kind=follow"))) == 1
-    assert len(said(await me.get("/account/inbox?rule=any+buying"))) == 2
-    assert "Nothing of that." in await me.get("/account/inbox?rule=any+selling")
+    for query, count, words in (
+        ("", 3, "3 alerts within"),
+        ("?kind=follow", 1, "1 alert of that within"),
+        ("?rule=any+buying", 2, "2 alerts of that within"),
+        ("?rule=any+selling", 0, "0 alerts of that within"),
+    ):
+        page = await me.get(f"/account/inbox{query}")
+        assert len(said(page)) == count
+        assert words in page
+    assert "Nothing of that." in page
     for bad in ("kind=x", "before=-1", "before=%E0%A5%AA", "before=1e9", "before=" + "9" * 30):
         assert len(said(await me.get(f"/account/inbox?{bad}"))) == 3
 

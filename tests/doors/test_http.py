@@ -147,6 +147,10 @@ async def test_errors_have_one_shape(
     async with session.request(method, base_url + path) as response:
         assert response.status == status
         assert await error_of(response) == code
+        if status in (404, 405):
+            # A page of another site is told, too.
+            assert response.headers["access-control-allow-origin"] == "*"
+            assert "x-request-id" in response.headers["access-control-expose-headers"]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ class Runs:
     counted: bool = True
     body: bytes = b"body"
     fault: BaseException | None = None
+    is_absence: bool = False
     count: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     began: asyncio.Event = field(default_factory=asyncio.Event)
@@ -37,7 +38,7 @@ class Runs:
         await self.gate.wait()
         if self.fault is not None:
             raise self.fault
-        return Shared(self.body + b" %d" % number, self.ttl_ms, self.counted)
+        return Shared(self.body + b" %d" % number, self.ttl_ms, self.counted, is_absence=self.is_absence)
 
 
 @dataclass

@@ -88,13 +88,15 @@ class Chats:
 
     updates: list[list[Started]] = field(default_factory=list)
     told: list[tuple[int, Sequence[str]]] = field(default_factory=list)
+    links: list[Sequence[str | None]] = field(default_factory=list)
     reply: Reply = OK
     called: str | None = "some_bot"
     asked_after: list[int] = field(default_factory=list)
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def tell(self, chat_id: int, texts: Sequence[str]) -> Reply:
+    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply:
         self.told.append((chat_id, texts))
+        self.links.append(links)
         return self.reply
 
     async def name(self) -> str | None:

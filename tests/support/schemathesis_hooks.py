@@ -31,6 +31,13 @@ def map_path_parameters(context: HookContext, path_parameters: Any) -> Any:
 
 
 @schemathesis.hook
+def map_headers(context: HookContext, headers: Any) -> Any:
+    """Blocks that there are: any other one is waited for, and then nothing more is asked."""
+    told = str((headers or {}).get("x-min-block", ""))
+    return {**headers, "x-min-block": str(len(told) % 2)} if told.isdigit() else headers
+
+
+@schemathesis.hook
 def map_body(context: HookContext, body: Any) -> Any:
     """Amounts stay away from tokens that there are: how many decimals one takes, no schema can say."""
     if not isinstance(body, dict) or "token" not in body:

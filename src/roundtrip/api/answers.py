@@ -19,12 +19,15 @@ SETTLE_S, _BREAK_OFF_S = 2.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An encoded answer that is handed to everyone who asks within its time. ``forms``: what doors made of
-    it, by names of their own, so that each form is made once."""
+    """An encoded answer that is handed to everyone who asks within its time. ``block``: the one that it is
+    of, where that matters. ``is_absence``: it is handed to those only who ask while that block is the newest.
+    ``forms``: what doors made of it, by names of their own, so that each form is made once."""
 
     body: bytes
     ttl_ms: int
     counted: bool
+    block: int = 0
+    is_absence: bool = False
     forms: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -47,6 +50,11 @@ class TookTooLong(ServiceFull):
 
 
 Makes = Callable[[], Awaitable[Shared]]
+
+
+async def never_newest(block: int) -> bool:
+    """Of whom nobody knows which block is the newest."""
+    return False
 
 
 class Across(Protocol):
@@ -87,13 +95,15 @@ class SharedAnswers:
     is for callers with a key. An account has an eighth of the places at most, since accounts are free, and an
     address a tenth. ``across``: for several processes together; who waits for the run
     of another takes no place; a run that comes to be here has the place of one of those who wait.
-    ``allowed``: how many the loop can do now, where that is fewer.
+    ``allowed``: how many the loop can do now, where that is fewer. ``is_newest``: whether the chain has no
+    block after this one, by what its node says now.
     """
 
     clock: Callable[[], float]
     most_running: int = 128
     across: Across | None = None
     allowed: Callable[[], int] | None = None
+    is_newest: Callable[[int], Awaitable[bool]] = never_newest
     _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _running: int = 0
@@ -122,6 +132,16 @@ class SharedAnswers:
 
         A caller that goes away does not end the run: others may be waiting for it.
         """
+        shared, hit = await self._get(key, make, asker)
+        if not (hit and shared.is_absence) or await self.is_newest(shared.block):
+            return shared, hit
+        kept = self._kept.get(key)
+        if kept is not None and kept[1] is shared:
+            del self._kept[key]
+        # Whatever this comes to was begun after the caller asked.
+        return await self._get(key, make, asker)
+
+    async def _get(self, key: str, make: Makes, asker: Asker) -> tuple[Shared, bool]:
         kept = self.fresh(key)
         if kept is not None:
             return kept, True

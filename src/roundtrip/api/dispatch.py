@@ -13,12 +13,14 @@ import structlog
 from roundtrip.domain.errors import CallerFault, RoundtripError
 from roundtrip.domain.keys import without_keys
 from roundtrip.services.context import Answered, Context
+from roundtrip.services.newest import reach
 from roundtrip.services.wallet_params import WalletParams
 
 from .answers import Asker, Shared, SharedAnswers, TookTooLong
 from .callers import Asking
 from .failures import Failures
 from .gate import Admitted, Gate, Refused
+from .min_block import read_min_block
 from .minutes import Ticket
 from .once import read_once
 from .operation import Operation
@@ -123,16 +125,18 @@ class Dispatch:
         query: Mapping[str, str] = _NO_QUERY,
         once: tuple[object, ...] = (),
         door: Door = "http",
+        min_block: tuple[object, ...] = (),
     ) -> Reply:
         """Answers one request. Never raises: every failure is a Reply. ``raw``: the parameters as they came,
         or what reads them, once the caller is let in. ``query``: what came by the query string, where there
-        is one. ``once``: the idempotency keys that it shows, as they came."""
+        is one. ``once``: the idempotency keys that it shows, and ``min_block``: which block its answer has to
+        be of at least, as they came."""
         measures, began_s = self.ctx.measures, self.clock()
         if door == "pages":
             # Theirs alone are in no table that the door could begin with.
             measures.count("errors", operation.name, "internal", by=0)
         with measures.span("request", operation.name, is_root=True) as span:
-            reply = await self._run(operation, raw, asking, query, once)
+            reply = await self._run(operation, raw, asking, query, once, min_block)
             ended = _ended(reply)
             if measures.traces is not None:
                 span.note("request", request_id())
@@ -158,21 +162,25 @@ class Dispatch:
         asking: Asking,
         query: Mapping[str, str],
         once: tuple[object, ...],
+        min_block: tuple[object, ...],
     ) -> Reply:
         admitted: Admitted | None = None
         try:
             admitted = await self.gate.admit(asking, operation.counts, operation.key)
             params = read_params(operation, raw if isinstance(raw, Mapping) else await raw(), query)
             key = read_once(once) if operation.once else None
-            shared, hit = await self._answer(operation, params, admitted, asking, key)
+            least = read_min_block(min_block) if operation.takes_min_block else 0
+            if least:
+                await reach(self.ctx, least)
+            shared, hit = await self._answer(operation, params, admitted, asking, key, least)
         except Refused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
-            return error_reply(error, _ticket_headers(await self._settle(admitted, error.counts)))
+            return error_reply(error, _ticket_headers(self._unpaid(admitted, error.counts)))
         except Exception:
             unexpected = Unexpected()
             log.exception("request failed", request=unexpected.request_id, operation=operation.name)
-            return error_reply(unexpected, _ticket_headers(await self._settle(admitted, counted=False)))
+            return error_reply(unexpected, _ticket_headers(self._unpaid(admitted, counted=False)))
         except BaseException:
             # Nobody reads the answer; the run goes on for others.
             if admitted is not None:
@@ -185,12 +193,19 @@ class Dispatch:
         return Reply(200, shared.body, headers, forms=shared.forms)
 
     async def _settle(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
-        """Has the call paid for, or hands it back when its failure was not the caller's doing."""
+        """Has the call paid for, or hands it back where the answer is spoiled."""
+        if admitted is None or not counted:
+            return self._unpaid(admitted, counted)
+        await self.gate.settle(admitted)
+        return admitted.ticket
+
+    def _unpaid(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
+        """An error costs no credit, and counts only where it was the caller's doing."""
         if admitted is None:
             return None
         if not counted:
             return self.gate.hand_back(admitted).ticket
-        await self.gate.settle(admitted)
+        self.gate.release(admitted)
         return admitted.ticket
 
     async def _answer(
@@ -200,6 +215,7 @@ class Dispatch:
         admitted: Admitted,
         asking: Asking,
         once: str | None,
+        least: int,
     ) -> tuple[Shared, bool]:
         caller = asking.name if admitted.mite is None else f"mite:{admitted.mite.id}"
         address = asking.name if self.gate.is_bound(asking) else None
@@ -215,7 +231,7 @@ class Dispatch:
                 answered = await self._in_time(operation.handler(*given))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
-            return Shared(body, answered.ttl_ms, answered.counted)
+            return Shared(body, answered.ttl_ms, answered.counted, answered.block, answered.is_absence)
 
         asker = Asker(admitted.mite is not None, admitted.mite.id if admitted.mite else None, address)
         if operation.counts == "never":
@@ -223,7 +239,12 @@ class Dispatch:
         if operation.shared_by is None:
             with self.shared.alone(asker):
                 return await make(), False
-        return await self.shared.get(f"{operation.name}:{operation.shared_by(params)}", make, asker)
+        question = f"{operation.name}:{operation.shared_by(params)}"
+        kept = self.shared.fresh(question) if least else None
+        if least and (kept is None or kept.block < least):
+            # Shared by those only who waited for the same block: another process may be behind it.
+            question += f" from block {least}"
+        return await self.shared.get(question, make, asker)
 
     async def _in_time(self, answering: Awaitable[Answered[Any]]) -> Answered[Any]:
         """Whoever waits for it waits no longer, and its place is free again."""

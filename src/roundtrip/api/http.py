@@ -5,6 +5,7 @@ import gzip
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from .front import FRONT, wants_page
 from .gate import Gate
 from .llms import llms_txt
 from .mcp import McpDoor
+from .min_block import given_min_block
 from .minutes import MinuteLimits
 from .once import given_once
 from .openapi import openapi_json
@@ -37,6 +39,7 @@ from .protocol import BODY_S
 from .publish import tools_json
 from .request_ids import HEADER, begin_request
 from .wire import (
+    CORS,
     HSTS,
     LARGE_BYTES,
     MOST_BRACKETS,
@@ -62,6 +65,8 @@ _FULL = shaped(ServiceFull(_FULL_CODE, "More is asked than can be answered now; 
 _FULL_PAGE = b"Too many people ask at once. Load this page again in a moment.\n"
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
+Lost = Callable[[Scope, CallerFault], Response]
+"""Makes a page that says so."""
 
 
 async def read_body(receive: Receive, within_s: float = BODY_S) -> bytes:
@@ -136,7 +141,9 @@ class Endpoint:
         told = scope.get("query_string")
         query = QueryParams(told) if told else _NO_QUERY
         once = given_once(scope["headers"]) if self.operation.once else ()
-        reply = _cut(await self.dispatch.run(self.operation, raw, asking, query, once), self.operation)
+        least = given_min_block(scope["headers"]) if self.operation.takes_min_block else ()
+        ran = await self.dispatch.run(self.operation, raw, asking, query, once, min_block=least)
+        reply = _cut(ran, self.operation)
         if len(reply.body) > LARGE_BYTES:
             reply = await _squeezed(reply, scope["headers"])
         await send_reply(reply, send, self.readable())
@@ -206,11 +213,12 @@ def create_app(
     door: McpDoor | None = None,
     beside: Sequence[Route] = (),
     turns_away: Callable[[], bool] = lambda: False,
+    lost: Lost | None = None,
 ) -> Starlette:
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
     are settled. ``door``: the tool server, where it has to have more than the table's tools. ``beside``: what
     else is served, before all of it. ``turns_away``: whether the next request is, unless it
-    asks for the service's health, or what may be asked."""
+    asks for the service's health, or what may be asked. ``lost``: makes the page for where nothing is."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
@@ -238,7 +246,7 @@ def create_app(
         over_https=dispatch.ctx.public_url.startswith("https:"),
         routes=routes,
         lifespan=running,
-        exception_handlers={HTTPException: _http_error, Exception: _unexpected},
+        exception_handlers={HTTPException: partial(_http_error, lost), Exception: _unexpected},
     )
     for operation in OPERATIONS:
         # A counter that begins at one has not increased: the first fault that nobody foresaw alerts nobody.
@@ -361,14 +369,22 @@ class Service(Starlette):
                 raise
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
+async def _http_error(lost: Lost | None, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         fault = CallerFault("method_not_allowed", f"{request.method} is not served at this path.")
     else:
         fault = CallerFault("not_found", "There is nothing at this path.")
-    reply = error_reply(fault, {**(error.headers or {}), "cache-control": "no-store"})
-    return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
+    headers = {**(error.headers or {}), "cache-control": "no-store", "vary": "accept"}
+    if lost is not None and wants_page(request.headers.raw):
+        shown = lost(request.scope, fault)
+        shown.headers.update(headers)
+        return shown
+    reply = error_reply(fault, headers)
+    response = Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
+    # Whoever may call from a page of his own is told there, too, that he asked in the wrong place.
+    response.raw_headers.extend(CORS)
+    return response
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

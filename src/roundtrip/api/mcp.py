@@ -25,6 +25,7 @@ from .catalog import tools
 from .dispatch import Dispatch, Named, Reply, error_reply, named
 from .envelope import Unfit, read_envelope, read_headers, send_unfit
 from .gate import Refused
+from .min_block import given_min_block
 from .once import given_once
 from .operation import Operation
 from .paths import PATH_KEY
@@ -39,6 +40,8 @@ _UNFIT = "roundtrip.unfit"
 """Set in the scope of a call whose arguments are no object."""
 _ONCE = "roundtrip.once"
 """The idempotency keys that a call shows, in its request's scope."""
+_MIN_BLOCK = "roundtrip.min_block"
+"""The least blocks that a call shows, there too."""
 
 Context = ServerRequestContext[Any, Request]
 
@@ -100,7 +103,9 @@ class McpDoor:
         except Unfit as unfit:
             await send_unfit(unfit, send)
             return
-        scope = {**scope, "headers": headers, _ONCE: given_once(headers, message.params.get("_meta"))}
+        meta = message.params.get("_meta")
+        shown = {_ONCE: given_once(headers, meta), _MIN_BLOCK: given_min_block(headers, meta)}
+        scope = {**scope, "headers": headers, **shown}
         arguments = message.params.get("arguments")
         if message.method == "tools/call" and not isinstance(arguments, dict | None):
             # The library would refuse it in its own way; every other bad argument is told in the result.
@@ -183,7 +188,8 @@ class McpDoor:
     async def _reply(self, operation: Operation, arguments: Mapping[str, object], scope: Scope) -> Reply:
         given = _no_object if _UNFIT in scope else arguments
         asking = self._asking(scope)
-        return await self._dispatch.run(operation, given, asking, once=scope[_ONCE], door="mcp")
+        once, least = scope[_ONCE], scope[_MIN_BLOCK]
+        return await self._dispatch.run(operation, given, asking, once=once, door="mcp", min_block=least)
 
     async def _call(
         self, operation: Operation, arguments: Mapping[str, object], scope: Scope

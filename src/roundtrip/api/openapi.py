@@ -9,6 +9,7 @@ import msgspec
 from roundtrip.domain.errors import STATUS_BY_CODE
 from roundtrip.services.strangers import QUOTED
 
+from . import min_block
 from .about import INSTRUCTIONS
 from .catalog import OPERATIONS
 from .operation import Operation
@@ -26,6 +27,13 @@ _HEADERS: dict[str, tuple[str, Json]] = {
     "x-ratelimit-remaining": ("How many of them are left.", {"type": "integer", "minimum": 0}),
     "x-cache": ("hit: an answer that was there already, or was being made.", {"enum": ["hit", "miss"]}),
     "retry-after": ("Seconds to wait before asking again.", {"type": "integer", "minimum": 0}),
+}
+_MIN_BLOCK: Json = {
+    "name": min_block.NAME,
+    "in": "header",
+    "required": False,
+    "description": min_block.SAID,
+    "schema": {"type": "integer", "minimum": 0, "maximum": min_block.MOST},
 }
 _REASONS = {
     400: "The request does not fit.",
@@ -118,6 +126,8 @@ def _asked(row: Operation, schema: Json, ref: Json) -> tuple[list[Json], Json | 
                     "description": one.get("description", ""), "schema": told,
                 }
             )  # fmt: skip
+    if row.takes_min_block:
+        parameters.append(_MIN_BLOCK)
     if row.method == "GET":
         return parameters, None
     if row.needs_one_of:

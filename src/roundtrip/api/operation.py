@@ -33,7 +33,8 @@ class Operation:
     ``repeatable``: of one that writes: doing it twice changes nothing more. ``once``: of one that writes for
     a key's owner: a request may carry an idempotency key, which its handler is given as a fourth argument
     (None: it carries none); of the same key it gives the first answer again, and does nothing. ``lane``: the
-    places at the node that it takes, where strangers' code decides how long it runs.
+    places at the node that it takes, where strangers' code decides how long it runs. ``takes_min_block``: a
+    request may say which block its answer has to be of, or a later one.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Operation:
     repeatable: bool = False
     once: bool = False
     lane: Lane | None = None
+    takes_min_block: bool = False
 
     def codes(self) -> tuple[str, ...]:
         """Every error code that it may answer with, in the order of the table of codes."""

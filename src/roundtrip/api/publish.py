@@ -10,6 +10,7 @@ from roundtrip.domain import explained
 from roundtrip.domain.errors import STATUS_BY_CODE
 from roundtrip.domain.policy import Policy
 
+from . import min_block
 from .about import ABOUT
 from .catalog import OPERATIONS, tools
 from .operation import ONCE, Operation
@@ -138,6 +139,8 @@ def api_markdown() -> str:
             lines += [f"- Needs one of: {', '.join(operation.needs_one_of)}"]
         if operation.once:
             lines += [f"- Repeats: {ONCE}"]
+        if operation.takes_min_block:
+            lines += [f"- Header `{min_block.NAME}`, or `{min_block.META}` in `_meta`: {min_block.SAID}"]
         lines += [f"- Errors: {_coded(operation)}", ""]
         for title, kind in _structs(operation):
             schema = msgspec.json.format(msgspec.json.encode(_inlined(kind)), indent=1).decode()

@@ -61,6 +61,8 @@ class _Made(msgspec.Struct, frozen=True, array_like=True, tag="made"):
     body: bytes
     ttl_ms: int
     counted: bool
+    block: int = 0
+    is_absence: bool = False
 
 
 class _Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
@@ -195,8 +197,9 @@ class SharedInValkey:
         except BaseException:
             self._release(key, token)
             raise
-        made = _Made(shared.body, shared.ttl_ms, shared.counted)
-        is_newest = await self._finish(key, token, made, shared.ttl_ms)
+        made = _Made(shared.body, shared.ttl_ms, shared.counted, shared.block, shared.is_absence)
+        # Who waited for an absence holds it against the newest block; who comes later runs.
+        is_newest = await self._finish(key, token, made, 0 if shared.is_absence else shared.ttl_ms)
         return shared, shared.ttl_ms if is_newest else 0, False
 
     @contextlib.asynccontextmanager
@@ -250,7 +253,7 @@ def _read(encoded: bytes) -> _Made | _Failed | None:
 
 
 def _shared(made: _Made) -> Shared:
-    return Shared(made.body, made.ttl_ms, made.counted)
+    return Shared(made.body, made.ttl_ms, made.counted, made.block, made.is_absence)
 
 
 def _late() -> ServiceFull:

@@ -21,7 +21,7 @@ CORS = (
 """Of what anybody's page may read."""
 _PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, HEAD"),
-    (b"access-control-allow-headers", b"authorization, x-api-key, content-type"),
+    (b"access-control-allow-headers", b"authorization, x-api-key, content-type, x-min-block"),
     (b"access-control-max-age", b"86400"),
 )
 NO_STORE = (b"cache-control", b"no-store")

@@ -125,6 +125,8 @@ class Heads:
         self._answered_s = self._moved_s = -1e9
         self._market: tuple[float, Market] | None = None
         self._fault: RoundtripError = NodeFault("no block was heard of yet")
+        self._asking, self._begun = asyncio.Lock(), 0
+        self._came: tuple[int, Head | RoundtripError] | None = None
 
     def current(self) -> Head:
         """The newest head. Raises NodeFault when the node has not answered for a while."""
@@ -164,12 +166,26 @@ class Heads:
                 log.exception("the newest block could not be read")
 
     async def refresh(self) -> Head:
-        """Asks the node once. Raises NodeFault when it is of another chain or gives no header."""
+        """Asks the node once. Raises NodeFault when it is of another chain or gives no header.
+
+        The answer is of a request that began after this call did; those who wait meanwhile share the next.
+        """
+        seen = self._begun
+        async with self._asking:
+            if self._came is None or self._came[0] <= seen:
+                self._begun += 1
+                self._came = self._begun, await self._outcome()
+            came = self._came[1]
+        if isinstance(came, RoundtripError):
+            raise came
+        return came
+
+    async def _outcome(self) -> Head | RoundtripError:
         try:
             return await self._refresh()
         except RoundtripError as fault:
             self._fault = fault
-            raise
+            return fault
 
     async def _refresh(self) -> Head:
         calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", ["latest", False])]

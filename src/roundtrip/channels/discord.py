@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from .lines import length, lines
+from .lines import length, lines, linked
 from .post import Reply
 from .targets import Target
 
@@ -27,14 +27,20 @@ def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
     return f"{to.host}:{to.port}" in hosts and _PATH.fullmatch(urlsplit(to.url).path) is not None
 
 
-def message(texts: Sequence[str]) -> tuple[bytes, dict[str, str]]:
-    """Body and headers: plain text that pings nobody, a row a line, within what Discord takes."""
-    content = _MARKUP.sub(r"\\\1", lines(texts, MOST_ROWS, MOST_CHARACTERS))
+def message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
+    """Body and headers: plain text that pings nobody, a row a line, within what Discord takes. ``links``: one
+    a row, our own; left out where they do not fit."""
+    content = linked(texts, links, MOST_ROWS, MOST_CHARACTERS, _escaped)
+    content = content or _escaped(lines(texts, MOST_ROWS, MOST_CHARACTERS))
     if length(content) > MOST_CHARACTERS:
         # Escaped it is at most twice as long; cut afterwards, an escape might lose its half.
-        content = _MARKUP.sub(r"\\\1", lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
+        content = _escaped(lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
     said = {"content": content, "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
     return msgspec.json.encode(said), {"content-type": "application/json"}
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", text)
 
 
 def answered(reply: Reply) -> Reply:

@@ -1,6 +1,6 @@
 """Rows as the lines of a chat message."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 _MORE = 32
 """Room for the last line, which tells how many are missing."""
@@ -19,6 +19,20 @@ def cut(text: str, most: int) -> str:
     while length(kept) > most - 1:
         kept = kept[:-1]
     return kept + "…"
+
+
+def linked(
+    texts: Sequence[str], links: Sequence[str | None], most_rows: int, most: int, mark: Callable[[str], str]
+) -> str | None:
+    """A row a line with its link behind it, which nothing is done to; None where not all of that fits.
+    ``mark``: how a text is written so that it stays what it is."""
+    if not any(links[:most_rows]):
+        return None
+    rows = [mark(" ".join(text.split())) for text in texts[:most_rows]]
+    rows = [f"{row} {link}" if link else row for row, link in zip(rows, links, strict=False)]
+    more = len(texts) - len(rows)
+    whole = "\n".join([*rows, f"and {more} more"] if more else rows)
+    return whole if length(whole) <= most else None
 
 
 def lines(texts: Sequence[str], most_rows: int, most: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .lines import lines
+from .lines import lines, linked
 from .post import TIMEOUT_S, NotTried, Poster, Reply
 from .targets import Target, target
 
@@ -82,10 +82,11 @@ class Telegram:
         self._url = f"{api_url.rstrip('/')}/bot{token}/"
         self._confirmed: int | None = None
 
-    async def tell(self, chat_id: int, texts: Sequence[str]) -> Reply:
-        """Sends plain text, a row a line, within what Telegram takes. 403 of a bot that was blocked comes as
-        status 410: it is gone."""
-        said = lines(texts, MOST_ROWS, MOST_CHARACTERS)
+    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply:
+        """Sends plain text, a row a line, within what Telegram takes. ``links``: as Discord's. 403 of a bot
+        that was blocked comes as status 410: it is gone."""
+        said = linked(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
+        said = said or lines(texts, MOST_ROWS, MOST_CHARACTERS)
         asked = {"chat_id": chat_id, "text": said, "link_preview_options": {"is_disabled": True}}
         reply = await self._ask("sendMessage", asked)
         if reply.status == 403:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch, Named, Unexpected, named
 from roundtrip.api.front import FRONT, wants_page
+from roundtrip.api.http import Lost
 from roundtrip.domain.errors import CallerFault, RoundtripError
 
 from .live import MOST, Live
@@ -65,9 +66,7 @@ class PageEndpoint:
             unexpected = Unexpected()
             log.exception("page failed", request=unexpected.request_id, page=page.path)
             response = _fault(visit, unexpected)
-        for name, value in _GUARDS.items():
-            response.headers.setdefault(name, value)
-        await response(scope, receive, send)
+        await _guarded(response)(scope, receive, send)
 
     async def _answered(self, visit: Visit, page: Page, receive: Receive) -> Response:
         if page.signed_in and visit.session is None:
@@ -93,6 +92,12 @@ class FrontDoor:
         await (self.people if asks_for_page else FRONT)(scope, receive, send)
 
 
+def _guarded(response: Response) -> Response:
+    for name, value in _GUARDS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
 def _fault(visit: Visit, error: RoundtripError) -> Response:
     if error.code == "bad_key" and visit.session is not None:
         visit.session = None
@@ -113,9 +118,9 @@ def _fault(visit: Visit, error: RoundtripError) -> Response:
     return shown
 
 
-def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> list[Route]:
-    """The pages and what they load. ``libraries``: where npm installed those of the browser. Raises
-    LibraryMissing."""
+def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tuple[list[Route], Lost]:
+    """The pages and what they load, and the page of what is none. ``libraries``: where npm installed those of
+    the browser. Raises LibraryMissing."""
     static = StaticFiles(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
@@ -131,4 +136,8 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> lis
     routes += [Route(path, page, methods=[*page.by_method]) for path, page in pages.items()]
     documents: Mapping[str, ASGIApp] = static.documents
     routes += [Route(path, document, methods=["GET"]) for path, document in documents.items()]
-    return routes
+
+    def lost(scope: Scope, fault: CallerFault) -> Response:
+        return _guarded(_fault(Visit(console, scope, session_in(scope, console.cookie), {}, {}), fault))
+
+    return routes, lost

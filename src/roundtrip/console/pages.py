@@ -1,12 +1,14 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
 from .page import Page
-from .rooms import account, boards, front, live, scorecard, session, token, token_flags, wallet
+from .rooms import account, boards, front, live, reference, scorecard, session, token, token_flags, wallet
 from .rooms.own import keys
 
 PAGES: tuple[Page, ...] = (
     Page("/", front.front),
     Page("/status", front.status),
+    Page("/operations", reference.operations),
+    Page("/tools", reference.tools),
     Page("/scorecard", scorecard.scorecard),
     Page("/scorecard/report", scorecard.report, signed_in=True),
     Page("/scorecard/report", scorecard.send_report, "POST", signed_in=True),

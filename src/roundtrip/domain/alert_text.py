@@ -1,4 +1,5 @@
-"""What an alert says, in a sentence. Tokens are their addresses: a symbol is a stranger's text."""
+"""What an alert says, in a sentence. Tokens are their addresses, whole: a symbol is a stranger's text, and
+whoever wants an address with the same beginning and end has one made."""
 
 from .alerts import Draft
 from .rule_index import Source
@@ -59,12 +60,12 @@ def _who(source: Source, happening: Happening) -> str:
 def _said_to(source: Source, happening: Happening) -> str:
     if source.kind != "bag_guard":
         return said(happening, source.name if source.kind == "follow" else None)
-    worth, share_ppm, token = _worth(happening), happening.share_ppm(), short(happening.token)
+    worth, share_ppm, token = _worth(happening), happening.share_ppm(), happening.token
     much = worth or "some"
     if happening.verb == "selling":
         what, of_what = f"The deployer of {token}, which you hold, sold {much} of it", "the supply"
     else:
-        what = f"{short(happening.wallet)} took {much} of the liquidity of {token}, which you hold, away"
+        what = f"{happening.wallet} took {much} of the liquidity of {token}, which you hold, away"
         of_what = "what the pool had"
     if share_ppm is None or worth.endswith("%"):
         return f"{what}."
@@ -75,7 +76,7 @@ def said_of_verdict(token: Address, then: str, now: str, why: str) -> str:
     """A held token's verdict has changed. ``then``, ``now``: level and code. ``why``: the sentence of the
     check that shows it, with strangers' words in quotes; empty: not known."""
     because = f" {why}" if why else ""
-    return f"The verdict on {short(token)}, which you hold, was {then} and is {now} now.{because}"
+    return f"The verdict on {token}, which you hold, was {then} and is {now} now.{because}"
 
 
 def said(happening: Happening, name: str | None = None) -> str:
@@ -84,20 +85,15 @@ def said(happening: Happening, name: str | None = None) -> str:
     of_nothing = happening.eth_wei == 0 and happening.verb in WITHOUT_SHARE
     worth = "" if of_nothing else _worth(happening)
     sentence = (_DID if worth else _DID_SO_MUCH)[happening.verb]
-    did = sentence.format(f" {worth}", short(happening.token))
+    did = sentence.format(f" {worth}", happening.token)
     if happening.verb == "graduating":
         return f"{did}."
-    return f"{name or short(happening.wallet)} {did}."
+    return f"{name or happening.wallet} {did}."
 
 
 def said_of_more(name: str, more: int) -> str:
     """``name``: the rule's canonical text, or what the mite calls the wallet. ``more``: of that minute."""
     return f"And {more} more in that minute: {name}."
-
-
-def short(address: Address) -> str:
-    """Enough of an address for a person to know it again."""
-    return f"{address[:6]}…{address[-4:]}"
 
 
 def _worth(happening: Happening) -> str:

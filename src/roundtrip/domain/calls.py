@@ -192,10 +192,12 @@ class Score:
         return (1 + self.proved).bit_length()
 
     @property
-    def is_ahead(self) -> bool:
+    def is_ahead(self) -> bool | None:
         """Whether it is right more often than chance, by more than luck alone makes of so many flags, one
-        time in six or less often."""
-        chance = self.by_chance * self.decided // self.drawn if self.drawn else 0
+        time in six or less often; None: what chance makes is not known."""
+        if not self.drawn:
+            return None
+        chance = self.by_chance * self.decided // self.drawn
         lead = self.proved - chance
         return lead > 0 and lead * lead >= self.proved + chance
 

@@ -85,13 +85,16 @@ def _is_curve(venue: VenueEvidence) -> bool:
     return venue.venue.kind == "launchpad_curve"
 
 
+RESCUED = "The launchpad called this launch off and emptied its curve; there is nothing to trade it on."
+
+
 def _closed(evidence: Evidence, policy: Policy) -> str | None:
     """Of a launch that no longer has its curve and not yet its pool: that is no trap."""
     launch = evidence.launch
     if not isinstance(launch, Launch) or not launch.closed():
         return None
     if launch.phase == "rescued":
-        return "The launchpad called this launch off and emptied its curve; there is nothing to trade it on."
+        return RESCUED
     since_s = evidence.block.timestamp_s - launch.swept_at_s if launch.swept_at_s else 0
     long = since_s > policy.closed_long_s
     until = (

@@ -6,7 +6,7 @@ from datetime import datetime
 import asyncpg
 import structlog
 
-from roundtrip.domain.alert_text import said_of_more, short, told
+from roundtrip.domain.alert_text import said_of_more, told
 from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
 from roundtrip.domain.rule_index import Source
 from roundtrip.domain.rules import Happening
@@ -50,7 +50,7 @@ def more_of(one: Untold) -> Draft | None:
         return None
     key, more, is_rule = one.key, one.counted.beyond - one.counted.told, one.key.kind == "rule"
     # A follow may have no name.
-    name = one.name or (short(one.wallet) if one.wallet else "")
+    name = one.name or one.wallet or ""
     return Draft(
         mite_id=key.mite_id,
         kind=key.kind,

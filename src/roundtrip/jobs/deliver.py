@@ -71,7 +71,8 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
         due = await _due(ctx, connection, channel, now)
         kept = await alerts.alerts(connection, {alert for one in due.messages for alert in one.alert_ids})
         mite = (await accounts.account(connection, channel.mite_id)).mite.designation
-    row_of = dict(zip([alert.id for alert in kept], rows(kept), strict=True))
+    shown = rows(kept, ctx.outward.public_url)
+    row_of = dict(zip([alert.id for alert in kept], shown, strict=True))
     sent: list[_Sent] = []
     to = To(channel.kind, channel.target, channel.secret)
     for one in due.messages:

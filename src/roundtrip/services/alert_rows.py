@@ -55,14 +55,20 @@ class AlertRow(msgspec.Struct, frozen=True):
     ts: Ts
     rule: Annotated[str | None, msgspec.Meta(description="The rule that it is a hit of.")]
     text: Sentence
+    link: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="The token's page; null: of no token, or the service has no public address."
+        ),
+    ] = None
 
 
-def rows(alerts: Sequence[Alert]) -> list[AlertRow]:
-    """As they are told, in their order."""
-    return [_row(alert) for alert in alerts]
+def rows(alerts: Sequence[Alert], public_url: str | None = None) -> list[AlertRow]:
+    """As they are told, in their order. ``public_url``: where people reach this service; None: not set."""
+    return [_row(alert, public_url) for alert in alerts]
 
 
-def _row(alert: Alert) -> AlertRow:
+def _row(alert: Alert, public_url: str | None) -> AlertRow:
     draft = alert.draft
     return AlertRow(
         id=alert.id,
@@ -81,6 +87,7 @@ def _row(alert: Alert) -> AlertRow:
         ts=when(draft.at_s),
         rule=draft.rule,
         text=_text(draft, alert.retracted),
+        link=None if public_url is None or draft.token is None else f"{public_url}/token/{draft.token}",
     )
 
 

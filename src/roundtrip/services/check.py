@@ -1,30 +1,40 @@
 """Can this token be bought and sold, and what does a round trip cost. Two trips to the node,
 cold; one more where it is asked what could change it."""
 
-import structlog
+from collections.abc import Mapping
 
+import structlog
+from msgspec.structs import replace
+
+from roundtrip.chain.heads import Head
 from roundtrip.chain.recording import Recording
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import canonical
 from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.evidence import Curve, Evidence, HolderSells, Launch
+from roundtrip.domain.evidence import Curve, Evidence, HolderSells, Launch, PoolLaunch
 from roundtrip.domain.holder_sells import found as holders_found
 from roundtrip.domain.holder_sells import gaps
 from roundtrip.domain.owner_calls import node_kept_back
 from roundtrip.domain.policy import Policy
 from roundtrip.domain.proof import Begun
 from roundtrip.domain.sentences import snipe_left_s
+from roundtrip.domain.types import Address
 from roundtrip.domain.verdict import Judgement, judge
 from roundtrip.store import evidence as evidence_store
+from roundtrip.store import public_names
 from roundtrip.store.faults import DATABASE_FAULTS
 
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
 from .gather import beginning, begun, learn
+from .newest import head_of_index
 from .proof_answer import written
 from .third_trip import finished
+from .wallet_names import scam_text
 
 _KEEP_S = 5.0
+ABSENCES = ("no_contract", "not_a_token", "no_pool", "empty_pool")
+"""What is said of a token that may be launched in the next block: true of the newest block alone."""
 log = structlog.get_logger(__name__)
 
 
@@ -35,9 +45,20 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
 
 async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answered[Check]:
     """A check that somebody ``asked`` for, or that nobody did. Raises as ``check``."""
-    token, deep = params.token(), params.asks_deep()
     meter = Meter()
-    begin, recording = await beginning(ctx, ctx.heads.current(), token, deep), Recording(ctx.node)
+    head = await head_of_index(ctx)
+    answered = await _made_at(ctx, head, params, asked, meter)
+    if answered.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
+        # The head is as old as the last look at the node: what is launched meanwhile is there already.
+        answered = await _made_at(ctx, newest, params, asked, meter)
+    return answered
+
+
+async def _made_at(
+    ctx: Context, head: Head, params: CheckParams, asked: bool, meter: Meter
+) -> Answered[Check]:
+    token, deep = params.token(), params.asks_deep()
+    begin, recording = await beginning(ctx, head, token, deep), Recording(ctx.node)
     found = await begun(ctx.means(recording), begin, meter)
     learn(ctx, found)
     evidence = await finished(found, meter)
@@ -45,14 +66,34 @@ async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answere
     now_s = ctx.now_s()
     own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others, deep, begin.indexed)
     began = written(ctx.contracts, begin.head.spoken().name, judgement.verdict, own)
-    await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked, deep)
+    marked = await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked, deep)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return Answered(
-        present(evidence, judgement, ctx.policy, now_s),
+        _with_marks(present(evidence, judgement, ctx.policy, now_s), evidence, marked),
         ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, deep),
         counted=not node_fault,
         meter=meter,
+        block=head.block.number,
+        is_absence=judgement.verdict.code in ABSENCES,
     )
+
+
+def _behind(evidence: Evidence) -> dict[Address, str]:
+    """Whose token it is: who deployed it, and who owns it."""
+    found, owner, launch = {}, evidence.facts.owner, evidence.launch
+    if isinstance(owner, str):
+        found[Address(owner)] = f"Its owner {owner}"
+    if isinstance(launch, Launch | PoolLaunch):
+        found[launch.deployer] = f"Its deployer {launch.deployer}"
+    return found
+
+
+def _with_marks(answer: Check, evidence: Evidence, marked: Mapping[Address, int]) -> Check:
+    """The answer, whose text also tells what enough people say of who is behind the token. The verdict stays
+    what the evidence shows."""
+    said = [scam_text(who, marked[one]) for one, who in _behind(evidence).items() if one in marked]
+    verdict = replace(answer.verdict, text=" ".join([answer.verdict.text, *said]))
+    return replace(answer, verdict=verdict) if said else answer
 
 
 def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = False) -> int:
@@ -77,7 +118,8 @@ async def _keep(
     now_s: float,
     asked: bool,
     deep: bool,
-) -> None:
+) -> Mapping[Address, int]:
+    """How many people mark its owner, or deployer, as a scam."""
     held = evidence.holder_sells
     kept = evidence_store.KeptEvidence(
         at(now_s),
@@ -94,6 +136,7 @@ async def _keep(
         async with ctx.pool.acquire(timeout=_KEEP_S) as connection, connection.transaction():
             row_id = await evidence_store.keep(connection, evidence.token, kept)
             await evidence_store.keep_proof(connection, row_id, *proof, kept.checked_at)
+            return await public_names.scams(connection, _behind(evidence))
     except DATABASE_FAULTS as error:
         log.warning("evidence could not be kept", error=repr(error))
         raise ServiceFull("busy", "The evidence of this check cannot be kept just now.", 5) from error

@@ -90,9 +90,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[A]):
-    """An answer, how long everyone may share it, and whether it counts against the caller's limit."""
+    """An answer, how long everyone may share it, and whether it counts against the caller's limit.
+    ``block``: the one that it is of, where that matters to who shares it. ``is_absence``: it says that
+    something is not there yet, and is shared no longer than that block is the newest."""
 
     answer: A
     ttl_ms: int = 0
     counted: bool = True
     meter: Meter | None = None
+    block: int = 0
+    is_absence: bool = False

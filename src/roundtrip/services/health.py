@@ -30,13 +30,17 @@ class Lack(msgspec.Struct, frozen=True):
 
 
 _NO_INDEX = Lack("index", "boards, wallets, alerts: nobody follows the chain into the database")
+_NO_NODE = Lack("node", "every check: the chain's node does not answer")
+_NODE_BEHIND = Lack("node", "fresh answers: it is far behind what was followed of the chain already")
+_INDEX_BEHIND = Lack("index", "fresh boards and alerts: it is far behind the chain")
+_NO_DIALECT = Lack("simulations", "every check: it is not known yet how the node's simulations speak")
 _NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
     """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
     false: the service has fallen behind the chain, or the node far behind what was followed, or no check can
-    be made at all. ``lacks``: what it does without."""
+    be made at all. ``lacks``: what it does without; never empty while ``ok`` is false."""
 
     ok: bool
     head: int
@@ -54,16 +58,17 @@ async def health(ctx: Context, params: HealthParams) -> Answered[Health]:
         head = ctx.heads.current()
     except RoundtripError:
         number = ctx.heads.last_number()
-        return Answered(Health(False, number, _behind(number, index), None, lacks))
+        return Answered(Health(False, number, _behind(number, index), None, [*lacks, _NO_NODE]))
+    behind = _lags(head.block, index)
     price = usd_per_eth(head.market, ctx.policy)
     needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
     return Answered(
         Health(
-            ok=_follows(head.block, index) and not needed and head.dialect is not None,
+            ok=not isinstance(index, Lack) and not behind and not needed and head.dialect is not None,
             head=head.block.number,
             blocks_behind=_behind(head.block.number, index),
             eth_usd=None if price is None else float(price),
-            lacks=lacks,
+            lacks=[*lacks, *behind, *([_NO_DIALECT] if head.dialect is None else [])],
         )
     )
 
@@ -74,10 +79,13 @@ def _behind(number: int, index: BlockRef | Lack | None) -> int:
     return max(0, number - index.number) if isinstance(index, BlockRef) else number
 
 
-def _follows(head: BlockRef, index: BlockRef | Lack | None) -> bool:
-    if isinstance(index, BlockRef):
-        return head.timestamp_s - index.timestamp_s <= BEHIND_S and not is_node_behind(head, index)
-    return index is None
+def _lags(head: BlockRef, index: BlockRef | Lack | None) -> list[Lack]:
+    """Who of the two is far behind the other."""
+    if not isinstance(index, BlockRef):
+        return []
+    if is_node_behind(head, index):
+        return [_NODE_BEHIND]
+    return [_INDEX_BEHIND] if head.timestamp_s - index.timestamp_s > BEHIND_S else []
 
 
 async def _index(ctx: Context) -> BlockRef | Lack | None:

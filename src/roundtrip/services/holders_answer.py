@@ -75,6 +75,9 @@ class TopHolder(msgspec.Struct, frozen=True, rename="camel"):
     multiple: Annotated[float | None, msgspec.Meta(description="Market cap now over that at entry.")]
     sold_bps: Annotated[int, msgspec.Meta(description="How much of all that ever reached it, it sold.")]
     tags: list[Tag]
+    scam_marks: Annotated[
+        int, msgspec.Meta(description="How many people mark it as a scam; 0: none, or too few to tell.")
+    ]
 
 
 class Launch(msgspec.Struct, frozen=True, rename="camel"):
@@ -168,7 +171,13 @@ class RepeatCrowd(msgspec.Struct, frozen=True, rename="camel"):
     wallets: int
     of_top: int
     most_launches: Annotated[int, msgspec.Meta(description="Other launches that one of them bought at most.")]
-    deployer_launches: Annotated[int, msgspec.Meta(description="Other launches of the deployer.")]
+    deployer_launches: Annotated[
+        int,
+        msgspec.Meta(
+            description="All launches of the deployer onto curves, counted up to the newest 200: the number "
+            "that a check tells, too."
+        ),
+    ]
 
 
 class Holders(msgspec.Struct, frozen=True, rename="camel"):
@@ -195,6 +204,7 @@ class Holders(msgspec.Struct, frozen=True, rename="camel"):
     smart_money: SmartMoneyAnswer | None
     repeat_crowd: RepeatCrowd | None
     checked_at: datetime
+    why: Annotated[list[str], msgspec.Meta(description="Why it is partial, in sentences; empty: it is not.")]
 
 
 class Drift(msgspec.Struct, frozen=True, rename="camel"):

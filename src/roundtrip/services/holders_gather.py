@@ -3,7 +3,7 @@ wallets come from, and which of them win elsewhere.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, was_made_in
@@ -26,10 +26,11 @@ from roundtrip.domain.holders import (
     is_deployers,
     launch_groups,
 )
+from roundtrip.domain.maker import Maker
 from roundtrip.domain.names import text_in
 from roundtrip.domain.price import USDG_UNIT
 from roundtrip.domain.types import BPS, Address, BlockRef
-from roundtrip.store import smart_money
+from roundtrip.store import public_names, smart_money
 from roundtrip.store.chain import may_trade_beyond
 from roundtrip.store.smart_money import BoardRow
 from roundtrip.store.smart_money import Win as KeptWin
@@ -141,7 +142,7 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
     told = Told(book, held.supply_raw, held.told, held.drifts, sure, {}, first=tuple(first))
     top = [wallet for wallet, _ in biggest(told, TOP)]
     told = await _with_kin(ctx, told, launch, top, held, meter)
-    winners, crowd = await _known_elsewhere(ctx, told, top)
+    winners, crowd, scams = await _known_elsewhere(ctx, told, top, maker)
     told = replace(told, winners=frozenset(one.wallet for one in winners or ()))
     why = _why(opened, held, await _is_unread(ctx, found, opened))
     status = "partial" if why else read_status(opened.state, opened.pruned)
@@ -152,6 +153,7 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
         disagreement=disagreement(told) if book.block == at and not opened.pruned else None,
         concentration=_spread(opened, told, moved_count),
         unsure_maker=None if is_sure else maker,
+        scams=scams,
     )
 
 
@@ -299,15 +301,18 @@ async def _with_fundings(ctx: Context, told: Told, launch: LaunchTold, came: Kin
 
 
 async def _known_elsewhere(
-    ctx: Context, told: Told, top: Sequence[Address]
-) -> tuple[tuple[Winner, ...] | None, Crowd | None]:
-    """Who of all that ever had it wins elsewhere, and who of the top comes back to the deployer's launches;
-    None: the index could not be asked."""
+    ctx: Context, told: Told, top: Sequence[Address], perhaps: Maker | None
+) -> tuple[tuple[Winner, ...] | None, Crowd | None, Mapping[Address, int]]:
+    """Who of all that ever had it wins elsewhere, and who of the top comes back to the deployer's launches
+    (None: the index could not be asked); how many mark whom of the top, or who ``perhaps`` deployed it, as a
+    scam."""
     maker = told.maker
+    scams: Mapping[Address, int] = {}
     try:
         async with looking(ctx) as (connection, stands):
+            scams = await public_names.scams(connection, [*top, *([perhaps.deployer] if perhaps else [])])
             if stands is None:
-                return None, None
+                return None, None, scams
             rows = await smart_money.winners(connection)
             met = sorted((row for wallet, row in rows.items() if has_bought(told, wallet)), key=_nearness)
             best = await smart_money.biggest_wins(connection, [row.wallet for row in met[:MOST_WINS]])
@@ -317,8 +322,8 @@ async def _known_elsewhere(
                 found = await smart_money.repeat_buyers(connection, deployer, token, top)
                 crowd = Crowd(found.launches_by_wallet, found.deployer_launches)
     except ServiceFull:
-        return None, None
-    return tuple(_winner(row, best.get(row.wallet)) for row in met), crowd
+        return None, None, scams
+    return tuple(_winner(row, best.get(row.wallet)) for row in met), crowd, scams
 
 
 def _nearness(row: BoardRow) -> tuple[int, int]:

@@ -52,7 +52,7 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """How many other launches of the same deployer each wallet bought, and how many he made."""
+    """How many other launches of the same deployer each wallet bought, and how many he made in all."""
 
     bought: Mapping[Address, int]
     deployer_launches: int
@@ -66,6 +66,7 @@ class Gathered:
     ``market_cap_micro_usd``: in millionths of a dollar, at ``block``. ``winners``, ``crowd`` None: the index
     could not be asked. ``disagreement``, ``concentration`` None: not looked at. ``unsure_maker``: who sent
     the transaction in which the token first spoke, where it may be older: nothing else is told of him.
+    ``scams``: how many people mark a top holder, or the deployer, as a scam.
     """
 
     chain_id: int
@@ -86,6 +87,7 @@ class Gathered:
     disagreement: Disagreement | None = None
     concentration: Concentration | None = None
     unsure_maker: Maker | None = None
+    scams: Mapping[Address, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.status == "partial") != bool(self.why):

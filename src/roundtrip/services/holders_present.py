@@ -32,7 +32,7 @@ from .holders_answer import (
     TopHolder,
 )
 from .holders_gathered import Found, Gathered, Win, Winner, find, funders_unknown, repeats
-from .holders_text import text_of
+from .holders_text import WHY_TEXT, text_of
 from .index_answer import eth, when
 
 MOST_LISTED = 100
@@ -62,6 +62,7 @@ def present(gathered: Gathered) -> TokenHolders:
         smart_money=_smart_money(gathered, found),
         repeat_crowd=_repeat_crowd(gathered, found),
         checked_at=when(gathered.checked_s),
+        why=[WHY_TEXT[one] for one in gathered.why],
         text=text_of(gathered, found),
         block=gathered.block.number,
         forensics=_forensics(gathered, found),
@@ -156,6 +157,7 @@ def _top_holder(gathered: Gathered, one: Holder) -> TopHolder:
         multiple=multiple,
         sold_bps=one.sold_bps,
         tags=list(one.tags),
+        scam_marks=gathered.scams.get(one.address, 0),
     )
 
 

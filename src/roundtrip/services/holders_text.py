@@ -8,6 +8,7 @@ from roundtrip.store.tokens import Label
 
 from .holders_gathered import Found, Gathered, Why, funders_unknown, repeats
 from .index_answer import called
+from .wallet_names import scam_text
 
 _PERCENT_BPS = BPS // 100
 
@@ -54,7 +55,7 @@ def text_of(gathered: Gathered, found: Found) -> str:
     said = status_text(gathered)
     if gathered.read is None:
         return " ".join([*said, *launch_text(gathered), *_bundle_text(gathered, found)])
-    said += [*_holders_text(gathered, found), *_deployer_text(gathered, found)]
+    said += [*_holders_text(gathered, found), *_scam_text(gathered, found), *_deployer_text(gathered, found)]
     said += [*_snipers_text(gathered, found), *_bundle_text(gathered, found)]
     return " ".join(
         [
@@ -91,6 +92,14 @@ def _holders_text(gathered: Gathered, found: Found) -> list[str]:
     ]
     said += [*_of_the_rest(gathered, shares), *_beside_text(gathered, shares), *_own_deeds_text(gathered)]
     return said + _ages_text(found)
+
+
+def _scam_text(gathered: Gathered, found: Found) -> list[str]:
+    """Which of the biggest, and whether the deployer, enough people mark as a scam."""
+    whose = {one.address: f"{one.address}, one of the biggest," for one in found.top}
+    if gathered.maker is not None:
+        whose[gathered.maker.deployer] = f"Its deployer {gathered.maker.deployer}"
+    return [scam_text(who, gathered.scams[one]) for one, who in whose.items() if one in gathered.scams]
 
 
 def _ages_text(found: Found) -> list[str]:
@@ -321,9 +330,7 @@ def _crowd_text(gathered: Gathered, found: Found) -> list[str]:
     if gathered.crowd is None or not again:
         return []
     launches = gathered.crowd.deployer_launches
-    bought = (
-        "the one other launch of its deployer, too"
-        if launches == 1
-        else f"other launches of its deployer, too, of which there are {launches:,}"
-    )
-    return [f"{again} of the {len(found.top)} biggest bought {bought}."]
+    return [
+        f"{again} of the {len(found.top)} biggest bought other launches of its deployer, too, who launched "
+        f"{launches:,} token{'' if launches == 1 else 's'} in all."
+    ]

@@ -34,7 +34,11 @@ async def inbox(ctx: Context, params: Nothing, mite: Mite) -> Answered[Inbox]:
     since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
     async with accounts(ctx) as connection:
         alerts, total = await store.newest(connection, mite.id, since, MOST_ROWS)
-    shown, at_least, total = rows(alerts), total > store.MOST_COUNTED, min(total, store.MOST_COUNTED)
+    shown, at_least, total = (
+        rows(alerts, ctx.outward.public_url),
+        total > store.MOST_COUNTED,
+        min(total, store.MOST_COUNTED),
+    )
     return Answered(Inbox(_text(shown, total, at_least), total, at_least, shown))
 
 

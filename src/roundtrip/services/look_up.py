@@ -2,21 +2,23 @@
 
 import re
 
+import msgspec
+
 from roundtrip.chain.rpc import Meter
 from roundtrip.domain import names
 from roundtrip.domain.errors import CallerFault, ServiceFull
 from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.store import chain, deployers, look_up, tokens
+from roundtrip.store import chain, deployers, look_up, public_names, tokens
 from roundtrip.store.public_names import Bearer
 
 from .context import Answered, Context
 from .explain import explain
 from .explain_answer import ExplainParams
-from .index_answer import called, named, reading, when
+from .index_answer import called, looking, named, reading, when
 from .look_up_address import what_address
 from .look_up_answer import MOST_CHARACTERS, BearersAnswer, Found, LookUpParams, TransactionAnswer
 from .look_up_said import BY_ADDRESS, answered, label_of, launch_part, launch_text, on_day, pool_found
-from .wallet_names import called_so
+from .wallet_names import called_so, scam_text
 from .whereabouts import Question, Whereabouts, pool_question, token_question
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
@@ -42,7 +44,20 @@ async def find(ctx: Context, params: LookUpParams) -> Answered[Found]:
         found, ttl_ms = await _word(ctx, query, word, meter)
     else:
         found = await _symbol(ctx, query)
+    found = await _with_marks(ctx, found)
     return Answered(found, ttl_ms=ttl_ms, meter=meter)
+
+
+async def _with_marks(ctx: Context, found: Found) -> Found:
+    """With what enough people say of the wallets that it names. Raises ServiceFull."""
+    named = {found.address: "It", found.launch and found.launch.deployer: "Its deployer"}
+    wallets = {Address(one): who for one, who in named.items() if one}
+    if not wallets:
+        return found
+    async with looking(ctx) as (connection, _):
+        marked = await public_names.scams(connection, wallets)
+    said = [scam_text(wallets[one], people) for one, people in marked.items()]
+    return msgspec.structs.replace(found, text=" ".join([found.text, *said]))
 
 
 def shared_as(params: LookUpParams) -> str:

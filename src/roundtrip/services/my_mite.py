@@ -47,8 +47,11 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     ahead_of_chance: Annotated[
-        bool,
-        msgspec.Meta(description="Whether its flags are right more often than luck would have them."),
+        bool | None,
+        msgspec.Meta(
+            description="Whether its flags are right more often than luck would have them; null without a "
+            "base rate."
+        ),
     ]
     limits: Limits
     used_today: Annotated[

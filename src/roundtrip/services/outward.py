@@ -38,7 +38,7 @@ class Seals(Protocol):
 class Tells(Protocol):
     """``channels.telegram.Telegram``."""
 
-    async def tell(self, chat_id: int, texts: Sequence[str]) -> Reply: ...
+    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply: ...
 
     async def name(self) -> str | None: ...
 
@@ -78,12 +78,14 @@ def _no_key() -> Seals:
 @dataclass(frozen=True, slots=True)
 class Outward:
     """``seal``: made when it is needed first. ``bot``: None where none is configured. ``loopback``: as in
-    ``channels.targets.target``."""
+    ``channels.targets.target``. ``public_url``: where people reach this service; None: that is not set, and
+    nothing that is sent has a link."""
 
     poster: Posts
     seal: Callable[[], Seals]
     bot: Bot | None = None
     loopback: frozenset[str] = frozenset()
+    public_url: str | None = None
 
 
 CLOSED = Outward(_Refuses(), _no_key)
@@ -122,7 +124,7 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
             return await _to_telegram(outward, to, message)
         aim = target(outward.seal().unseal(to.target), outward.loopback)
         if to.kind == "discord":
-            body, headers = discord.message([row.text for row in message.rows])
+            body, headers = discord.message(*_said(message))
         else:
             assert to.secret is not None
             body, headers = webhook.message(
@@ -140,7 +142,12 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
 async def _to_telegram(outward: Outward, to: To, message: Message) -> Reply:
     if outward.bot is None:
         raise NotTried("no Telegram bot is configured")
-    return await outward.bot.telegram.tell(int(to.target), [row.text for row in message.rows])
+    return await outward.bot.telegram.tell(int(to.target), *_said(message))
+
+
+def _said(message: Message) -> tuple[list[str], list[str | None]]:
+    """The rows as chats show them: texts and links."""
+    return [row.text for row in message.rows], [row.link for row in message.rows]
 
 
 def why(reply: Reply) -> str:

@@ -20,6 +20,7 @@ from .final_run import Final, final_run
 from .gather import opened
 from .indexed import inform
 from .money import ETH_DECIMALS, parse_amount
+from .newest import refused_at_newest
 from .prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .prepare_present import present
 from .rehearsal import (
@@ -41,6 +42,15 @@ _MOST_DECIMALS = 36
 
 async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> Answered[PreparedTrade]:
     """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small) and NodeFault."""
+    return await refused_at_newest(ctx, lambda: _buy(ctx, params))
+
+
+async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTrade]:
+    """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
+    return await refused_at_newest(ctx, lambda: _sell(ctx, params))
+
+
+async def _buy(ctx: Context, params: PrepareBuyParams) -> Answered[PreparedTrade]:
     parse_amount(params.amount, ETH_DECIMALS, "eth")
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "buy", token, wallet, params.fund, meter)
@@ -53,8 +63,7 @@ async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> Answered[Prepar
     return _answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
 
 
-async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTrade]:
-    """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
+async def _sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTrade]:
     share = params.share()
     if share is None:
         parse_amount(params.amount or "", _MOST_DECIMALS, "the token")

@@ -54,7 +54,11 @@ class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     ahead_of_chance: Annotated[
-        bool, msgspec.Meta(description="Whether it is right more often than chance, by more than luck makes.")
+        bool | None,
+        msgspec.Meta(
+            description="Whether it is right more often than chance, by more than luck makes; null without a "
+            "base rate."
+        ),
     ]
 
 

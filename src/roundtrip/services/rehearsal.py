@@ -10,6 +10,7 @@ from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.domain.evidence import Evidence, Launch, Missing, Refused
 from roundtrip.domain.price import quote_in_wei
 from roundtrip.domain.readings import loss_bps
+from roundtrip.domain.sentences import RESCUED
 from roundtrip.domain.types import BPS, plain_decimal
 from roundtrip.domain.venue import PoolFacts, Venue
 from roundtrip.domain.venue_code import takes_sells
@@ -47,6 +48,8 @@ def check_tradable(side: Side, token: Opened) -> None:
     there = [tried.place.venue for tried in token.first.venues if tried.there()]
     if there and all(pays(venue) is None for venue in there):
         raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
+    if isinstance(launch, Launch) and launch.phase == "rescued":
+        raise CallerFault("no_route", RESCUED)
     if isinstance(launch, Launch) and launch.closed():
         raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
     raise CallerFault("no_route", "No pool trades this token.")

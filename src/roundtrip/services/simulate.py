@@ -6,6 +6,7 @@ only the run tells.
 
 from dataclasses import dataclass, replace
 
+from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Setting
 from roundtrip.chain.rpc import CodeFault, Meter
 from roundtrip.chain.wallet_calls import PLENTY_WEI, WalletCalls
@@ -27,6 +28,7 @@ from roundtrip.domain.trade import (
 )
 from roundtrip.domain.types import Address, plain_decimal
 from roundtrip.domain.verdict import judge
+from roundtrip.venues.base import Call
 
 from . import environments
 from .at_once import at_once
@@ -53,13 +55,15 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
     """The whole simulation. A node that gives no usable answer leaves it unproven."""
     calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
     try:
-        head = ctx.heads.current()
-        drawn = environments.draw(ctx.entropy(), head, ctx.policy)[0]
-        setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
-        own = replace(drawn, buyer=wallet)
-        gas = GasBudget(ctx.policy.trade_gas_budget)
-        case = Case(ctx, head, own, setting, wallet, calls, params.fund, meter, gas)
+        case = _case(ctx, ctx.heads.current(), params, calls, meter)
         judged = await _judged(case)
+        # What it lacks may have come since the head was heard of.
+        if (
+            judged.outcome.code == "tx_reverts"
+            and (newest := await ctx.heads.refresh()).block != case.head.block
+        ):
+            case = _case(ctx, newest, params, calls, meter)
+            judged = await _judged(case)
     except NodeFault as fault:
         # What strangers' code caused counts: it is the caller who had it run.
         counted = isinstance(fault, CodeFault)
@@ -67,6 +71,13 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
     return Answered(_present(case, judged), counted=counted, meter=meter)
+
+
+def _case(ctx: Context, head: Head, params: SimulateParams, calls: tuple[Call, ...], meter: Meter) -> Case:
+    own = replace(environments.draw(ctx.entropy(), head, ctx.policy)[0], buyer=params.wallet())
+    setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
+    gas = GasBudget(ctx.policy.trade_gas_budget)
+    return Case(ctx, head, own, setting, params.wallet(), calls, params.fund, meter, gas)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from .candidates import standard, unseen
 from .context import Context
 from .gather import Opened, opened
 from .index_answer import looking
+from .newest import refused_at_newest
 from .second_trip import best, buy_brought
 
 MOST_PLACES = MOST_VENUES_A_TOKEN
@@ -80,6 +81,10 @@ class Source:
 async def source(ctx: Context, token: Address, meter: Meter) -> Source:
     """Trip 1 of a check, and what the index knows. Raises CallerFault (not_a_token), NodeFault,
     ServiceFull."""
+    return await refused_at_newest(ctx, lambda: _source(ctx, token, meter))
+
+
+async def _source(ctx: Context, token: Address, meter: Meter) -> Source:
     head = ctx.heads.current()
     trip = await opened(ctx, head, token, meter)
     facts, launch = trip.first.facts, trip.first.launch

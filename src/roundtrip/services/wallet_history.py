@@ -6,7 +6,7 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.errors import NodeFault, ServiceFull
 from roundtrip.domain.types import Address
-from roundtrip.store import addresses, deployers, jobs, linked, tokens, wallets
+from roundtrip.store import addresses, deployers, jobs, linked, public_names, tokens, wallets
 from roundtrip.store.chain import Cursor
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.origins import Origin
@@ -62,8 +62,10 @@ async def _known(
     held = await wallets.held(connection, wallet_id)
     held_ids = [one.token_id for one in held]
     named = {one.token_id for one in (*launched, *held, ended.best, ended.worst) if one is not None}
+    funder = None if origin is None else origin.funder
     return Known(
         stands=stands,
+        scams=await public_names.scams(connection, {wallet, *([] if funder is None else [funder])}),
         family=family,
         record=(await deployers.records(connection, [wallet_id]))[wallet_id],
         into_pools=await wallets.pool_launches(connection, wallet_id),

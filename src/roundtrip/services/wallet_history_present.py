@@ -27,15 +27,18 @@ from .wallet_history_answer import (
     RecordAnswer,
     WalletHistory,
 )
+from .wallet_names import scam_text
 
 _DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """All that the index tells of a wallet. ``family``: how many wallets its funder first sent eth to."""
+    """All that the index tells of a wallet. ``family``: how many wallets its funder first sent eth to.
+    ``scams``: how many people mark it, or its funder, as a scam."""
 
     stands: Cursor
+    scams: Mapping[Address, int]
     family: int
     record: Record
     into_pools: int
@@ -62,7 +65,7 @@ def present(
     block = known.stands.block
     age_days = None if came.origin is None else max(0, block.timestamp_s - came.origin.first_s) // _DAY_S
     return WalletHistory(
-        text=text_of(came, age_days, known, views),
+        text=text_of(wallet, came, age_days, known, views),
         chain_id=chain_id,
         block=block.number,
         block_time=when(block.timestamp_s),
@@ -221,10 +224,18 @@ def _in_eth(wei: int | None) -> float | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def text_of(came: Came, age_days: int | None, known: Known, views: WalletViews) -> str:
-    """Plain sentences, one after the other."""
-    said = [*_contract_text(views), *_origin_text(came, age_days, known.family, views), *_launch_text(known)]
+def text_of(wallet: Address, came: Came, age_days: int | None, known: Known, views: WalletViews) -> str:
+    """Plain sentences, one after the other: what to beware of first."""
+    said = [*_scam_text(wallet, known.scams), *_contract_text(views)]
+    said += [*_origin_text(came, age_days, known.family, views), *_launch_text(known)]
     return " ".join([*said, *_record_text(known), *_holdings_text(known, views)])
+
+
+def _scam_text(wallet: Address, scams: Mapping[Address, int]) -> list[str]:
+    return [
+        scam_text("This wallet" if one == wallet else f"Its funder {one}", people)
+        for one, people in scams.items()
+    ]
 
 
 def _contract_text(views: WalletViews) -> list[str]:

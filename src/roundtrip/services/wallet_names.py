@@ -67,6 +67,11 @@ async def wallet_names(ctx: Context, params: Nothing) -> Answered[WalletNames]:
     return Answered(answer, ctx.policy.answer_ttl_ms)
 
 
+def scam_text(who: str, people: int) -> str:
+    """``who``: the wallet in a sentence. ``people``: how many mark it so."""
+    return f"{who} is marked as a scam by {people:,} people, which is their word and no proof."
+
+
 async def called_so(connection: asyncpg.Connection, name: str) -> list[Bearer]:
     """Wallets that enough people call so, what most call so first."""
     return await public_names.bearers(connection, name_key(name), MOST_BEARERS)

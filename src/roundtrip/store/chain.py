@@ -72,6 +72,12 @@ async def cursor(connection: asyncpg.Connection) -> Cursor | None:
     return Cursor(row["start_number"], block, row["older_number"], *whose)
 
 
+async def newest_number(connection: asyncpg.Connection) -> int | None:
+    """The number of the newest block that was followed; None: the sync never began."""
+    found: int | None = await connection.fetchval("SELECT number FROM facts.cursor")
+    return found
+
+
 async def begin(
     connection: asyncpg.Connection,
     first: int,

@@ -142,6 +142,16 @@ async def bearers(connection: asyncpg.Connection, key: str, most: int) -> list[B
     return [Bearer(as_address(row["wallet"]), row["people"]) for row in rows]
 
 
+async def scams(connection: asyncpg.Connection, wallets: Iterable[Address]) -> dict[Address, int]:
+    """How many people mark each of these wallets as a scam; whom too few do is not among them."""
+    rows = await connection.fetch(
+        "SELECT wallet, people FROM accounts.public_name"
+        " WHERE wallet = ANY($1::bytea[]) AND what = 'mark' AND key = 'scam'",
+        [as_bytes(wallet) for wallet in set(wallets)],
+    )
+    return {as_address(row["wallet"]): row["people"] for row in rows}
+
+
 async def of_wallet(connection: asyncpg.Connection, wallet: Address) -> Public:
     """What is public of one wallet, what most said first; it may be nothing."""
     rows = await connection.fetch(

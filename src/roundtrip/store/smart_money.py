@@ -52,8 +52,9 @@ class Win:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """``deployer_launches``: how many other tokens the deployer launched, of his newest 200.
-    ``launches_by_wallet``: how many of those each wallet bought; who bought none is not among them."""
+    """``deployer_launches``: how many tokens the deployer launched onto curves, of his newest 200, as
+    ``deployers.Record`` has it. ``launches_by_wallet``: how many of those, but for the token itself, each
+    wallet bought; who bought none is not among them."""
 
     deployer_launches: int = 0
     launches_by_wallet: Mapping[Address, int] = field(default_factory=dict)
@@ -145,8 +146,8 @@ async def biggest_wins(
 
 
 _LAUNCHED = """
-SELECT token_id FROM facts.launch WHERE deployer_id = $1 AND token_id IS DISTINCT FROM $2
-ORDER BY block_number DESC, log_index DESC LIMIT $3
+SELECT token_id FROM facts.launch WHERE deployer_id = $1 AND generation <> 1
+ORDER BY block_number DESC, log_index DESC LIMIT $2
 """
 _BOUGHT = """
 SELECT address.address, count(*) AS launches
@@ -168,9 +169,10 @@ async def repeat_buyers(
     if deployer_id is None:
         return Crowd()
     own_id = await id_of(connection, token)
-    launched = [
-        row["token_id"] for row in await connection.fetch(_LAUNCHED, deployer_id, own_id, MOST_LAUNCHES)
-    ]
+    launched = [row["token_id"] for row in await connection.fetch(_LAUNCHED, deployer_id, MOST_LAUNCHES + 1)]
+    others = [token_id for token_id in launched if token_id != own_id][:MOST_LAUNCHES]
     given = [as_bytes(wallet) for wallet in set(wallets) if wallet != deployer]
-    rows = await connection.fetch(_BOUGHT, given, launched)
-    return Crowd(len(launched), {as_address(row["address"]): row["launches"] for row in rows})
+    rows = await connection.fetch(_BOUGHT, given, others)
+    return Crowd(
+        min(len(launched), MOST_LAUNCHES), {as_address(row["address"]): row["launches"] for row in rows}
+    )

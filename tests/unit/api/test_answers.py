@@ -287,3 +287,69 @@ def test_a_process_that_is_told_to_end_has_time_for_all_of_it() -> None:
     """A request may come as long as it drains, and wait for another process before it runs itself."""
     assert DEADLINE_S < Spans().wait_s < ANSWERS_S
     assert DRAIN_S + ANSWERS_S + SETTLE_S < END_S - 1
+
+
+# --- absences --------------------------------------------------------------------------------------
+
+
+class Chain:
+    """Whose newest block is what the test says; runs on it find nothing."""
+
+    def __init__(self) -> None:
+        self.newest = 7
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.count = 0
+
+    async def __call__(self) -> Shared:
+        self.count += 1
+        block = self.newest
+        await self.gate.wait()
+        return Shared(b"none in %d" % block, 15_000, True, block, is_absence=True)
+
+    async def is_newest(self, number: int) -> bool:
+        await asyncio.sleep(0)
+        return number == self.newest
+
+
+@pytest.fixture
+def chain() -> Chain:
+    return Chain()
+
+
+@pytest.fixture
+def watching(clock: Clock, chain: Chain) -> SharedAnswers:
+    return SharedAnswers(clock, most_running=2, is_newest=chain.is_newest)
+
+
+async def test_an_absence_is_shared_while_its_block_is_the_newest(
+    watching: SharedAnswers, chain: Chain
+) -> None:
+    came = [await watching.get("k", chain) for _ in range(3)]
+    assert [(shared.body, hit) for shared, hit in came] == [
+        (b"none in 7", False), (b"none in 7", True), (b"none in 7", True),
+    ]  # fmt: skip
+    chain.newest = 8
+    assert [(await watching.get("k", chain))[0].body for _ in range(2)] == [b"none in 8"] * 2
+    assert chain.count == 2
+
+
+async def test_who_joined_a_run_after_a_newer_block_is_told_of_that_block(
+    watching: SharedAnswers, chain: Chain
+) -> None:
+    chain.gate.clear()
+    first = asyncio.create_task(watching.get("k", chain))
+    await turns()
+    chain.newest = 8
+    joined = [asyncio.create_task(watching.get("k", chain)) for _ in range(20)]
+    await turns()
+    chain.gate.set()
+    assert (await first)[0].body == b"none in 7"
+    assert {shared.body for shared, _ in await asyncio.gather(*joined)} == {b"none in 8"}
+    assert chain.count == 2
+
+
+async def test_where_nobody_knows_the_newest_block_an_absence_is_for_one(
+    shared: SharedAnswers, chain: Chain
+) -> None:
+    assert [(await shared.get("k", chain))[1] for _ in range(3)] == [False] * 3

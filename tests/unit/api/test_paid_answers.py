@@ -34,17 +34,17 @@ async def spoiled(ctx: Context, params: Params) -> Answered[Said]:
 
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 @pytest.mark.parametrize(
-    ("handler", "status", "cost"),
+    ("handler", "status", "cost", "counted"),
     [
-        (say, 200, 1),
-        (failing(CallerFault("not_found", "No.")), 404, 1),
-        (spoiled, 200, 0),
-        (failing(NodeFault("it took too long")), 502, 0),
-        (failing(ValueError("of ours")), 500, 0),
+        (say, 200, 1, 1),
+        (failing(CallerFault("not_found", "No.")), 404, 0, 1),
+        (spoiled, 200, 0, 0),
+        (failing(NodeFault("it took too long")), 502, 0, 0),
+        (failing(ValueError("of ours")), 500, 0, 0),
     ],
 )
-async def test_an_answer_costs_one_and_a_failure_of_ours_nothing(
-    house: House, operation: Operation, handler: Any, status: int, cost: int
+async def test_an_answer_costs_one_and_an_error_nothing(
+    house: House, operation: Operation, handler: Any, status: int, cost: int, counted: int
 ) -> None:
     """By the time it goes out."""
     reply = await house.run(replace(operation, handler=handler))
@@ -54,12 +54,13 @@ async def test_an_answer_costs_one_and_a_failure_of_ours_nothing(
         assert reply.headers["x-ratelimit-remaining"] == "5"
     await flushed()
     assert house.has() == (5 - cost, 0, cost)
-    assert house.minute() == cost
+    assert house.minute() == counted
 
 
-async def test_parameters_that_do_not_fit_cost_one(house: House) -> None:
+async def test_parameters_that_do_not_fit_count_and_cost_nothing(house: House) -> None:
     reply = await house.dispatch.run(PLAIN, {"address": 5}, KEYED)
-    assert (reply.status, house.has()) == (400, (4, 0, 1))
+    await flushed()
+    assert (reply.status, house.has(), house.minute()) == (400, (5, 0, 0), 1)
 
 
 async def test_an_answer_that_was_there_already_costs_one(house: House) -> None:

@@ -81,14 +81,19 @@ class FakeNode:
         self.market: list[Answer] | NodeFault = MARKET
         self.fault: NodeFault | None = None
         self.asked: list[list[str]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     async def batch(self, calls: Sequence[RpcCall], budgeted: bool = True) -> list[Answer]:
         assert not budgeted, "following the head spends nobody's budget"
         self.asked.append(methods(list(calls)))
+        told = [self.chain, self.latest]
+        if not self.gate.is_set():
+            await self.gate.wait()
         if self.fault is not None:
             raise self.fault
         if calls[0].method == "eth_chainId":
-            return [self.chain, self.latest]
+            return told
         if isinstance(self.market, NodeFault):
             raise self.market
         return self.market
@@ -278,6 +283,32 @@ async def test_following_polls_until_it_ends_and_outlives_faults() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
     assert len(followed.node.asked) == asked
+
+
+async def test_who_asks_at_once_shares_a_request_that_began_after_he_asked(followed: Followed) -> None:
+    await followed.see(at=5)
+    followed.node.asked.clear()
+    followed.node.gate.clear()
+    first = asyncio.create_task(followed.heads.refresh())
+    await asyncio.sleep(0)
+    later = [asyncio.create_task(followed.heads.refresh()) for _ in range(50)]
+    await asyncio.sleep(0)
+    followed.node.latest = raw(header(at=6))
+    followed.node.gate.set()
+    assert (await first).block.number == 5
+    assert {head.block.number for head in await asyncio.gather(*later)} == {6}
+    assert [asked[0] for asked in followed.node.asked].count("eth_chainId") == 2
+
+
+async def test_who_waited_is_told_the_fault_of_the_request_that_he_shares(followed: Followed) -> None:
+    followed.node.fault = NodeFault("it took too long")
+    followed.node.gate.clear()
+    asking = [asyncio.create_task(followed.heads.refresh()) for _ in range(5)]
+    await asyncio.sleep(0)
+    followed.node.gate.set()
+    came = await asyncio.gather(*asking, return_exceptions=True)
+    assert [type(one) for one in came] == [NodeFault] * 5
+    assert len(followed.node.asked) == 2
 
 
 # --- the market ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from roundtrip.domain.types import Address, TxHash
 
 WALLET, TOKEN = Address("0x" + "ab" * 20), Address("0x" + "cd" * 20)
 SPOT = Spot(7, 3, 1_760_000_000, TxHash("0x" + "11" * 32))
-DEPLOYER = "The deployer of 0xcdcd…cdcd, which you hold,"
+DEPLOYER = f"The deployer of {TOKEN}, which you hold,"
 ETH, USD, SHARE = 1_234_567 * 10**12, 2_500_000, 12_345
 
 
@@ -23,12 +23,12 @@ def happening(
 @pytest.mark.parametrize(
     ("verb", "sentence"),
     [
-        ("buying", "0xabab…abab bought 1.234 eth of 0xcdcd…cdcd."),
-        ("selling", "0xabab…abab sold 1.234 eth of 0xcdcd…cdcd."),
-        ("launching", "0xabab…abab launched 0xcdcd…cdcd, and bought 1.234 eth of it at once."),
-        ("graduating", "0xcdcd…cdcd graduated, with 1.234 eth raised."),
-        ("moving", "0xabab…abab moved 1.234 eth of 0xcdcd…cdcd."),
-        ("draining", "0xabab…abab took 1.234 eth of the liquidity of 0xcdcd…cdcd away."),
+        ("buying", f"{WALLET} bought 1.234 eth of {TOKEN}."),
+        ("selling", f"{WALLET} sold 1.234 eth of {TOKEN}."),
+        ("launching", f"{WALLET} launched {TOKEN}, and bought 1.234 eth of it at once."),
+        ("graduating", f"{TOKEN} graduated, with 1.234 eth raised."),
+        ("moving", f"{WALLET} moved 1.234 eth of {TOKEN}."),
+        ("draining", f"{WALLET} took 1.234 eth of the liquidity of {TOKEN} away."),
     ],
 )
 def test_it_says_who_did_what_for_how_much(verb: Verb, sentence: str) -> None:
@@ -38,12 +38,12 @@ def test_it_says_who_did_what_for_how_much(verb: Verb, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "sentence"),
     [
-        ("buying", "whale bought 0xcdcd…cdcd."),
-        ("selling", "whale sold 0xcdcd…cdcd."),
-        ("launching", "whale launched 0xcdcd…cdcd."),
-        ("graduating", "0xcdcd…cdcd graduated."),
-        ("moving", "whale moved 0xcdcd…cdcd."),
-        ("draining", "whale took liquidity of 0xcdcd…cdcd away."),
+        ("buying", f"whale bought {TOKEN}."),
+        ("selling", f"whale sold {TOKEN}."),
+        ("launching", f"whale launched {TOKEN}."),
+        ("graduating", f"{TOKEN} graduated."),
+        ("moving", f"whale moved {TOKEN}."),
+        ("draining", f"whale took liquidity of {TOKEN} away."),
     ],
 )
 def test_what_is_not_known_is_not_said(verb: Verb, sentence: str) -> None:
@@ -51,8 +51,8 @@ def test_what_is_not_known_is_not_said(verb: Verb, sentence: str) -> None:
 
 
 def test_a_launch_that_nothing_was_bought_of_is_only_a_launch() -> None:
-    assert said(happening("launching", 0, 0, None)) == "0xabab…abab launched 0xcdcd…cdcd."
-    assert said(happening("graduating", 0, 0, None)) == "0xcdcd…cdcd graduated."
+    assert said(happening("launching", 0, 0, None)) == f"{WALLET} launched {TOKEN}."
+    assert said(happening("graduating", 0, 0, None)) == f"{TOKEN} graduated."
 
 
 def test_every_verb_has_its_sentence() -> None:
@@ -75,15 +75,15 @@ def test_every_verb_has_its_sentence() -> None:
 def test_worth_is_said_in_what_is_known_first(
     eth: int | None, usd: int | None, part: int | None, worth: str
 ) -> None:
-    assert said(happening("buying", eth, usd, part)) == f"0xabab…abab bought {worth} of 0xcdcd…cdcd."
+    assert said(happening("buying", eth, usd, part)) == f"{WALLET} bought {worth} of {TOKEN}."
 
 
 def test_a_row_of_a_follow_and_of_a_rule() -> None:
     follow = told(Source("follow", 5, 9, "whale", 0), happening())
     assert (follow.mite_id, follow.kind, follow.source_id, follow.who) == (9, "follow", 5, "whale")
-    assert (follow.rule, follow.said) == (None, "whale bought 1.234 eth of 0xcdcd…cdcd.")
+    assert (follow.rule, follow.said) == (None, f"whale bought 1.234 eth of {TOKEN}.")
     unnamed = told(Source("follow", 5, 9, "", 0), happening())
-    assert (unnamed.who, unnamed.said) == (WALLET, "0xabab…abab bought 1.234 eth of 0xcdcd…cdcd.")
+    assert (unnamed.who, unnamed.said) == (WALLET, f"{WALLET} bought 1.234 eth of {TOKEN}.")
     text = f"deployer:{TOKEN} buying over 1 eth"
     rule = told(Source("rule", 6, 9, text, 0), happening())
     assert (rule.kind, rule.source_id, rule.who, rule.rule) == ("rule", 6, f"deployer:{TOKEN}", text)
@@ -104,7 +104,7 @@ def test_how_many_more_is_said() -> None:
         (happening("selling", None, None, None), f"{DEPLOYER} sold some of it."),
         (
             happening("draining"),
-            "0xabab…abab took 1.234 eth of the liquidity of 0xcdcd…cdcd, which you hold, away: 1.234% of "
+            f"{WALLET} took 1.234 eth of the liquidity of {TOKEN}, which you hold, away: 1.234% of "
             "what the pool had.",
         ),
     ],
@@ -118,7 +118,7 @@ def test_a_holder_is_told_that_it_holds_the_token(given: Happening, sentence: st
 
 def test_a_verdict_that_changed_says_what_it_was_and_why() -> None:
     assert said_of_verdict(TOKEN, "ok (ok)", "danger (cannot_sell)", "It cannot be sold.") == (
-        "The verdict on 0xcdcd…cdcd, which you hold, was ok (ok) and is danger (cannot_sell) now."
+        f"The verdict on {TOKEN}, which you hold, was ok (ok) and is danger (cannot_sell) now."
         " It cannot be sold."
     )
     assert said_of_verdict(TOKEN, "ok (ok)", "warn", "").endswith("was ok (ok) and is warn now.")

@@ -198,7 +198,7 @@ def test_the_level_counts_what_proved_right(proved: int) -> None:
 
 @given(proved=st.integers(1, 10**6))
 def test_a_mite_that_is_never_right_by_chance_is_ahead_of_it(proved: int) -> None:
-    assert Score(proved, proved).is_ahead
+    assert Score(proved, proved, 0, 1).is_ahead
     assert Score(proved, 2 * proved, 0, 9).is_ahead
 
 
@@ -207,7 +207,7 @@ def test_a_mite_that_is_right_as_often_as_chance_is_not_ahead_of_it(proved: int,
     decided = proved + wrong
     score = Score(proved, decided, proved, decided)
     assert score.accuracy == score.base_rate
-    assert not score.is_ahead
+    assert score.is_ahead is (False if decided else None)
 
 
 def test_to_be_ahead_takes_more_than_luck() -> None:
@@ -220,7 +220,8 @@ def test_to_be_ahead_takes_more_than_luck() -> None:
 
 def test_rates_of_nothing_are_not_known() -> None:
     assert (Score().accuracy, Score().base_rate, Score().level) == (None, None, 1)
-    assert not Score().is_ahead
+    assert Score().is_ahead is None
+    assert Score(9, 9).is_ahead is None
     assert (Score(1, 4, 1, 2).accuracy, Score(1, 4, 1, 2).base_rate) == (0.25, 0.5)
 
 

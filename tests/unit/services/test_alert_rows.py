@@ -57,7 +57,16 @@ def test_a_hit_with_all_of_it() -> None:
         "ts": "2025-10-09T08:53:20Z",
         "rule": "any buying over 1 eth",
         "text": SAID,
+        "link": None,
     }
+
+
+def test_a_row_about_a_token_has_a_link_where_people_can_reach_the_service() -> None:
+    reachable = "https://trip.example"
+    assert [row.link for row in rows([Alert(5, DRAFT), Alert(6, replace(DRAFT, token=None))], reachable)] == [
+        f"https://trip.example/token/{TOKEN}",
+        None,
+    ]
 
 
 def test_what_is_about_no_fact_has_nothing_of_one() -> None:

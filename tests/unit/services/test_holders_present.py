@@ -274,11 +274,27 @@ def test_the_crowd_of_a_deployer_is_not_he() -> None:
     crowd = Crowd({D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0}, 4)
     answer = present(gathered(crowd=crowd))
     assert answer.repeat_crowd == RepeatCrowd(2, 4, 3, 4)
-    told = "2 of the 4 biggest bought other launches of its deployer, too, of which there are 4."
+    told = "2 of the 4 biggest bought other launches of its deployer, too, who launched 4 tokens in all."
     assert told in answer.text
-    one = present(gathered(crowd=replace(crowd, deployer_launches=1)))
-    assert "2 of the 4 biggest bought the one other launch of its deployer, too." in one.text
     assert present(gathered(crowd=crowd, told=the_told(maker=None))).repeat_crowd is None
+
+
+# --- what people say, and what is missing ----------------------------------------------------------
+
+
+def test_a_mark_of_scam_is_told_of_the_biggest_and_of_the_deployer() -> None:
+    answer = present(gathered(scams={A: 3, DEPLOYER: 1_004, FUNDER: 9}))
+    assert [(one.address, one.scam_marks) for one in answer.top if one.scam_marks] == [(A, 3)]
+    assert f"{A}, one of the biggest, is marked as a scam by 3 people" in answer.text
+    assert f"Its deployer {DEPLOYER} is marked as a scam by 1,004 people" in answer.text
+    assert answer.text.count("scam") == 2
+    assert "scam" not in present(gathered()).text
+
+
+def test_what_is_partial_says_why_to_whoever_reads_no_text() -> None:
+    answer = present(gathered(status="partial", why=("capped", "claims")))
+    assert answer.why == [WHY_TEXT["capped"], WHY_TEXT["claims"]]
+    assert present(gathered()).why == []
 
 
 # --- a closer look ---------------------------------------------------------------------------------

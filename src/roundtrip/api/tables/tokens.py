@@ -35,6 +35,7 @@ TOKENS: tuple[Operation, ...] = (
         bad_params="bad_address",
         query=("deep",),
         errors=("upstream", "budget_spent"),
+        takes_min_block=True,
     ),
     Operation(
         name="check_proof",

@@ -24,6 +24,7 @@ def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
         for row in answers["inbox"]["rows"]
         if (kind not in KINDS or row["kind"] == kind) and (not rule or row["rule"] == rule)
     ]
+    matching = len(rows)
     if before.isascii() and before.isdigit() and len(before) < 20:
         rows = [row for row in rows if row["id"] < int(before)]
     shown = rows[:PAGE]
@@ -35,6 +36,7 @@ def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
         "rule": rule or None,
         "older": {**kept, "before": shown[-1]["id"]} if len(rows) > PAGE else None,
         "is_first": not before,
+        "matching": matching,
     }
 
 

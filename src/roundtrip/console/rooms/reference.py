@@ -1,0 +1,36 @@
+"""What programs may ask, for the people who write them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from roundtrip.api import catalog
+from roundtrip.api.operation import Operation
+from roundtrip.api.publish import params_schema
+from roundtrip.console.page import Visit
+from roundtrip.domain.errors import STATUS_BY_CODE
+
+
+async def operations(visit: Visit) -> Response:
+    """Every operation over HTTP."""
+    rows = [_row(one) for one in catalog.OPERATIONS if one.path is not None]
+    return visit.show("reference.html", is_tools=False, rows=rows)
+
+
+async def tools(visit: Visit) -> Response:
+    """Every tool."""
+    return visit.show("reference.html", is_tools=True, rows=[_row(one) for one in catalog.tools()])
+
+
+def _row(operation: Operation) -> Mapping[str, Any]:
+    schema = params_schema(operation)
+    required = {*schema.get("required", ()), *operation.needs_one_of}
+    return {
+        "operation": operation,
+        "errors": [f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes()],
+        "parameters": [
+            {"name": name, "is_required": name in required, "description": one.get("description", "")}
+            for name, one in schema.get("properties", {}).items()
+        ],
+    }

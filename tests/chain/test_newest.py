@@ -1,0 +1,167 @@
+"""What is said not to be there is not there in the node's newest block, however old the head is."""
+
+from dataclasses import replace
+from typing import cast
+
+import asyncpg
+import pytest
+
+from conftest import PROJECT
+from roundtrip.chain.rpc import Meter
+from roundtrip.devnet.compile import compile_contract
+from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.stories import PoolPlan, Story
+from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.world import Built
+from roundtrip.domain.errors import CallerFault, NodeFault, ServiceFull
+from roundtrip.domain.types import Address
+from roundtrip.services import newest
+from roundtrip.services.check import check
+from roundtrip.services.check_answer import CheckParams
+from roundtrip.services.context import Context
+from roundtrip.services.newest import is_newest, reach
+from roundtrip.services.prepare import prepare_buy, prepare_sell
+from roundtrip.services.prepare_answer import PrepareBuyParams, PrepareSellParams
+from roundtrip.services.token_source import source
+from support.faulty_node import FaultyNode
+from support.made_index import MadeIndex
+from support.signing import Signer
+from support.simulated import pay, simulated, transfer
+from support.wallet import calldata
+
+ETH = 10**18
+SOMEBODY = "0x" + "ab" * 20
+POOL = PoolPlan("weth", 3000, 10_000)
+
+
+def launched(rpc: SyncRpc, built: Built, *pools: PoolPlan) -> str:
+    """A token that no head knew of."""
+    owner = Deployer(rpc, built.accounts[0])
+    code = compile_contract(PROJECT / "contracts/tokens/plain.vy")
+    token = put_token(owner, built.contracts, Story("", "", "", pools=pools), code)
+    owner.settle()
+    return token
+
+
+def given(rpc: SyncRpc, built: Built, token: str, to: str) -> None:
+    owner = Deployer(rpc, built.accounts[0])
+    owner.receipt(owner.send(token, calldata("transfer(address,uint256)", to, 10**24)))
+
+
+async def test_a_token_launched_since_the_head_is_checked(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    answered = await check(ctx, CheckParams(launched(rpc, built, POOL)))
+    assert (answered.answer.verdict.code, answered.is_absence) == ("ok", False)
+
+
+@pytest.mark.parametrize("key", ["no_contract", "no_pool", "empty_pool", "not_a_token"])
+async def test_an_absence_is_of_the_newest_block_alone(
+    ctx: Context, rpc: SyncRpc, built: Built, key: str
+) -> None:
+    rpc.call("evm_mine")
+    answered = await check(ctx, CheckParams(built.tokens.get(key, SOMEBODY)))
+    assert (answered.answer.verdict.code, answered.is_absence) == (key, True)
+    assert answered.block == int(rpc.call("eth_blockNumber"), 16)
+    assert await is_newest(ctx, answered.block)
+
+
+async def test_where_the_newest_block_is_not_told_an_absence_is_not_said(
+    shaky: Context, faulty: FaultyNode, built: Built
+) -> None:
+    faulty.fault, faulty.after = "wrong chain id", 1
+    with pytest.raises(NodeFault):
+        await check(shaky, CheckParams(built.tokens["no_pool"]))
+    assert not await is_newest(shaky, shaky.heads.last_number())
+
+
+async def test_a_check_is_not_older_than_the_index(
+    by_hand: Context, made: MadeIndex, rpc: SyncRpc, built: Built, made_url: str
+) -> None:
+    """Alerts are of blocks that the index has."""
+    before = by_hand.heads.current().block.number
+    rpc.call("evm_mine")
+    assert (await check(by_hand, CheckParams(built.tokens["plain"]))).block == before
+    async with asyncpg.create_pool(made_url, min_size=1, max_size=1) as pool:
+        await pool.execute("UPDATE facts.cursor SET number = $1", before + 1)
+    assert (await check(by_hand, CheckParams(built.tokens["plain"]))).block == before + 1
+
+
+# --- what rests on a balance -----------------------------------------------------------------------
+
+
+async def test_what_was_just_got_can_be_sold(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    wallet, token = Signer(rpc, built.contracts, "seller"), built.tokens["plain"]
+    await ctx.heads.refresh()
+    given(rpc, built, token, wallet.address)
+    params = PrepareSellParams(token=token, sender=wallet.address, amount="all")
+    assert (await prepare_sell(ctx, params)).answer.verdict.code == "ok"
+
+
+async def test_eth_that_just_came_can_be_spent(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    wallet = Signer(rpc, built.contracts, "buyer", wei=0)
+    await ctx.heads.refresh()
+    owner = Deployer(rpc, built.accounts[0])
+    owner.receipt(owner.send(wallet.address, "0x", ETH))
+    params = PrepareBuyParams(token=built.tokens["plain"], sender=wallet.address, amount="0.1")
+    assert (await prepare_buy(ctx, params)).answer.verdict.code == "ok"
+
+
+async def test_what_just_came_can_be_sent_on(ctx: Context, rpc: SyncRpc, built: Built) -> None:
+    """Eth that a wallet was short of, and a token that it had none of."""
+    wallet, token = Signer(rpc, built.contracts, "sender", wei=0), built.tokens["plain"]
+    await ctx.heads.refresh()
+    owner = Deployer(rpc, built.accounts[0])
+    owner.receipt(owner.send(wallet.address, "0x", 2 * ETH))
+    given(rpc, built, token, wallet.address)
+    for step in (pay(SOMEBODY, ETH), transfer(token, SOMEBODY, 10**20)):
+        assert (await simulated(ctx, wallet.address, step)).code == "nothing_received"
+
+
+async def test_what_is_refused_is_refused_at_the_newest_block(
+    ctx: Context, rpc: SyncRpc, built: Built
+) -> None:
+    wallet = Signer(rpc, built.contracts, "nobody")
+    await ctx.heads.refresh()
+    rpc.call("evm_mine")
+    params = PrepareSellParams(token=built.tokens["plain"], sender=wallet.address, amount="all")
+    with pytest.raises(CallerFault, match="holds none"):
+        await prepare_sell(ctx, params)
+    assert await is_newest(ctx, ctx.heads.last_number())
+
+
+async def test_who_holds_a_token_launched_since_the_head_is_told(
+    indexed: Context, rpc: SyncRpc, built: Built
+) -> None:
+    token = Address(launched(rpc, built, POOL))
+    assert (await source(indexed, token, Meter())).token == token
+
+
+# --- a block that the caller has seen --------------------------------------------------------------
+
+
+async def test_a_block_that_there_is_is_reached_at_once(ctx: Context, rpc: SyncRpc) -> None:
+    number = ctx.heads.current().block.number
+    await reach(ctx, number)
+    assert ctx.heads.current().block.number == number
+    rpc.call("evm_mine")
+    await reach(ctx, number + 1)
+    assert ctx.heads.current().block.number == number + 1
+
+
+async def test_a_block_that_there_is_not_is_waited_for_and_then_told_busy(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newest, "REACH_S", 0.1)
+    number = ctx.heads.current().block.number
+    for ahead in (1, newest.MOST_AHEAD + 1):
+        with pytest.raises(ServiceFull, match=f"has not got block {number + ahead} yet") as caught:
+            await reach(ctx, number + ahead)
+        assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
+
+
+async def test_without_a_database_the_head_is_what_there_is(ctx: Context, built: Built) -> None:
+    class Closed:
+        def acquire(self, **how: object) -> object:
+            raise OSError
+
+    alone = replace(ctx, pool=cast(asyncpg.Pool, Closed()))
+    assert await newest.head_of_index(alone) == ctx.heads.current()

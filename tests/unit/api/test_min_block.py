@@ -1,0 +1,33 @@
+"""The least block of an answer, as a request shows it."""
+
+import pytest
+
+from roundtrip.api.min_block import given_min_block, read_min_block
+from roundtrip.domain.errors import CallerFault
+
+
+def read(*headers: bytes, meta: object = None) -> int:
+    shown = [(b"accept", b"5"), *((b"x-min-block", one) for one in headers)]
+    return read_min_block(given_min_block(shown, meta))
+
+
+def test_the_highest_that_is_shown_counts() -> None:
+    assert read() == 0
+    assert read(b"12") == 12
+    assert read(b" 12 ", b"7") == 12
+    assert read(b"12", meta={"minBlock": 13}) == 13
+    assert read(meta={"minBlock": "13", "other": 1}) == 13
+    assert read(meta=["minBlock"]) == 0
+
+
+@pytest.mark.parametrize("told", [b"", b"-1", b"0x10", b"1.0", b"latest", b"1" * 16, b"\xff", "١".encode()])
+def test_what_is_no_number_of_a_block_is_refused(told: bytes) -> None:
+    with pytest.raises(CallerFault, match="number of a block") as caught:
+        read(told)
+    assert caught.value.code == "bad_input"
+
+
+@pytest.mark.parametrize("told", [None, True, -1, 1.5, "x", [1], {}, 10**15, "١"])
+def test_what_is_none_in_the_envelope_is_refused(told: object) -> None:
+    with pytest.raises(CallerFault, match="number of a block"):
+        read(meta={"minBlock": told})
