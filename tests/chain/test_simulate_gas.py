@@ -105,6 +105,18 @@ async def test_what_fails_and_uses_all_its_gas_is_told_to_fail(
     assert (said.code, said.level) == ("tx_reverts", "warn"), said.text
 
 
+async def test_calls_that_fail_at_an_older_head_have_one_budget_for_both_blocks(
+    counting: Context, rpc: SyncRpc, wallet: Wallet
+) -> None:
+    rpc.call("anvil_setCode", BURNER, INVALID)
+    await counting.heads.refresh()
+    head = counting.heads.current().block.number
+    rpc.call("evm_mine")
+    said = await simulated(counting, wallet.address, Step(BURNER, "0x", 0), fund=True)
+    assert (said.code, counting.heads.current().block.number) == ("tx_reverts", head + 1)
+    assert used(counting) <= BUDGET
+
+
 async def test_an_access_list_has_a_bound(counting: Context, rpc: SyncRpc, wallet: Wallet) -> None:
     rpc.call("anvil_setCode", BURNER, BURNS_ALL)
     await counting.heads.refresh()

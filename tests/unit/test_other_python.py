@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-INACTIVE = "echo \"pyenv: $0: command not found\" >&2; exit 127"
+INACTIVE = 'echo "pyenv: $0: command not found" >&2; exit 127'
 
 
 def stub(path: Path, does: str) -> Path:
@@ -24,7 +24,7 @@ def interpreter(path: Path, version: str) -> Path:
     minor = version.rpartition(".")[0]
     return stub(
         path,
-        f"case \"$*\" in --version) echo Python {version};; *\"!= '{minor}'\"*) exit 0;;"
+        f'case "$*" in --version) echo Python {version};; *"!= \'{minor}\'"*) exit 0;;'
         f" *print*) echo {minor};; *) exit 1;; esac",
     )
 

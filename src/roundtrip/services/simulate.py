@@ -36,7 +36,7 @@ from .check_answer import at
 from .context import Answered, Context
 from .gather import Opened, closed
 from .money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
-from .own_case import TOO_DEAR, Case, GasBudget, measured, usual_limits
+from .own_case import TOO_DEAR, Case, GasBudget, gas_of, measured, usual_limits
 from .own_run import Whole, known_run, received, same, whole_run
 from .sell_back import SoldBack, brought, exit_gas, sold_back, worth_wei
 from .simulate_answer import (
@@ -57,13 +57,8 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
     try:
         case = _case(ctx, ctx.heads.current(), params, calls, meter)
         judged = await _judged(case)
-        # What it lacks may have come since the head was heard of.
-        if (
-            judged.outcome.code == "tx_reverts"
-            and (newest := await ctx.heads.refresh()).block != case.head.block
-        ):
-            case = _case(ctx, newest, params, calls, meter)
-            judged = await _judged(case)
+        if judged.outcome.code == "tx_reverts":
+            case, judged = await _at_newest(case, judged)
     except NodeFault as fault:
         # What strangers' code caused counts: it is the caller who had it run.
         counted = isinstance(fault, CodeFault)
@@ -71,6 +66,19 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
     return Answered(_present(case, judged), counted=counted, meter=meter)
+
+
+async def _at_newest(case: Case, judged: "_Judged") -> tuple[Case, "_Judged"]:
+    """Calls that fail, run again where the head is not the newest block: what they lack may have come since.
+    Both runs have one budget; where it does not hold a second one, the first is what is known."""
+    newest = await case.ctx.heads.refresh()
+    if newest.block == case.head.block or (judged.ran and case.gas.left < 3 * gas_of(judged.ran)):
+        return case, judged
+    drawn = environments.draw(case.ctx.entropy(), newest, case.ctx.policy)[0]
+    setting = replace(case.setting, market=newest.market)
+    later = replace(case, head=newest, environment=replace(drawn, buyer=case.wallet), setting=setting)
+    again = await _judged(later)
+    return (case, judged) if again.outcome.missing is TOO_DEAR else (later, again)
 
 
 def _case(ctx: Context, head: Head, params: SimulateParams, calls: tuple[Call, ...], meter: Meter) -> Case:
