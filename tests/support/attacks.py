@@ -40,6 +40,7 @@ FLAGS = {
     "kind_at_first": 0x0080,
     "keeps_large": 0x0080,
     "revert_on_sell": 0x0080,
+    "singles_out": 0x0080,
 }
 """What v4 reads off the last 14 bits of a hook's address, by the hook's file name."""
 

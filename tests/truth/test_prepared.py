@@ -54,6 +54,10 @@ NOT_WHOLE_AT_ONCE = ("max_transaction", "cooldown")
 """These sell in parts, or later."""
 
 
+LATER = {"max_transaction": (5000, 13), "cooldown": (10_000, 3600)}
+"""How much of those is shown to sell, and after how many seconds."""
+
+
 def test_every_story_has_its_outcome(built: Built) -> None:
     told = [*BOUGHT, *REFUSED, *FAILS]
     assert len(told) == len(set(told))
@@ -127,7 +131,11 @@ async def test_a_trade_brings_exactly_what_was_told(
     done = wallet.trade(buy, at_s)
     assert_exact(wallet, built, buy, done)
     assert wallet.tokens(token) == buy.raw
+    if key in (*NOT_WHOLE_AT_ONCE, *SOLD_OUT):
+        assert buy.answer["verdict"]["level"] == "warn"
     if key in NOT_WHOLE_AT_ONCE:
+        told = buy.answer["sellBack"]
+        assert (told["shareBps"], told["afterS"]) == LATER[key]
         with pytest.raises(CallerFault, match="would_fail"):
             await prepared(ctx, "sell", token, wallet.address, amount="all")
         return
@@ -144,6 +152,7 @@ async def test_a_trade_brings_exactly_what_was_told(
     assert_exact(wallet, built, sell, back)
     assert wallet.tokens(token) == 0
     told = buy.answer["sellBack"]
+    assert (told["shareBps"], told["afterS"]) == (10_000, 13)
     assert int(told["back"]["raw"]) == back.money_raw
     assert (told["token"], told["reverts"], told["back"]["asset"]) == (token, None, quote_of(key))
     loss_bps = -((back.money_raw - buy.spend_raw) * 10_000 // buy.spend_raw)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.errors import CallerFault
@@ -201,6 +202,27 @@ async def test_without_a_quote_there_is_no_buy_of_a_taxed_token(
     with pytest.raises(CallerFault, match="does not tell what it puts out") as fault:
         await prepared(ctx, "buy", shuns, wallet.address, amount="0.1")
     assert fault.value.code == "would_fail"
+
+
+@pytest.mark.parametrize("side", ["buy", "sell"])
+@pytest.mark.parametrize("spares", [False, True], ids=["taken from", "spared"])
+async def test_the_minimum_is_what_this_very_wallet_gets(
+    ctx: Context, rpc: SyncRpc, wallet: Signer, parties: Parties, spares: bool, side: str
+) -> None:
+    """A hook takes a twentieth of one wallet's swaps, or of all the others'."""
+    hook = parties.hook("singles_out")
+    plan = PoolPlan("eth", 3000, 20_000, 7000, version=4, hook="singles_out", dynamic_fee=True)
+    token = parties.honest(plan, hooks={"singles_out_eth": hook})
+    parties.give(token, wallet.address, 10**24)
+    single_out = calldata("single_out(address,bool)", wallet.address, spares)
+    parties.owner.receipt(parties.owner.send(hook, single_out))
+    trade = await prepared(ctx, side, token, wallet.address, amount="0.1" if side == "buy" else "all")
+    # The token takes nothing: what the pool is asked for at least is what arrives at least.
+    assert trade.min_raw >= trade.raw * 99 // 100 - 2
+    assert f"{trade.min_raw:064x}" in trade.steps[-1]["data"]
+    with for_real(rpc):
+        done = wallet.trade(trade)
+        assert (done.ok, done.token_raw if side == "buy" else done.money_raw) == (True, trade.raw)
 
 
 # --- prices that are made up -----------------------------------------------------------------------

@@ -73,7 +73,7 @@ def read_buy(
         return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
     if received <= 0 and paid * 100 >= amount_raw * 99:
-        return Refused("buy", "nothing arrived for what was paid", results["buy"].gas_used)
+        return Refused("arrive", "nothing arrived for what was paid", results["buy"].gas_used)
     approvals = [result.gas_used for label, result in results.items() if label.startswith("approve-")]
     held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
     return Bought(

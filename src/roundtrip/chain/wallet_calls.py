@@ -124,7 +124,8 @@ def run_plan(
     of the way first. ``read_run`` takes these results and those of ``before_plan`` together."""
     policy, reader = setting.policy, environment.reader
     steps = _swept(swept, setting, environment) + _first_steps(own, policy)
-    steps += [Step(f"ask-{n}", reader, call, policy.hook_gas_limit) for n, call in enumerate(asked)]
+    # By the wallet itself: a pool's hook may price each wallet's swaps otherwise.
+    steps += [Step(f"ask-{n}", own.wallet, call, policy.hook_gas_limit) for n, call in enumerate(asked)]
     steps += [_eth_read("eth-0", own, setting, environment)]
     for n, step in enumerate(_calls(own)):
         steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]

@@ -208,9 +208,10 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The chain said no. ``step`` names the leg; ``reason`` is a stranger's text, as decoded."""
+    """The chain said no. ``step`` names the leg, "arrive" a buy that was paid for and brought nothing;
+    ``reason`` is a stranger's text, as decoded."""
 
-    step: Literal["fund", "buy", "approve", "transfer", "sell"]
+    step: Literal["fund", "buy", "arrive", "approve", "transfer", "sell"]
     reason: str | None
     gas: int
 

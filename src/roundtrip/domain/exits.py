@@ -55,7 +55,7 @@ def _lost(evidence: Evidence, cheapest: int, number: int, policy: Policy) -> int
         return outcome
     if not isinstance(outcome, Sold):
         # The buy itself was refused this time: nothing was shown of a way out, nor against one.
-        return BPS if outcome is not None and outcome.step not in ("fund", "buy") else 0
+        return BPS if outcome is not None and outcome.step not in ("fund", "buy", "arrive") else 0
     paid, back = (evidence.venues[index].venue.quote for index in (cheapest, number))
     paid_wei = quote_in_wei(outcome.paid_raw, paid, evidence.market)
     back_wei = quote_in_wei(outcome.back_raw, back, evidence.market)

@@ -53,7 +53,7 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
     for reading in readings:
         found += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
-        found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half, reading.handed_on]
+        found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half]
         found += [reading.keep_bps, reading.first_tax_bps, reading.exit_bps]
     return [gap for gap in found if isinstance(gap, Missing)]
 
@@ -96,7 +96,9 @@ def _together(outcomes: list[frozenset[Outcome]]) -> set[str]:
         )
     }
     quiet = [{o.status for o in own if o.rank is None} for own in outcomes]
-    for status, code in (("bought", "cannot_sell"), ("refused", "cannot_buy"), ("dry", "empty_pool")):
+    for status, code in (
+        ("bought", "cannot_sell"), ("keeps", "heavy_fees"), ("refused", "cannot_buy"), ("dry", "empty_pool")
+    ):  # fmt: skip
         if all(quiet) and any(status in own for own in quiet):
             codes.add(code)
         quiet = [{s for s in own if s != status} for own in quiet]
@@ -155,7 +157,7 @@ def _outcomes(
 
 def _settled(reading: VenueReading) -> VenueReading:
     """One completion: every missing sell refused, every missing figure zero."""
-    sells = ("full", "hour", "day", "half", "handed_on")
+    sells = ("full", "hour", "day", "half")
     changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
     figures = ("fees_bps", "impact_bps", "keep_bps", "first_tax_bps", "exit_bps")
     changes |= {n: 0 for n in figures if isinstance(getattr(reading, n), Missing)}
@@ -214,8 +216,7 @@ class _Venue:
         some = Sale(_LEAST_LOSS, self._policy.half_bps, True)
         laters = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), _REFUSED)
         hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
-        halves, handed = (_choices(sell, (some, _REFUSED)) for sell in (reading.half, reading.handed_on))
-        return product(self._fulls(), hours, days, halves, handed)
+        return product(self._fulls(), hours, days, _choices(reading.half, (some, _REFUSED)))
 
     def _fulls(self) -> list[SellResult]:
         reading = self._reading
@@ -234,7 +235,7 @@ class _Venue:
         return found
 
     def _state(self, *sells: SellResult) -> _State | None:
-        names = ("full", "hour", "day", "half", "handed_on")
+        names = ("full", "hour", "day", "half")
         reading = replace(self._reading, **dict(zip(names, sells, strict=True)))  # type: ignore[arg-type]
         settled = _settled(reading)
         if not takes_sells(settled, self._policy):
@@ -248,7 +249,7 @@ class _Venue:
         """The sells whose loss counts (as ``fee_like_bps`` has it)."""
         names = ["full", "hour", "day"]
         if not enough(settled.full, self._policy):
-            names.append("half" if enough(settled.half, self._policy) else "handed_on")
+            names.append("half")
         return [name for name in names if enough(getattr(settled, name), self._policy)]
 
     # --- codes ------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class Sale:
 SellResult = Sale | Refused | Missing | None
 """None: not asked, because the venue did not buy at that size."""
 
-Status = Literal["absent", "dry", "refused", "bought"]
+Status = Literal["absent", "dry", "refused", "keeps", "bought"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class VenueReading:
     most_gas: int = 0
 
     def sells(self) -> tuple[SellResult, ...]:
-        """Every probe that might show that what was bought can be sold within a day."""
-        return (self.full, self.hour, self.day, self.half, self.sliver, self.handed_on)
+        """Every probe that might show that the wallet that bought can sell within a day."""
+        return (self.full, self.hour, self.day, self.half, self.sliver)
 
 
 def loss_bps(paid_raw: int, back_raw: int) -> int:
@@ -124,7 +124,8 @@ def read_venue(
     rival = venue.venue.rival_hook()
     status, may_be, size = _status(venue)
     if status != "bought" or size is None:
-        refusal = next((b.outcome for b in venue.buys if isinstance(b.outcome, Refused)), None)
+        refusals = (b.outcome for b in venue.buys if isinstance(b.outcome, Refused))
+        refusal = None if status == "keeps" else next(refusals, None)
         keep = 0 if venue.venue.keeps_by_hook() else _fee_keep(venue.venue)
         return VenueReading(
             status=status, may_be=may_be, keep_bps=keep, rival_hook=rival, buy_refusal=refusal
@@ -256,17 +257,24 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
     size = main_size(venue)
     if isinstance(size, str):
         return "bought", frozenset(), size
-    facts = venue.facts
+    facts, tried = venue.facts, [_buy(venue, one) for one in MAIN_SIZES]
+    if size is None and not any(isinstance(buy, Bought) for buy in tried) and any(map(_kept, tried)):
+        return "keeps", frozenset(), None
     if not isinstance(facts, Missing) and not facts.exists:
         return "absent", frozenset(), None
     if size is not None:
-        return size, frozenset({"absent", "dry", "refused", "bought"}), None
-    if any(isinstance(_buy(venue, size), Bought) for size in MAIN_SIZES):
+        return size, frozenset({"absent", "dry", "refused", "keeps", "bought"}), None
+    if any(isinstance(buy, Bought) for buy in tried):
         return "dry", frozenset(), None
     if isinstance(facts, Missing):
         return facts, frozenset({"absent", "dry", "refused"}), None
     dry = facts.sqrt_price_x96 == 0 or facts.liquidity == 0
     return ("dry" if dry else "refused"), frozenset(), None
+
+
+def _kept(buy: BuyOutcome | None) -> bool:
+    """True for a buy that was paid for and brought nothing."""
+    return isinstance(buy, Refused) and buy.step == "arrive"
 
 
 def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
@@ -308,7 +316,7 @@ def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], Refused 
 
     A refused buy says nothing of selling, as long as another environment bought.
     """
-    elsewhere = [r for r in results if isinstance(r, Refused) and r.step in ("fund", "buy")]
+    elsewhere = [r for r in results if isinstance(r, Refused) and r.step in ("fund", "buy", "arrive")]
     rest = [r for r in results if r not in elsewhere]
     return (rest, elsewhere[0]) if elsewhere and rest else (results, None)
 

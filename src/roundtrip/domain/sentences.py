@@ -70,10 +70,11 @@ def _venue_sentence(
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
         why = _in_quotes(buy_reason_text(evidence.venues[refused], readings[refused]))
         return f"{pools} {'refuses' if found == 1 else 'takes'} a buy at any size{why}."
-    assert index is not None
+    if index is None:
+        return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
     if code == "cannot_sell":
-        return _cannot_sell(venue, reading)
+        return f"{_cannot_sell(venue, reading)}{handed_on(reading, policy)}"
     smaller = (
         "" if reading.size == "probe" or reading.closing else " A smaller buy than usual was all it took."
     )
@@ -137,6 +138,12 @@ def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
     return f"It can be bought and not sold, at once or within a day{why}."
 
 
+def handed_on(reading: VenueReading, policy: Policy) -> str:
+    """What another wallet can do with what the buyer cannot sell: a sentence, or nothing."""
+    sells = reading.fickle is not True and enough(reading.handed_on, policy)
+    return " Another wallet that the buyer hands it on to can sell it." if sells else ""
+
+
 def buy_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
     """Why the buy was refused, cleaned: the token's own word before the router's. None: it was not."""
     if reading.status == "bought" or reading.buy_refusal is None:
@@ -196,10 +203,8 @@ def _holds(evidence: Evidence, venue: VenueEvidence, reading: VenueReading, poli
     why = _in_quotes(sell_reason_text(venue, reading))
     if enough(reading.half, policy):
         return f"Not all of it sells at once{why}; up to {_supply_share(evidence, reading)} does"
-    for when, later in (("an hour", reading.hour), ("a day", reading.day)):
-        if enough(later, policy):
-            return f"It does not sell at once{why}; it sells after {when}"
-    return f"It does not sell from the wallet that bought it{why}; it sells once handed on"
+    when = "an hour" if enough(reading.hour, policy) else "a day"
+    return f"It does not sell at once{why}; it sells after {when}"
 
 
 def _holds_at_once(full: Sale, reading: VenueReading) -> str:

@@ -28,7 +28,8 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
         "unproven": "unknown",
     }
 )
-"""Every code a simulation or a trade can have, as the specification lists them, and its level."""
+"""Every code a simulation or a trade can have, as the specification lists them, and its level; ``level_of``
+has the exception."""
 
 WORST_FIRST = ("cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
 """In which order what became of several received tokens decides."""
@@ -118,15 +119,21 @@ class ExitFinding:
     loss_bps: int | None = None
     missing: Missing | None = None
 
-    def shown(self) -> Sold | None:
+    def shown(self) -> tuple[Probe, Sold] | None:
         """The sell that an answer shows: all of it straight back, the worse of its environments; where that
-        did not go through, the first one that did."""
+        did not go through, the first one of the same wallet that did."""
         if self.venue is None:
             return None
-        full = [sold for cell, sold in _sold(self.venue) if _straight_back(cell)]
+        sold = _sold(self.venue)
+        full = [one for one in sold if _straight_back(one[0])]
         if full:
-            return min(full, key=lambda sold: sold.back_raw * sold.held_raw)
-        return next((sold for _, sold in _sold(self.venue)), None)
+            return min(full, key=lambda one: one[1].back_raw * one[1].held_raw)
+        return next(iter(sold), None)
+
+    def sold_straight_back(self) -> bool:
+        """True where all of it sold at once, on a venue that was open already."""
+        full = self.reading.full if self.reading is not None else None
+        return isinstance(full, Sale) and full.whole and not self.exit.through_opening
 
     def impact_bps(self) -> int:
         """How much less this size gets than a small buy on the same venue; 0 where that is not known."""
@@ -134,12 +141,13 @@ class ExitFinding:
         return impact if isinstance(impact, int) else 0
 
 
-def _sold(venue: VenueEvidence) -> list[tuple[Cell, Sold]]:
-    return [(cell, cell.outcome) for cell in venue.cells if isinstance(cell.outcome, Sold)]
+def _sold(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
+    cells = [cell for cell in venue.cells if cell.probe.seller == "buyer"]
+    return [(cell.probe, cell.outcome) for cell in cells if isinstance(cell.outcome, Sold)]
 
 
-def _straight_back(cell: Cell) -> bool:
-    return cell.probe.share_bps == BPS and cell.probe.seller == "buyer" and cell.probe.delay_s < 60
+def _straight_back(probe: Probe) -> bool:
+    return probe.share_bps == BPS and probe.delay_s < 60
 
 
 def find_exit(one: Exit, policy: Policy) -> ExitFinding:
@@ -211,14 +219,13 @@ def code_of_loss(lost_bps: int, policy: Policy) -> str:
 
 
 def _fillings(venue: VenueEvidence) -> Iterator[VenueEvidence]:
-    """The venue with its missing sells filled in: sold at a gain, refused, sold for nothing, sold in the
-    least part; of two environments also sold in the first and refused in the second."""
-    groups: dict[tuple[int, int, str], list[int]] = {}
+    """The venue with the buyer's missing sells filled in: sold at a gain, refused, sold for nothing, sold in
+    the least part; of two environments also sold in the first and refused in the second."""
+    groups: dict[tuple[int, int], list[int]] = {}
     for number, cell in enumerate(venue.cells):
         probe = cell.probe
-        if isinstance(cell.outcome, Missing):
-            key = (0, 0, probe.seller) if probe.seller == "receiver" else (probe.delay_s, probe.share_bps, "")
-            groups.setdefault(key, []).append(number)
+        if isinstance(cell.outcome, Missing) and probe.seller == "buyer":
+            groups.setdefault((probe.delay_s, probe.share_bps), []).append(number)
     ways = [_fickle, _refused, _best, _worst, _least]
     extremes = ((way,) * len(groups) for way in ways)
     for choice in chain(extremes, product(ways, repeat=len(groups))):
@@ -255,7 +262,7 @@ def _fickle(probe: Probe) -> CellOutcome:
     return _refused(probe) if probe.environment else _best(probe)
 
 
-_SELLS = ("full", "hour", "day", "half", "handed_on")
+_SELLS = ("full", "hour", "day", "half")
 
 
 def _gaps(reading: VenueReading) -> list[Missing]:
@@ -268,17 +275,14 @@ def _gaps(reading: VenueReading) -> list[Missing]:
 
 def _lost(reading: VenueReading, policy: Policy) -> int:
     """What is lost at worst by the sells that count: all of it straight back, an hour and a day later, what
-    did not sell counted as lost. Where not enough of it sells at once, half of it, and where that does not
-    either, all of it from another wallet. What sells now and no longer within a day is a high loss at least,
-    and so is what only another wallet sells.
+    did not sell counted as lost. Where not enough of it sells at once, half of it. What sells now and no
+    longer within a day is a high loss at least.
     """
     laters = (reading.hour, reading.day)
     losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
     if not enough(reading.full, policy):
-        part = next((s for s in (reading.half, reading.handed_on) if enough(s, policy)), None)
-        losses += [part.loss_bps] if isinstance(part, Sale) else []
-        if not any(enough(sale, policy) for sale in (reading.half, *laters)):
-            losses.append(policy.warn_loss_bps)
+        half = reading.half
+        losses += [half.loss_bps] if isinstance(half, Sale) and enough(half, policy) else []
     elif not all(enough(later, policy) for later in laters):
         losses.append(policy.warn_loss_bps)
     return max(losses, default=BPS)
@@ -318,8 +322,16 @@ class Outcome:
     unpriced: bool = False
 
     def level(self) -> Level:
-        """The level that goes with the code."""
-        return LEVELS[self.code]
+        """The level that goes with the code and what decided."""
+        return level_of(self.code, self.decided)
+
+
+def level_of(code: str, found: ExitFinding | None) -> Level:
+    """The level that goes with the code; of code ok it is warn where what was bought sells only later, in
+    part, or in a pool that has to be opened first: it did not sell straight back. ``found``: the received
+    token that decided, None where there is none."""
+    level = LEVELS[code]
+    return "warn" if level == "ok" and found is not None and not found.sold_straight_back() else level
 
 
 def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, policy: Policy) -> Outcome:

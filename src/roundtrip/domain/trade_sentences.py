@@ -90,7 +90,9 @@ def _sold(code: str, found: ExitFinding, policy: Policy) -> str:
     if code == "cannot_sell":
         if found.reading.fickle is True:
             return f"what it buys sold in one block and not in another just like it{quoted}"
-        return f"what it buys cannot be sold, at once or within a day{quoted}"
+        sells = "; another wallet that it is handed on to can sell it"
+        handed = sells if enough(found.reading.handed_on, policy) else ""
+        return f"what it buys cannot be sold, at once or within a day{quoted}{handed}"
     return f"{_how(found, found.reading, quoted, policy)}{_opened(found)}"
 
 
@@ -99,9 +101,8 @@ def _how(found: ExitFinding, reading: VenueReading, quoted: str, policy: Policy)
         return "what it brings, for nothing, can be sold"
     lost = loss(found.loss_bps or 0)
     if not enough(reading.full, policy):
-        for part, said in ((reading.half, "half of it does"), (reading.handed_on, "it sells once handed on")):
-            if enough(part, policy):
-                return f"what it buys does not sell whole at once{quoted}; {said}, for {lost}"
+        if enough(reading.half, policy):
+            return f"what it buys does not sell whole at once{quoted}; half of it does, for {lost}"
         return f"what it buys does not sell at once{quoted}; it sells within a day, for {lost}"
     assert isinstance(reading.full, Sale)
     at_once = loss(reading.full.loss_bps)

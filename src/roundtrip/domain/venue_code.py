@@ -27,11 +27,11 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     sells that count.
 
     Those are all of it at once, after an hour and after a day; where not enough of it sells at once, half
-    of it, and where that does not either, all of it from another wallet.
+    of it.
     """
     counting: list[SellResult] = [reading.full, reading.hour, reading.day]
     if not enough(reading.full, policy):
-        counting.append(next((s for s in (reading.half, reading.handed_on) if enough(s, policy)), None))
+        counting.append(reading.half)
     losses = [s.loss_bps for s in counting if isinstance(s, Sale) and enough(s, policy)]
     return max([_known(reading.fees_bps), _known(reading.first_tax_bps), *losses])
 
@@ -72,10 +72,12 @@ def parts(reading: VenueReading, policy: Policy) -> Parts:
 
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
-    """Code and level of a venue that takes the sell. Level ok needs all of it sold, at once and later."""
+    """Code and level of a venue that takes the sell. Level ok needs a buy of the usual size, and all of it
+    sold, at once and later, and of ten times that size too."""
     code, level = code_of_parts(parts(reading, policy), policy)
     refused_in_part = isinstance(reading.half, Refused) or isinstance(reading.sliver, Refused)
     shaky = reading.refused_elsewhere is not None or refused_in_part or reading.closing
+    shaky = shaky or reading.size != "probe" or isinstance(reading.large, Refused)
     if code == "ok" and (shaky or group_of(reading, policy) != 0):
         return code, "warn"
     return code, level

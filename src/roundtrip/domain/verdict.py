@@ -82,7 +82,7 @@ def shown(judgement: Judgement) -> int | None:
     there."""
     if judgement.best is not None:
         return judgement.best
-    there = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "bought"))
+    there = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "keeps", "bought"))
     return next(there, None)
 
 
@@ -106,6 +106,8 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
             tried = [i for i, status in enumerate(statuses) if status == "bought"]
             return _Finding("cannot_sell", "danger", max(tried, key=lambda i: _sold(readings[i])))
         return _Finding(*code_of(readings[best], policy), best)
+    if "keeps" in statuses:
+        return _Finding("heavy_fees", "danger")
     if "refused" in statuses:
         return _Finding("cannot_buy", "warn")
     return _Finding("empty_pool" if "dry" in statuses else "no_pool", "warn")

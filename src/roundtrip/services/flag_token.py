@@ -247,7 +247,11 @@ class _Pricing:
         if isinstance(probed, Missing):
             raise NodeFault(probed.why)
         if isinstance(probed, Refused):
-            what = "0.1 eth does not buy it" if probed.step == "buy" else "what 0.1 eth buys cannot be sold"
+            what = (
+                "0.1 eth does not buy it"
+                if probed.step in ("buy", "arrive")
+                else "what 0.1 eth buys cannot be sold"
+            )
             raise _Unfit(f"That could not be proved: {what} just now.")
         if self.kind == "dead" and probed.pays_wei <= DEAD_WEI:
             raise _Unfit(f"That is so already: selling what 0.1 eth buys pays {eth_text(probed.pays_wei)}.")

@@ -14,7 +14,7 @@ from roundtrip.domain.errors import CallerFault, NodeFault
 from roundtrip.domain.evidence import Missing, Refused
 from roundtrip.domain.practice import SellsBack
 from roundtrip.domain.price import quote_raw
-from roundtrip.domain.trade import LEVELS, refusal
+from roundtrip.domain.trade import level_of, refusal
 from roundtrip.domain.types import Address, BlockRef, plain_decimal
 from roundtrip.domain.venue import Venue
 from roundtrip.domain.venue_code import enough
@@ -238,8 +238,9 @@ def _verdict(desk: Desk, final: Final) -> tuple[SellsBack, TradeVerdict]:
     refused = refusal(final.exit.code, final.judgement.verdict)
     code = refused or final.exit.code
     text = sentence(desk, final, checked, refused)
-    verdict = TradeVerdict(code, LEVELS[code], text)  # type: ignore[arg-type]
-    if LEVELS[code] == "unknown":
+    level = level_of(code, final.exit)
+    verdict = TradeVerdict(code, level, text)  # type: ignore[arg-type]
+    if level == "unknown":
         return "unknown", verdict
     reading = final.exit.reading
     at_once = reading is None or enough(reading.full, desk.ctx.policy)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from roundtrip.domain import names, sentences, trade_sentences
 from roundtrip.domain.evidence import Missing
-from roundtrip.domain.trade import LEVELS, Outcome, code_of_loss, refusal
+from roundtrip.domain.trade import Outcome, code_of_loss, level_of, refusal
 from roundtrip.domain.types import Address
 
 from .check_answer import at
@@ -98,7 +98,7 @@ def _verdict(desk: Desk, final: Final, checked: ShortCheck, refused: str | None)
             said.append(_ADVISORY)
         if checked.verdict.level == "danger":
             said.append(f"A check of the token says: {checked.verdict.text}")
-    return TradeVerdict(code, LEVELS[code], " ".join(said))  # type: ignore[arg-type]
+    return TradeVerdict(code, level_of(code, final.exit), " ".join(said))  # type: ignore[arg-type]
 
 
 def _gas_wei(final: Final) -> int:

@@ -250,8 +250,9 @@ def _back_wei(found: ExitFinding, one: SoldBack) -> int:
     shown = found.shown()
     if shown is None or found.venue is None:
         return 0
+    _, sold = shown
     market = one.brought.opened.run.setting.market
-    return max(0, quote_in_wei(shown.back_raw, found.venue.venue.quote, market) or 0)
+    return max(0, quote_in_wei(sold.back_raw, found.venue.venue.quote, market) or 0)
 
 
 # --- the answer ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from roundtrip.domain.policy import Policy
 from roundtrip.domain.price import quote_decimals
 from roundtrip.domain.sentences import sell_reason_text
 from roundtrip.domain.trade import ExitFinding
-from roundtrip.domain.types import ZERO_ADDRESS, Address, parse_address, plain_decimal
+from roundtrip.domain.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
 from roundtrip.domain.venue import VenueKind
 from roundtrip.domain.venue_code import Level
 from roundtrip.domain.verdict import Judgement
@@ -129,7 +129,8 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
 
 
 class SellBack(msgspec.Struct, frozen=True, rename="camel"):
-    """What selling the received token straight back came to."""
+    """What selling the received token came to: straight back where that goes, else as the first way that
+    goes."""
 
     token: str
     venue: VenueKind
@@ -138,6 +139,17 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
     back: Amount | None
     round_trip_loss_bps: int | None
     reverts: Reverts
+    share_bps: Annotated[
+        int,
+        msgspec.Meta(description="How much of what was received this sell sold. 10000: all of it; 0: none."),
+    ]
+    after_s: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="How many seconds after the purchase the block of this sell is: 13 is straight back, "
+            "3600 and 86400 are an hour and a day. Null where nothing sold."
+        ),
+    ]
 
 
 class ShortCheck(msgspec.Struct, frozen=True):
@@ -175,7 +187,8 @@ def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> S
     """The sell that decided; None where there was no place to try it."""
     if found.venue is None or found.reading is None:
         return None
-    venue, sold = found.venue.venue, found.shown()
+    venue, shown = found.venue.venue, found.shown()
+    probe, sold = shown if shown is not None else (None, None)
     decimals = evidence.facts.decimals if isinstance(evidence.facts.decimals, int) else 0
     back = None
     if sold is not None and found.code != "cannot_sell":
@@ -189,12 +202,14 @@ def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> S
         back=back,
         round_trip_loss_bps=_loss(found),
         reverts=sell_reason_text(found.venue, found.reading),
+        share_bps=0 if sold is None else max(0, min(BPS, sold.sold_raw * BPS // max(1, sold.held_raw))),
+        after_s=None if probe is None else probe.delay_s,
     )
 
 
 def _loss(found: ExitFinding) -> int | None:
     """Of what is shown; null where what was paid has no price."""
-    sold = found.shown()
+    _, sold = found.shown() or (None, None)
     if found.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
         return None
     cost_raw = max(1, sold.paid_raw * sold.sold_raw // max(1, sold.held_raw))

@@ -99,7 +99,7 @@ def test_what_was_held_before_an_empty_pools_buy_was_not_bought(place: Place) ->
 def test_a_buy_that_was_paid_for_and_got_nothing_is_refused() -> None:
     found = bought(WETH, bought_token=did(0))
     assert isinstance(found, Refused)
-    assert (found.step, found.reason) == ("buy", "nothing arrived for what was paid")
+    assert (found.step, found.reason) == ("arrive", "nothing arrived for what was paid")
 
 
 @pytest.mark.parametrize("gain", [0, 1, PAID_WEI])

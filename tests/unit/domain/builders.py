@@ -137,6 +137,12 @@ def refused_buys(reason: str | None = "paused") -> tuple[Buy, ...]:
     return buys(no, no, no, no)
 
 
+def keeping_buys() -> tuple[Buy, ...]:
+    """Every size paid for, and nothing had for it."""
+    nothing = Refused("arrive", "nothing arrived for what was paid", 50_000)
+    return buys(nothing, nothing, nothing, nothing)
+
+
 def partial_buys() -> tuple[Buy, ...]:
     """Every size filled in part only."""
     part = {size: bought(0, size, 5000) for size in ("probe", "tenth", "hundredth")}

@@ -91,6 +91,10 @@ def a_sale(rng: Random, world: World, planned_bps: int, keep_bps: int) -> CellOu
     return sold(loss, planned_bps)
 
 
+NOTHING = Refused("arrive", "nothing arrived for what was paid", 90_000)
+"""A buy that is paid for and brings nothing."""
+
+
 def a_buy(rng: Random, size: Size) -> BuyOutcome:
     """One outcome of a buy."""
     draw = rng.random()
@@ -99,7 +103,7 @@ def a_buy(rng: Random, size: Size) -> BuyOutcome:
         better = rng.choice((0, 0, 1000, 5000, 9990, -1000, -5000, -30_000, -90_000, -(10**9)))
         return NO_MONEY if draw < 0.15 else bought(better, size)
     if draw < 0.2:
-        return Refused("buy", "paused", 50_000)
+        return NOTHING if draw < 0.05 else Refused("buy", "paused", 50_000)
     return bought(rng.choice(_IMPACTS), size, 5000 if draw < 0.3 else BPS)
 
 
@@ -164,6 +168,7 @@ def a_venue(rng: Random, world: World) -> VenueEvidence:
     sizes: tuple[Size, ...] = (*_SIZES, "thousandth")
     if kind < 0.2:
         no: BuyOutcome = Refused("buy", "paused", 50_000) if kind < 0.15 else bought(0, "probe", 5000)
+        no = NOTHING if kind < 0.11 else no
         found = venue((), all_buys=tuple(Buy(s, 0, no) for s in sizes), facts=rng.choice((LIQUID, DRY)))
         return found if where is None else at(where, found)
     if kind < 0.3:

@@ -255,13 +255,25 @@ def test_the_most_gas_of_any_leg_is_kept() -> None:
     assert read_venue(venue(cells(fees=sold(60, gas=4_000_000))), POLICY).most_gas == 150_000
 
 
-@pytest.mark.parametrize("name", ["full", "hour", "day", "half", "handed_on"])
+@pytest.mark.parametrize("name", ["full", "hour", "day", "half"])
 @pytest.mark.parametrize(("share", "takes"), [(4999, False), (5000, True)])
 def test_half_within_a_day_by_any_probe_is_taking_the_sell(name: str, share: int, takes: bool) -> None:
     outcomes: dict[str, CellOutcome | None] = {name: sold(60, share, BPS)}
     if name == "full":
         outcomes["full_again"] = sold(60, share, BPS)
     assert takes_sells(read_venue(venue(refused_cells(**outcomes)), POLICY), POLICY) is takes
+
+
+def test_what_only_another_wallet_sells_is_not_taking_the_sell() -> None:
+    assert not takes_sells(read_venue(venue(refused_cells(handed_on=sold(60))), POLICY), POLICY)
+
+
+def test_a_buy_that_is_paid_for_and_brings_nothing_keeps_the_money() -> None:
+    nothing = Refused("arrive", "nothing arrived for what was paid", 90_000)
+    small = Buy("thousandth", 0, Refused("buy", None, 0))
+    for tried in ((Buy("probe", 0, nothing),), (Buy("probe", 0, NO_MONEY), Buy("tenth", 0, nothing))):
+        found = read_venue(replace(venue(()), buys=(*tried, small)), POLICY)
+        assert (found.status, found.buy_refusal) == ("keeps", None)
 
 
 def test_a_sell_that_the_second_block_refuses_is_not_taking_the_sell() -> None:
@@ -297,9 +309,8 @@ def test_a_part_counts_where_the_whole_is_refused() -> None:
     def least(**outcomes: CellOutcome | None) -> int:
         return fee_like_bps(read_venue(venue(refused_cells(**outcomes)), POLICY), POLICY)
 
-    assert least(half=sold(900, 5000), handed_on=sold(60)) == 900
-    assert least(handed_on=sold(70)) == 70
-    assert least(half=sold(0, 100, 5000), handed_on=sold(900)) == 900
+    assert least(half=sold(900, 5000), handed_on=sold(9000)) == 900
+    assert least(half=sold(900, 100, 5000)) == 0
     assert least(hour=sold(800, 4999, BPS), day=sold(70)) == 70
 
 

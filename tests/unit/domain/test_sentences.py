@@ -71,7 +71,7 @@ SAID: dict[str, tuple[Evidence, str]] = {
     "ok_half": (evidence(venue(refused_cells(half=sold(60, 5000)))), "half of it (0.05 % of supply)"),
     "ok_in_an_hour": (evidence(venue(refused_cells(hour=sold(60)))), "sells after an hour"),
     "ok_in_a_day": (evidence(venue(refused_cells(day=sold(60)))), "sells after a day"),
-    "ok_handed_on": (evidence(venue(refused_cells(handed_on=sold(60)))), "once handed on"),
+    "handed_on": (evidence(venue(refused_cells(handed_on=sold(60)))), "hands it on to can sell it"),
     "ok_gas": (evidence(venue(cells(day=sold(60, gas=3_000_001)))), "burns 3,000,001 gas"),
     "unproven": (evidence(venue(cells(day=NODE))), "timed out"),
     "unproven_token": (evidence(venue(cells(day=Missing("token", "it loops")))), "The token keeps it"),

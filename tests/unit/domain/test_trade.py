@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import assume, given, settings
 
-from roundtrip.domain.evidence import Bought, Buy, Cell, Sold
+from roundtrip.domain.evidence import Bought, Buy, Cell, CellOutcome, Sold
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.trade import (
     LEVELS,
@@ -20,6 +20,7 @@ from roundtrip.domain.trade import (
     judge_trade,
 )
 from roundtrip.domain.trade_sentences import sentence
+from roundtrip.domain.types import BPS
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, sold
 from unit.domain.judged_trades import DONE, FAILED, TRADED, Seeds, of
 from unit.domain.trades import GRID, filled, grid, ran, received, refused_grid, some_exit, way
@@ -163,10 +164,40 @@ def test_of_two_places_of_one_code_the_cheaper_one_is_shown() -> None:
 
 def test_the_sell_that_is_shown_is_the_worse_one_straight_back() -> None:
     found = find_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
-    assert found.shown() == sold(100)
+    assert found.shown() == (GRID["full_again"], sold(100))
     later = find_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
-    assert later.shown() == sold(60)
+    assert later.shown() == (GRID["hour"], sold(60))
     assert find_exit(received(), POLICY).shown() is None
+
+
+LATER_ONLY: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))
+PART: dict[str, CellOutcome] = {
+    name: sold(0, 9000, BPS) for name, probe in GRID.items() if probe.share_bps == BPS
+}
+
+
+@pytest.mark.parametrize(
+    ("cells", "level"),
+    [
+        (grid(60), "ok"),
+        (grid(60, half=NO_MONEY), "ok"),
+        (refused_grid(**LATER_ONLY), "warn"),
+        (refused_grid(half=sold(60, 5000)), "warn"),
+        (grid(60, **PART), "warn"),
+        (grid(1500), "warn"),
+        (refused_grid(handed_on=sold(60)), "danger"),
+    ],
+    ids=["whole", "not in halves", "later", "half", "nine tenths", "dear", "handed on"],
+)
+def test_level_ok_is_all_of_it_sold_straight_back(cells: tuple[Cell, ...], level: str) -> None:
+    found = find_exit(received(way(cells=cells)), POLICY)
+    outcome = judge_trade(ran(), (found,), Changed(True, True), POLICY)
+    assert outcome.level() == level
+
+
+def test_what_sells_only_in_a_pool_that_has_to_open_is_a_warning() -> None:
+    found = find_exit(replace(received(way()), through_opening=True), POLICY)
+    assert judge_trade(ran(), (found,), Changed(True, True), POLICY).level() == "warn"
 
 
 # --- gaps ------------------------------------------------------------------------------------------

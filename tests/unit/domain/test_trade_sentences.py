@@ -95,7 +95,7 @@ TEXTS: dict[str, tuple[tuple[Cell, ...], str]] = {
     "hour gone": (grid(60, hour=NO_MONEY, hour_again=NO_MONEY), "in an hour it no longer sells"),
     "day gone": (grid(60, day=NO_MONEY, day_again=NO_MONEY), "in a day it no longer sells"),
     "half": (refused_grid(half=sold(60, 5000), **LATER), "half of it does"),
-    "handed on": (refused_grid(handed_on=sold(60), **LATER), "once handed on"),
+    "handed on": (refused_grid(handed_on=sold(60)), "; another wallet that it is handed on to can sell it"),
     "later": (refused_grid(**LATER), "does not sell at once"),
     "part": (
         grid(60, **{n: sold(60, 7000, 10_000) for n in GRID if GRID[n].share_bps == 10_000}),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from roundtrip.domain.evidence import CellOutcome, Evidence, Refused, VenueEvidence
+from roundtrip.domain.evidence import Cell, CellOutcome, Evidence, Probe, Refused, Size, VenueEvidence
 from roundtrip.domain.policy import POLICY
 from roundtrip.domain.types import BPS
 from roundtrip.domain.verdict import CODES, Judgement, judge
@@ -16,9 +16,11 @@ from unit.domain.builders import (
     NO_MONEY,
     NODE,
     TOKEN_FACTS,
+    buys,
     cells,
     evidence,
     fee_that_keeps,
+    keeping_buys,
     no_trade,
     partial_buys,
     refused_buys,
@@ -189,6 +191,33 @@ def test_a_refused_part_lowers_the_level(name: str) -> None:
     assert seen(evidence(venue(cells(**{name: NO_MONEY})))) == ("ok", "warn")
 
 
+@pytest.mark.parametrize("step", ["probe", "tenth"])
+def test_a_smaller_buy_than_usual_lowers_the_level(step: str) -> None:
+    no = Refused("buy", "max wallet", 50_000)
+    refused = buys(no) if step == "probe" else buys(no, no)
+    size: Size = "tenth" if step == "probe" else "hundredth"
+    assert seen(evidence(venue(cells(60, size), all_buys=refused))) == ("ok", "warn")
+
+
+@pytest.mark.parametrize(("large", "level"), [(NO_MONEY, "warn"), (sold(60), "ok"), (sold(2000), "ok")])
+def test_ten_times_the_size_that_does_not_sell_lowers_the_level(large: CellOutcome, level: str) -> None:
+    found = (*cells(), Cell(Probe("large", POLICY.later_s, BPS, 0), large))
+    assert seen(evidence(venue(found))) == ("ok", level)
+
+
+def test_what_only_another_wallet_can_sell_cannot_be_sold() -> None:
+    found = judged(evidence(venue(refused_cells(handed_on=sold(60)))))
+    assert (found.verdict.code, found.verdict.level) == ("cannot_sell", "danger")
+    assert "Another wallet that the buyer hands it on to can sell it." in found.verdict.text
+
+
+def test_who_pays_and_gets_nothing_is_told_so() -> None:
+    found = judged(evidence(no_trade(LIQUID, refused_buys()), no_trade(LIQUID, keeping_buys())))
+    assert (found.verdict.code, found.verdict.level) == ("heavy_fees", "danger")
+    assert found.verdict.text.startswith("You pay and get nothing: the token keeps what you buy.")
+    assert seen(evidence(venue(), no_trade(LIQUID, keeping_buys()))) == ("ok", "ok")
+
+
 def test_a_refused_sell_from_another_wallet_does_not_lower_the_level() -> None:
     assert seen(evidence(venue(cells(handed_on=NO_MONEY)))) == ("ok", "ok")
 
@@ -242,6 +271,10 @@ ORDER = (
         "cannot_buy",
         evidence(no_trade(ABSENT), no_trade(DRY, refused_buys()), no_trade(LIQUID, refused_buys())),
     ),
+    (
+        "heavy_fees",
+        evidence(no_trade(ABSENT), no_trade(LIQUID, refused_buys()), no_trade(LIQUID, keeping_buys())),
+    ),
     ("empty_pool", evidence(no_trade(ABSENT), no_trade(DRY, refused_buys()))),
     ("cannot_sell", evidence(no_trade(LIQUID, refused_buys()), venue(refused_cells(), impact_bps=9000))),
 )
@@ -261,7 +294,7 @@ def test_a_token_that_sells_a_hundredth_and_takes_the_rest_is_not_ok() -> None:
 
 
 def test_a_tiny_cheap_sell_does_not_hide_a_ruinous_one() -> None:
-    bait = refused_cells(half=sold(0, 100, 5000), handed_on=sold(9000))
+    bait = refused_cells(half=sold(0, 100, 5000), hour=sold(9000))
     assert seen(evidence(venue(bait)))[0] == "heavy_fees"
 
 

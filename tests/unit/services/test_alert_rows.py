@@ -73,7 +73,7 @@ def test_what_is_about_no_fact_has_nothing_of_one() -> None:
     found = told(Alert(6, Draft(7, "service", 2, 1_760_000_000, "A channel was switched off.")))
     is_null = {name for name, value in found.items() if value is None}
     assert is_null == {
-        "who", "verb", "wallet", "token", "symbol", "eth", "usd", "pct", "tx", "block", "rule",
+        "who", "verb", "wallet", "token", "symbol", "eth", "usd", "pct", "tx", "block", "rule", "link",
     }  # fmt: skip
 
 

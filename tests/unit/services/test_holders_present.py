@@ -129,7 +129,7 @@ def test_both_doors_have_the_same_fields_and_the_tool_more() -> None:
     assert long.keys() - short.keys() == {"text", "block", "forensics"}
     assert short.keys() == {
         "address", "chainId", "status", "transfersRead", "token", "marketCapUsd", "holders", "top", "launch",
-        "snipers", "bundle", "deployer", "smartMoney", "repeatCrowd", "checkedAt",
+        "snipers", "bundle", "deployer", "smartMoney", "repeatCrowd", "checkedAt", "why",
     }  # fmt: skip
     assert msgspec.json.decode(msgspec.json.encode(answer), type=TokenHolders) == answer
 
@@ -284,7 +284,10 @@ def test_the_crowd_of_a_deployer_is_not_he() -> None:
 
 def test_a_mark_of_scam_is_told_of_the_biggest_and_of_the_deployer() -> None:
     answer = present(gathered(scams={A: 3, DEPLOYER: 1_004, FUNDER: 9}))
-    assert [(one.address, one.scam_marks) for one in answer.top if one.scam_marks] == [(A, 3)]
+    assert [(one.address, one.scam_marks) for one in answer.top if one.scam_marks] == [
+        (A, 3),
+        (DEPLOYER, 1_004),
+    ]
     assert f"{A}, one of the biggest, is marked as a scam by 3 people" in answer.text
     assert f"Its deployer {DEPLOYER} is marked as a scam by 1,004 people" in answer.text
     assert answer.text.count("scam") == 2
