@@ -37,16 +37,18 @@ def codes(policy: Policy) -> tuple[Row, ...]:
         Row("no_pool", "warn", "no venue; also a launch between its curve and its pool, or called off"),
         Row("empty_pool", "warn", "venues, none of which fills a buy"),
         Row("cannot_buy", "warn", "every venue refuses the buy at every size"),
-        Row("cannot_sell", "danger", f"less than {sellable} of it can be sold within a day by any probe; in "
-            f"a deep check also where at least {_percent(policy.caught_share_bps)} of the real holders, "
-            f"and {policy.least_caught} at least, cannot sell within a day or lose {danger}"),
+        Row("cannot_sell", "danger", f"the wallet that bought can sell less than {sellable} of it within a "
+            f"day; in a deep check also where at least {_percent(policy.caught_share_bps)} of the real "
+            f"holders, and {policy.least_caught} at least, cannot sell within a day or lose {danger}"),
         Row("toll_pool", "warn, danger", f"what the pool or its hook keeps is the largest part; {lines}; at "
             f"least warn where that is {toll} or more"),
         Row("thin_pool", "warn, danger", f"price impact is the largest part; {lines}"),
         Row("high_fees", "warn", f"fees and taxes are the largest part, from a loss of {warn}"),
-        Row("heavy_fees", "danger", f"the same, from {danger}"),
-        Row("ok", "ok, warn", "the rest; level ok only if all of it sells in the later block, after an hour "
-            "and after a day"),
+        Row("heavy_fees", "danger", f"the same, from {danger}; also where a buy is paid for and brings "
+            "nothing at all"),
+        Row("ok", "ok, warn", "the rest; level ok only if a buy of the usual size goes through, all of it "
+            "sells in the later block, after an hour and after a day, and so does what "
+            f"{_eth(policy.large_wei)} buys"),
         Row("unproven", "unknown", "a piece is missing and some value of it would change the code"),
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Policy:
     """What is probed and where the lines are drawn. ``_bps`` are hundredths of a percent."""
 
-    version: str = "2026-11-5"
+    version: str = "2026-11-6"
 
     probe_wei: int = 10**17
     """The buy every venue is judged by: 0.1 eth, an ordinary trade on this chain."""
