@@ -99,7 +99,7 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store, service=ctx.service_id)
         across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, minutes)
-    pressure = Pressure(settings.most_checks_at_once)
+    pressure = Pressure(settings.most_checks_at_once, time.monotonic)
     shared = SharedAnswers(
         time.monotonic,
         settings.most_checks_at_once,

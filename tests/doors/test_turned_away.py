@@ -10,17 +10,20 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
-from roundtrip.api.pressure import ALL_AFTER_S, LATE_S, Pressure
+from roundtrip.api.pressure import LATE_S, SHEDS_AFTER_S, Pressure
 from roundtrip.services.context import Context
 from support.serving import served
 
 
 @pytest.fixture
 async def url(ctx: Context) -> AsyncIterator[str]:
-    """A service whose loop was far behind for long, and is not looked at since."""
-    pressure = Pressure(8)
-    for look in range(1, 20):
-        pressure.note(look * ALL_AFTER_S, LATE_S, 0)
+    """A service whose loop was far behind for long; its next look is overdue."""
+    now_s = 0.0
+    pressure = Pressure(8, lambda: now_s)
+    for _ in range(20):
+        now_s += SHEDS_AFTER_S
+        pressure.note(now_s, LATE_S, 0)
+    now_s += 1.0
     gate = gate_over(ctx, None)
     dispatch = Dispatch(ctx, gate, SharedAnswers(lambda: 0.0))
     async with gate.open(), served(create_app(dispatch, Callers(), turns_away=pressure.turns_away)) as at:

@@ -9,15 +9,16 @@ from roundtrip.chain.background import beside
 TICK_S = 0.05
 LATE_S = 0.15
 """Later than this the loop is behind."""
-RUNS_AFTER_S, ALL_AFTER_S = 1.0, 2.0
+RUNS_AFTER_S, SHEDS_AFTER_S = 1.0, 2.0
 """A loop that was behind at every look for so long has more runs under way than it can do; and for so long
 cannot even answer what is shared."""
+OVERDUE_S, SHEDS_S = 0.05, 10.0
+"""A loop that sheds turns away whoever comes while its next look is overdue by so much; and it sheds until
+nobody was turned away for so long."""
 LEAST_RUNNING = 8
 _CUT, _GROWS_S = 0.7, 5.0
 """What is left of the runs that may be under way, at most every ``RUNS_AFTER_S``; how many more a second may
 be while the loop is not behind."""
-_AWAY_RISES_S, _AWAY_FALLS_S = 1.0, 0.25
-"""By how much a second the share that is turned away changes: while the loop is behind, and while not."""
 _COUNTS_S = 0.5
 """So much of the time since the last look counts at most: a process that stood still was not behind then."""
 
@@ -26,14 +27,17 @@ class Pressure:
     """How many runs may be under way, ``most`` at most, and who is turned away.
 
     A single look says nothing: a burst makes the loop late, and is over. What counts is a delay that stands,
-    as nobody who waits behind it is answered sooner for having come.
+    as nobody who waits behind it is answered sooner for having come. Then the loop sheds: who comes in a turn
+    of the loop that is long already is turned away at once, so that no turn gets much longer than that, and
+    nobody is told late. ``clock``: as the loop's, in seconds.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
         self._most = most
+        self._clock = clock
         self._allowed = float(most)
-        self._away = 0.0
-        self._owed = 0.0
+        self._sheds_until_s = -1e9
+        self._due_s = 1e18
         self._looked_s: float | None = None
         self._stood_s: float | None = None
         self._cut_s = 0.0
@@ -43,21 +47,20 @@ class Pressure:
         return int(self._allowed)
 
     def turns_away(self) -> bool:
-        """Whether this request, of a share of all of them, is turned away."""
-        self._owed += self._away
-        if self._owed < 1.0:
+        """Whether the request that is here now is turned away."""
+        now_s = self._clock()
+        if now_s >= self._sheds_until_s or now_s - self._due_s < OVERDUE_S:
             return False
-        self._owed -= 1.0
+        self._sheds_until_s = now_s + SHEDS_S
         return True
 
     def note(self, now_s: float, late_s: float, running: int) -> None:
         """The loop came back so late, with so many runs under way."""
         spent_s = 0.0 if self._looked_s is None else min(_COUNTS_S, now_s - self._looked_s)
-        self._looked_s = now_s
+        self._looked_s, self._due_s = now_s, now_s + TICK_S
         if late_s < LATE_S:
             self._stood_s = None
             self._allowed = min(self._most, self._allowed + _GROWS_S * spent_s)
-            self._away = max(0.0, self._away - _AWAY_FALLS_S * spent_s)
             return
         if self._stood_s is None:
             # However late one look is: a process that stood still goes on with what it had.
@@ -68,8 +71,8 @@ class Pressure:
             least = min(LEAST_RUNNING, self._most)
             self._allowed = max(least, min(self._allowed, running) * _CUT)
             self._cut_s = now_s
-        if self._away or self._stood_s >= ALL_AFTER_S:
-            self._away = min(1.0, self._away + _AWAY_RISES_S * spent_s)
+        if self._stood_s >= SHEDS_AFTER_S:
+            self._sheds_until_s = now_s + SHEDS_S
 
     @contextlib.asynccontextmanager
     async def watched(self, running: Callable[[], int]) -> AsyncIterator[None]:

@@ -1,12 +1,22 @@
 """What is taken on while the loop is behind: looks come in by hand."""
 
 import asyncio
+import time
 
 import pytest
 
 from roundtrip.api import pressure as module
 from roundtrip.api.answers import Shared, SharedAnswers
-from roundtrip.api.pressure import ALL_AFTER_S, LATE_S, LEAST_RUNNING, RUNS_AFTER_S, TICK_S, Pressure
+from roundtrip.api.pressure import (
+    LATE_S,
+    LEAST_RUNNING,
+    OVERDUE_S,
+    RUNS_AFTER_S,
+    SHEDS_AFTER_S,
+    SHEDS_S,
+    TICK_S,
+    Pressure,
+)
 from roundtrip.domain.errors import ServiceFull
 
 MOST = 100
@@ -16,7 +26,8 @@ class Looks:
     """One look after another, by a clock of its own."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.pressure, self.now_s = Pressure(most), 1_000.0
+        self.now_s = 1_000.0
+        self.pressure = Pressure(most, lambda: self.now_s)
 
     def late(self, late_s: float, seconds: float, running: int = MOST) -> None:
         """So long every look finds the loop so late."""
@@ -25,9 +36,13 @@ class Looks:
             self.now_s += TICK_S + late_s
             self.pressure.note(self.now_s, late_s, running)
 
-    def turned_away(self) -> int:
-        """Of a hundred."""
-        return sum(self.pressure.turns_away() for _ in range(100))
+    def turns_away(self, overdue_s: float) -> bool:
+        """Whoever comes when the next look is overdue by so much."""
+        before_s, self.now_s = self.now_s, self.now_s + TICK_S + overdue_s
+        try:
+            return self.pressure.turns_away()
+        finally:
+            self.now_s = before_s
 
 
 @pytest.fixture
@@ -40,15 +55,15 @@ def looks() -> Looks:
 def test_in_time_all_of_it_is_allowed(looks: Looks) -> None:
     looks.late(LATE_S * 0.9, 60.0)
     assert looks.pressure.allowed() == MOST
-    assert looks.turned_away() == 0
+    assert not looks.turns_away(overdue_s=60.0)
 
 
 def test_a_burst_changes_nothing(looks: Looks) -> None:
     """However late it makes one look."""
-    looks.late(10 * ALL_AFTER_S, 0.01)
+    looks.late(10 * SHEDS_AFTER_S, 0.01)
     looks.late(0.0, 0.01)
     assert looks.pressure.allowed() == MOST
-    assert looks.turned_away() == 0
+    assert not looks.turns_away(overdue_s=60.0)
 
 
 @pytest.mark.parametrize("stood_s", [2.0, 60.0, 3600.0])
@@ -58,14 +73,14 @@ def test_a_process_that_stood_still_while_it_was_late_goes_on_with_what_it_had(
     looks.late(LATE_S, 0.01)
     looks.late(stood_s, 0.01)
     assert looks.pressure.allowed() == MOST
-    assert looks.turned_away() == 0
+    assert not looks.turns_away(overdue_s=60.0)
 
 
 def test_a_delay_that_stands_takes_runs_away(looks: Looks) -> None:
     """From those that are under way, down to a few, which stay."""
     looks.late(LATE_S, RUNS_AFTER_S + 3 * TICK_S, running=40)
     assert looks.pressure.allowed() == 28
-    assert looks.turned_away() == 0
+    assert not looks.turns_away(overdue_s=60.0)
     looks.late(LATE_S, 60.0, running=40)
     assert looks.pressure.allowed() == LEAST_RUNNING
 
@@ -84,29 +99,22 @@ def test_runs_come_back_when_the_loop_is_in_time(looks: Looks) -> None:
     assert looks.pressure.allowed() == MOST
 
 
-def test_a_loop_far_behind_turns_a_growing_share_away_and_lets_it_in_again(looks: Looks) -> None:
-    looks.late(LATE_S, ALL_AFTER_S * 0.7)
-    assert looks.turned_away() == 0
-    looks.late(LATE_S, 0.8)
-    some = looks.turned_away()
-    assert 0 < some < 100
-    looks.late(LATE_S, 5.0)
-    assert looks.turned_away() == 100
-    looks.late(0.0, 2.0)
-    assert 0 < looks.turned_away() < 100
-    looks.late(0.0, 10.0)
-    assert looks.turned_away() == 0
+def test_a_loop_far_behind_turns_away_who_comes_in_a_long_turn(looks: Looks) -> None:
+    """Nobody in a turn that is short, so that the loop always has as much to do as it can."""
+    looks.late(LATE_S, SHEDS_AFTER_S * 0.7)
+    assert not looks.turns_away(overdue_s=5.0)
+    looks.late(LATE_S, SHEDS_AFTER_S)
+    assert not looks.turns_away(overdue_s=OVERDUE_S * 0.9)
+    assert looks.turns_away(overdue_s=OVERDUE_S * 1.1)
 
 
-def test_who_is_turned_away_is_spread_evenly(looks: Looks) -> None:
+def test_it_sheds_until_nobody_was_turned_away_for_a_while(looks: Looks) -> None:
     looks.late(LATE_S, 5.0)
-    looks.late(0.0, 2.0)
-    told = [looks.pressure.turns_away() for _ in range(100)]
-    assert 45 <= sum(told) <= 55
-    assert "".join("x" if one else "." for one in told).count("xx") <= sum(told) // 4
-    looks.late(LATE_S, 5.0)
-    looks.late(0.0, 1.2)
-    assert 65 <= looks.turned_away() <= 75
+    for _ in range(5):
+        looks.late(0.0, SHEDS_S * 0.8)
+        assert looks.turns_away(overdue_s=1.0)
+    looks.late(0.0, SHEDS_S * 1.1)
+    assert not looks.turns_away(overdue_s=1.0)
 
 
 async def test_fewer_runs_are_begun_under_pressure() -> None:
@@ -137,7 +145,7 @@ async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
             seen.append((late_s, running))
             noted.set()
 
-    async with Noting(1).watched(lambda: 7):
+    async with Noting(1, time.monotonic).watched(lambda: 7):
         await asyncio.wait_for(noted.wait(), 10)
     assert seen[0][0] >= 0.0
     assert seen[0][1] == 7
