@@ -85,6 +85,23 @@ async def test_a_check_is_not_older_than_the_index(
     assert (await check(by_hand, CheckParams(built.tokens["plain"]))).block == before + 1
 
 
+@pytest.mark.parametrize(
+    ("ahead", "is_told"), [(1, False), (newest.MOST_AHEAD, False), (newest.MOST_AHEAD + 1, True)]
+)
+async def test_a_node_a_little_behind_the_index_tells_no_absence(
+    by_hand: Context, made: MadeIndex, rpc: SyncRpc, made_url: str, ahead: int, is_told: bool
+) -> None:
+    """One far behind is of a chain that began anew."""
+    number = int(rpc.call("eth_blockNumber"), 16)
+    async with asyncpg.create_pool(made_url, min_size=1, max_size=1) as pool:
+        await pool.execute("UPDATE facts.cursor SET number = $1", number + ahead)
+    if is_told:
+        assert (await check(by_hand, CheckParams(SOMEBODY))).answer.verdict.code == "no_contract"
+        return
+    with pytest.raises(ServiceFull, match=f"has not got block {number + ahead} yet"):
+        await check(by_hand, CheckParams(SOMEBODY))
+
+
 # --- what rests on a balance -----------------------------------------------------------------------
 
 
@@ -164,4 +181,4 @@ async def test_without_a_database_the_head_is_what_there_is(ctx: Context, built:
             raise OSError
 
     alone = replace(ctx, pool=cast(asyncpg.Pool, Closed()))
-    assert await newest.head_of_index(alone) == ctx.heads.current()
+    assert await newest.head_of_index(alone) == (ctx.heads.current(), 0)

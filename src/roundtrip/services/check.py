@@ -27,7 +27,7 @@ from roundtrip.store.faults import DATABASE_FAULTS
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context
 from .gather import beginning, begun, learn
-from .newest import head_of_index
+from .newest import MOST_AHEAD, head_of_index, not_there_yet
 from .proof_answer import written
 from .third_trip import finished
 from .wallet_names import scam_text
@@ -44,13 +44,16 @@ async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
 
 
 async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answered[Check]:
-    """A check that somebody ``asked`` for, or that nobody did. Raises as ``check``."""
+    """A check that somebody ``asked`` for, or that nobody did. Raises as ``check``, and ServiceFull (busy)
+    where something is not there at a node that is a little behind the index."""
     meter = Meter()
-    head = await head_of_index(ctx)
+    head, followed = await head_of_index(ctx)
     answered = await _made_at(ctx, head, params, asked, meter)
     if answered.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
         # The head is as old as the last look at the node: what is launched meanwhile is there already.
         answered = await _made_at(ctx, newest, params, asked, meter)
+    if answered.is_absence and answered.block < followed <= answered.block + MOST_AHEAD:
+        raise not_there_yet(followed)
     return answered
 
 

@@ -22,16 +22,22 @@ _EVERY_S = 0.05
 _PATIENCE_S = 0.5
 
 
-async def head_of_index(ctx: Context) -> Head:
+async def head_of_index(ctx: Context) -> tuple[Head, int]:
     """The head, asked for again where the index has a newer block: whoever was alerted of something that
-    happened there is not answered from before. Raises NodeFault."""
+    happened there is not answered from before; and which block that is, 0 where it is not known. Raises
+    NodeFault."""
     head = ctx.heads.current()
     try:
         async with asyncio.timeout(_PATIENCE_S), ctx.pool.acquire() as connection:
-            number = await chain.newest_number(connection)
+            followed = await chain.newest_number(connection) or 0
     except DATABASE_FAULTS:
-        return head
-    return head if number is None or number <= head.block.number else await ctx.heads.refresh()
+        return head, 0
+    return (head if followed <= head.block.number else await ctx.heads.refresh()), followed
+
+
+def not_there_yet(number: int) -> ServiceFull:
+    """The node is behind that block."""
+    return ServiceFull("busy", f"The chain's node has not got block {number} yet.", 1)
 
 
 async def reach(ctx: Context, number: int) -> None:
@@ -49,7 +55,7 @@ async def reach(ctx: Context, number: int) -> None:
     except (TimeoutError, NodeFault):
         pass
     if head.block.number < number:
-        raise ServiceFull("busy", f"The chain's node has not got block {number} yet.", 1)
+        raise not_there_yet(number)
 
 
 async def refused_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
