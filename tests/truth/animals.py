@@ -32,6 +32,8 @@ class Animal:
 ANIMALS = (
     Animal("../tokens/cooldown", (60,)),
     Animal("../tokens/cooldown", (172_800,)),
+    Animal("../tokens/fee_on_buy", (10_000,)),
+    Animal("../tokens/fee_on_buy", (10_000,), V4),
     Animal("noop_transfer"),
     Animal("noop_transfer", pools=V4),
     Animal("false_return"),

@@ -60,8 +60,9 @@ class Met:
     ``sells`` are of all that was held, by wallet (0 or 1) and delay; None: refused. ``second_bought``:
     whether the second wallet got any. ``brought_raw``: what a probe's worth brings. ``exit_bps``: what is
     lost here of what was bought where it is cheapest. ``sliver`` is 1 % of it; ``handed`` is tried where less
-    than half sold at once. ``passed_raw``: what arrived of what left a wallet by a round trip's two moves
-    made without the swaps, where the pool has a hook; None: it would not be moved so.
+    than half sold at once. ``large_refused``: ten times the probe was bought and not sold. ``keeps``: a buy
+    was paid for and brought nothing. ``passed_raw``: what arrived of what left a wallet by a round trip's two
+    moves made without the swaps, where the pool has a hook; None: it would not be moved so.
     """
 
     pool: PoolPlan
@@ -76,6 +77,8 @@ class Met:
     passed_raw: tuple[int, int] | None = None
     small_loss_bps: int | None = None
     impact_bps: int | None = None
+    large_refused: bool = False
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ class Trader:
         self._manners = manners
         self._swap_gas = _MOST_HOOKED_GAS if pool.hook else _MOST_GAS
         self._paid_out_in = paid_out_in(self._place)
+        self._keeps = False
 
     def met(self) -> Met:
         """Everything that the rules ask of this pool."""
@@ -166,8 +170,14 @@ class Trader:
             small = self._small(size, main)
             # The same moves: those of the small round trip, where there was one.
             passed_raw = self._passed("thousandth" if small[0] is not None else size)
-            return Met(self._pool, size, sells, bool(second), brought_raw, 0, *parts, passed_raw, *small)
-        return Met(self._pool)
+            found = (sells, bool(second), brought_raw, 0, *parts, passed_raw, *small)
+            return Met(self._pool, size, *found, large_refused=self._large_refused())
+        return Met(self._pool, keeps=self._keeps)
+
+    def _large_refused(self) -> bool:
+        with self._chain.kept():
+            purchase = self._buy(0, 10 * PROBE_WEI)
+            return purchase is not None and self._sell(0, purchase, SOON_S) is None
 
     def _in_part(self, size: str, handed_on: bool) -> tuple[Sale | None, Sale | None, Sale | None]:
         """Half of it, all of it from another wallet where that is asked, and 1 % of it."""
@@ -272,6 +282,7 @@ class Trader:
         assert all(receipt.ok for receipt in receipts[:-1])
         bought_raw = wallet.tokens(chain.token)
         if not receipts[-1].ok or bought_raw == 0:
+            self._keeps = self._keeps or receipts[-1].ok
             return None
         if place.quote == "usdg":
             return _Purchase(wallet, amount_raw - wallet.money("usdg"), bought_raw)

@@ -23,6 +23,8 @@ Finding = tuple[Verdict, PoolPlan | None]
 def findings(found: list[Met]) -> set[Finding]:
     """Every verdict and pool that the rules allow; more than one only where a figure lies on a line."""
     if all(met.size is None for met in found):
+        if any(met.keeps and met.pool.quote_milli for met in found):
+            return {(("heavy_fees", "danger"), None)}
         empty = all(met.pool.quote_milli == 0 for met in found)
         return {(("empty_pool" if empty else "cannot_buy", "warn"), None)}
     accepted: set[Finding] = set()
@@ -55,13 +57,13 @@ def sells(met: Met, slack_bps: int = 0) -> bool:
         met.sells[0, delay] is not None and (1, delay) in met.sells and met.sells[1, delay] is None
         for delay in DELAYS_S
     )
-    tried = [*(_worse(met, delay) for delay in DELAYS_S), met.half, met.handed]
+    tried = [*(_worse(met, delay) for delay in DELAYS_S), met.half]
     return not by_two_faced and any(_enough(sale, slack_bps) for sale in tried)
 
 
 def sold_half_somehow(met: Met) -> bool:
-    """Some wallet sold half of it in some way."""
-    return any(_enough(sale, 0) for sale in (*met.sells.values(), met.half, met.handed))
+    """Some wallet that bought sold half of it in some way."""
+    return any(_enough(sale, 0) for sale in (*met.sells.values(), met.half))
 
 
 def all_is_well(met: Met) -> bool:
@@ -96,8 +98,7 @@ def _fees_bps(met: Met, slack_bps: int) -> int:
     """The largest loss that is no price impact."""
     losses = [_worse_loss(met, d) for d in DELAYS_S if _enough(_worse(met, d), slack_bps)]
     if not _enough(_worse(met, SOON_S), slack_bps):
-        parts = (sale for sale in (met.half, met.handed) if sale and _enough(sale, slack_bps))
-        losses += [sale.loss_bps() for sale in list(parts)[:1]]
+        losses += [met.half.loss_bps()] if met.half and _enough(met.half, slack_bps) else []
     return max([met.small_loss_bps or 0, *losses])
 
 
@@ -130,7 +131,8 @@ def _cost(met: Met, slack_bps: int, keep_slack_bps: int) -> Verdict:
     if keep >= TOLL_BPS:
         return "toll_pool", "warn"
     in_part = met.half is not None and met.sliver is not None
-    steady = met.second_bought and in_part and _group(met, slack_bps) == 0
+    usual = met.size == "probe" and not met.large_refused
+    steady = usual and met.second_bought and in_part and _group(met, slack_bps) == 0
     return "ok", "ok" if steady else "warn"
 
 
@@ -166,10 +168,12 @@ def wrong_words(text: str, met: Met | None) -> str:
     if met is None or not met.size:
         return ""
     said = _NO_MORE.search(text)
-    if said and all(abs(_bps(said[1]) - most) > ROUNDING_BPS for most in (_most_bps(met), _handed_bps(met))):
+    if said and abs(_bps(said[1]) - _most_bps(met)) > ROUNDING_BPS:
         return f"as much as {_most_bps(met)} bps sells"
     if _NOT_SOLD in text and _most_bps(met) > 0:
         return f"{_most_bps(met)} bps of it sells"
+    if ("hands it on to can sell it" in text) and not _enough(met.handed, ROUNDING_BPS):
+        return "no other wallet sells it"
     if "up to half of it" in text and not _enough(met.half, ROUNDING_BPS):
         return "half of it does not sell"
     soon, said = _worse(met, SOON_S), _STRAIGHT_BACK.search(text)
@@ -193,15 +197,7 @@ def _most_bps(met: Met) -> int:
     if not met.size:
         return 0
     tried = [*(_worse(met, delay_s) for delay_s in DELAYS_S), met.half, met.sliver]
-    if _enough(met.handed, ROUNDING_BPS):
-        # A check tries all and half of what was handed on: what is less than half it does not see.
-        tried.append(met.handed)
     return max((sale.share_bps() for sale in tried if sale is not None), default=0)
-
-
-def _handed_bps(met: Met) -> int:
-    """What another wallet sold of what it was handed."""
-    return met.handed.share_bps() if met.handed is not None else 0
 
 
 def _bps(percent: str) -> int:

@@ -30,6 +30,7 @@ class Reality:
     sells: dict[tuple[int, int], Fill]
     small_loss_bps: int | None
     impact_bps: int
+    large_refused: bool
 
     def loss_bps(self, delay_s: int, share_bps: int = 10_000) -> int | None:
         fill = self.sells[delay_s, share_bps]
@@ -66,6 +67,9 @@ def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: in
             sells[delay_s, share_bps] = replace(fill, held_raw=held)
             rpc.call("evm_revert", snapshot)
     rpc.call("evm_revert", before)
+    before = rpc.call("evm_snapshot")
+    large_refused = _large_refused(rpc, built, token, pool, 10 * amount_raw)
+    rpc.call("evm_revert", before)
     small_raw = amount_raw // 1000
     small = wallet.buy(token, pool.quote, pool.fee_pips, small_raw, pool.version)
     small_loss, impact = None, 0
@@ -73,12 +77,29 @@ def trade(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: in
         fill = wallet.sell(token, pool.quote, pool.fee_pips, small, pool.version)
         small_loss = round(10_000 * (small_raw - fill.back_raw) / small_raw) if fill.ok else None
         impact = round(10_000 * (1 - (bought / amount_raw) / (small / small_raw)))
-    return Reality(amount_raw, bought, sells, small_loss, impact)
+    return Reality(amount_raw, bought, sells, small_loss, impact, large_refused)
+
+
+def _large_refused(rpc: SyncRpc, built: Built, token: str, pool: PoolPlan, amount_raw: int) -> bool:
+    """Whether so much is bought and then not sold."""
+    wallet = Wallet(rpc, built.contracts, f"large {token} {pool.fee_pips}")
+    if pool.quote == "usdg":
+        step = wallet.usdg_step(amount_raw, 2 * 10**18)
+        assert wallet.send(step.to, step.data, step.value_wei).ok
+    if not wallet.buy(token, pool.quote, pool.fee_pips, amount_raw, pool.version):
+        return False
+    now = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+    rpc.call("evm_setNextBlockTimestamp", now + 13)
+    rpc.call("evm_mine")
+    return not wallet.sell(token, pool.quote, pool.fee_pips, wallet.tokens(token), pool.version).ok
 
 
 def expected(story: Story, found: list[Reality]) -> tuple[str, str]:
     """Code and level by the published rules, from real fills alone."""
     bought = [r for r in found if r.bought_raw]
+    filled = [r for r, pool in zip(found, story.pools, strict=True) if pool.quote_milli]
+    if not bought and any(r.bought_raw == 0 for r in filled):
+        return "heavy_fees", "danger"
     if not bought:
         return ("empty_pool" if all(p.quote_milli == 0 for p in story.pools) else "cannot_buy"), "warn"
     selling = [r for r in bought if r.sold_share() >= 0.4999]
@@ -93,7 +114,8 @@ def expected(story: Story, found: list[Reality]) -> tuple[str, str]:
         if best.impact_bps > fees:
             return "thin_pool", level
         return ("heavy_fees" if worst >= 5000 else "high_fees"), level
-    return "ok", "ok" if all(best.sold_all(d) for d in DELAYS_S) else "warn"
+    steady = not best.large_refused and all(best.sold_all(d) for d in DELAYS_S)
+    return "ok", "ok" if steady else "warn"
 
 
 def probe_raw(evidence: Evidence, pool: PoolPlan) -> int:
