@@ -60,7 +60,7 @@ class AlertRow(msgspec.Struct, frozen=True):
         msgspec.Meta(
             description="The token's page; null: of no token, or the service has no public address."
         ),
-    ] = None
+    ]
 
 
 def rows(alerts: Sequence[Alert], public_url: str | None = None) -> list[AlertRow]:

@@ -59,7 +59,10 @@ def test_the_tool_table_has_the_specifications_shape() -> None:
 
 
 def test_descriptions_are_one_line_whatever_python_made_of_the_docstring() -> None:
-    documents = [tools_json(), openapi_json(), *(schema for row in OPERATIONS for schema in schemas(row))]
+    whole = openapi_json()
+    # Whose own description has paragraphs.
+    del whole["info"]
+    documents = [tools_json(), whole, *(schema for row in OPERATIONS for schema in schemas(row))]
     told = [text for document in documents for key, text in pairs(document) if key == "description"]
     assert [text for text in told if isinstance(text, str) and ("\n" in text or "  " in text)] == []
 

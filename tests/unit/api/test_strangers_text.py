@@ -71,7 +71,7 @@ _PLAIN = """
     profit profitEth profitThisWeek provedAt query quote raised raisedRaw raw realisedEth received
     receivedRaw rule secret setApart simulatedAt since sold soldRaw spender spent start stuckAt threshold
     thresholdRaw time to toTime token tokensOut totalSupply transaction ts tx txTime usdg
-    validUntil value verb wallet weekBegins weekEnd weekStart what who whose whyNot worth worthEth
+    validUntil value verb wallet weekBegins weekEnd weekStart what who whose why whyNot worth worthEth
 """
 PLAIN = frozenset(_PLAIN.split())
 """Other fields with free text: addresses, numbers, times, codes, words of the caller or of ours."""
