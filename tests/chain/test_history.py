@@ -182,7 +182,7 @@ def test_after_days_of_standing_still_the_clock_is_that_of_the_start(
     with started(places, built, options) as node, SyncRpc(node.url) as chain:
         assert 0 <= head_s(chain) - now_s < 30
         chain.call("evm_mine")
-        assert 0 < head_s(chain) - now_s < 60
+        assert 0 <= head_s(chain) - now_s < 60
     # It never goes back.
     options = NodeOptions(state=built.state, timestamp_s=built.head_s - 86_400)
     with started(places, built, options) as node, SyncRpc(node.url) as chain:
@@ -231,6 +231,7 @@ def test_the_command_lets_actors_trade_until_it_is_interrupted(built: Built, tmp
     port = free_port()
     environment = {**os.environ, "ROUNDTRIP_VAR": str(tmp_path), "ROUNDTRIP_RPC_PORT": str(port)}
     command = [sys.executable, "-m", "roundtrip", "devnet", "--actors", "--block-time-s", "0.1"]
+    command += ["--genesis", str(GENESIS_S)]
     with subprocess.Popen(
         command,
         env=environment,

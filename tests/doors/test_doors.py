@@ -67,12 +67,12 @@ async def test_every_door_gives_the_same_object(indexed: Context, built: Built, 
         assert answer == {field: whole[field] for field in fields}
 
 
-def test_the_path_of_holders_gives_exactly_what_is_specified() -> None:
+def test_the_path_of_holders_gives_what_is_specified_and_why_it_is_partial() -> None:
     given = operation("token_holders").path_answer
     assert given is not None
     assert set(given.__struct_encode_fields__) == {
         "address", "chainId", "status", "transfersRead", "token", "marketCapUsd", "holders", "top", "launch",
-        "snipers", "bundle", "deployer", "smartMoney", "repeatCrowd", "checkedAt",
+        "snipers", "bundle", "deployer", "smartMoney", "repeatCrowd", "checkedAt", "why",
     }  # fmt: skip
 
 
@@ -155,13 +155,15 @@ async def test_health_is_bad_while_nobody_follows_the_chain_or_not_to_its_end(
         async with followed(ctx, at):
             found = await told()
         assert (found["ok"], found["blocksBehind"]) == (is_well, 7)
-        assert "index" not in {lack["what"] for lack in found["lacks"]}
+        # Never bad without saying what it lacks.
+        assert ("index" in {lack["what"] for lack in found["lacks"]}) is not is_well
     # A node that is a moment behind is none; one that is far below has not what the answers speak of.
     for blocks, seconds, is_well in ((9, 10, True), (1, 11, False), (101, 0, False), (-1, -11, False)):
         at = BlockRef(head.number + blocks, head.hash, head.timestamp_s + seconds)
         async with followed(ctx, at):
             found = await told()
         assert (found["ok"], found["blocksBehind"]) == (is_well, max(0, -blocks))
+        assert ("node" in {lack["what"] for lack in found["lacks"]}) is not is_well
 
 
 async def test_the_tool_table_is_the_same_at_both_doors(base_url: str) -> None:
@@ -239,7 +241,8 @@ def test_a_simulation_has_every_field_of_the_specification() -> None:
     assert fields["CallAnswer"] == {"ok", "gasUsed", "reverts"}
     assert fields["Amount"] == {"amount", "raw", "asset", "symbol"}
     assert fields["ApprovalAnswer"] == {"token", "spender", "amount", "unlimited"}
-    assert fields["SellBack"] == {"token", "venue", "at", "sold", "back", "roundTripLossBps", "reverts"}
+    specified = {"token", "venue", "at", "sold", "back", "roundTripLossBps", "reverts"}
+    assert fields["SellBack"] == specified | {"shareBps", "afterS"}
     assert fields["ShortCheck"] == {"address", "verdict", "flags"}
     assert set(schema["$defs"]["TradeVerdict"]["properties"]["code"]["enum"]) == set(LEVELS)
 
