@@ -41,7 +41,7 @@ async def test_the_inbox_has_seven_days_the_newest_first(me: Caller) -> None:
     assert answer["rows"][1] == {
         "id": second[0], "kind": "rule", "who": "any", "verb": "buying", "wallet": WALLET, "token": STRANGER,
         "symbol": None, "eth": 1.0, "usd": 3500.0, "pct": 2.5, "tx": "0x" + "ab" * 32, "block": 9,
-        "ts": "2025-10-09T08:52:20Z", "rule": "any buying over 1 eth", "text": "Hit 2.",
+        "ts": "2025-10-09T08:52:20Z", "rule": "any buying over 1 eth", "text": "Hit 2.", "link": None,
     }  # fmt: skip
     assert (answer["rows"][0]["who"], answer["rows"][0]["rule"]) == (WALLET, None)
 
