@@ -202,7 +202,7 @@ def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> S
         back=back,
         round_trip_loss_bps=_loss(found),
         reverts=sell_reason_text(found.venue, found.reading),
-        share_bps=0 if sold is None else max(0, min(BPS, sold.sold_raw * BPS // max(1, sold.held_raw))),
+        share_bps=0 if sold is None else max(0, min(BPS, -(-sold.sold_raw * BPS // max(1, sold.held_raw)))),
         after_s=None if probe is None else probe.delay_s,
     )
 
