@@ -360,7 +360,7 @@ async def test_no_order_of_anything_makes_or_loses_a_credit(database_url: str) -
             }
             machine = type("Machine", (Spendings,), here)
             limits = settings(
-                max_examples=50,
+                max_examples=100,
                 stateful_step_count=40,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

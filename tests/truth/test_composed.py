@@ -15,7 +15,7 @@ from truth.cases import FIELDS, HOOKS, Case, drawn, parse
 from truth.run import table
 from truth.trial import Trial, tried
 
-CASES, PARTS, SEED = 100, 10, 4663
+CASES, PARTS, SEED = 200, 10, 4663
 
 
 @cache
@@ -37,7 +37,7 @@ async def test_the_verdict_is_what_wallets_meet(rpc: SyncRpc, built: Built, part
 
 
 def test_the_cases_are_of_every_kind() -> None:
-    """Otherwise a hundred verdicts that agree would prove little."""
+    """Otherwise two hundred verdicts that agree would prove little."""
     cases = _cases()
     assert len(cases) == CASES
     behaviours = Counter(name for case in cases for name, _ in case.on)

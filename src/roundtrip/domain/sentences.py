@@ -223,6 +223,8 @@ def _holds_at_once(full: Sale, reading: VenueReading) -> str:
     for what, part in (("half", reading.half), ("a hundredth", reading.sliver)):
         if isinstance(part, Refused):
             return f"All of it sells for a loss of {loss}, and {what} of it does not"
+        if isinstance(part, Missing):
+            return f"All of it sells for a loss of {loss}; it is not known whether {what} of it does"
     return f"It was bought and sold straight back for a loss of {loss}"
 
 
@@ -240,6 +242,8 @@ def _larger(reading: VenueReading, policy: Policy) -> str:
         return ""
     if isinstance(reading.large, Refused):
         return "; 1 eth of it does not sell"
+    if isinstance(reading.large, Missing):
+        return "; it is not known whether 1 eth of it sells"
     worst = max(policy.warn_loss_bps, parts(reading, policy).worst_bps + 1)
     if isinstance(reading.large, Sale) and reading.large.loss_bps >= worst:
         return f"; 1 eth of it loses {percent(reading.large.loss_bps)}"

@@ -75,9 +75,10 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     """Code and level of a venue that takes the sell. Level ok needs a buy of the usual size, and all of it
     sold, at once and later, and of ten times that size too."""
     code, level = code_of_parts(parts(reading, policy), policy)
-    refused_in_part = isinstance(reading.half, Refused) or isinstance(reading.sliver, Refused)
-    shaky = reading.refused_elsewhere is not None or refused_in_part or reading.closing
-    shaky = shaky or reading.size != "probe" or isinstance(reading.large, Refused)
+    # What could not be found out of them is no pass either.
+    beside = (reading.half, reading.sliver, reading.large)
+    shaky = any(isinstance(sell, Refused | Missing) for sell in beside) or reading.size != "probe"
+    shaky = shaky or reading.refused_elsewhere is not None or reading.closing
     if code == "ok" and (shaky or group_of(reading, policy) != 0):
         return code, "warn"
     return code, level

@@ -188,7 +188,8 @@ def test_a_full_sell_that_only_the_first_block_refuses_leaves_ok_with_a_warning(
 
 @pytest.mark.parametrize("name", ["half", "sliver"])
 def test_a_refused_part_lowers_the_level(name: str) -> None:
-    assert seen(evidence(venue(cells(**{name: NO_MONEY})))) == ("ok", "warn")
+    for outcome in (NO_MONEY, NODE):
+        assert seen(evidence(venue(cells(**{name: outcome})))) == ("ok", "warn")
 
 
 @pytest.mark.parametrize("step", ["probe", "tenth"])
@@ -199,7 +200,9 @@ def test_a_smaller_buy_than_usual_lowers_the_level(step: str) -> None:
     assert seen(evidence(venue(cells(60, size), all_buys=refused))) == ("ok", "warn")
 
 
-@pytest.mark.parametrize(("large", "level"), [(NO_MONEY, "warn"), (sold(60), "ok"), (sold(2000), "ok")])
+@pytest.mark.parametrize(
+    ("large", "level"), [(NO_MONEY, "warn"), (NODE, "warn"), (sold(60), "ok"), (sold(2000), "ok")]
+)
 def test_ten_times_the_size_that_does_not_sell_lowers_the_level(large: CellOutcome, level: str) -> None:
     found = (*cells(), Cell(Probe("large", POLICY.later_s, BPS, 0), large))
     assert seen(evidence(venue(found))) == ("ok", level)
