@@ -1,7 +1,9 @@
 """Evidence as one canonical JSON document: the same evidence is the same bytes, and back.
 
-Keys are sorted, there is no white space, and integers beyond 2**53 stand as decimal strings, which
-readers without big integers would otherwise round. A union's member is told by its ``kind_of`` key.
+Keys are sorted, there is no white space, and integers beyond 2**53 are decimal strings, which
+readers without big integers would otherwise round. Each object names its class under ``kind_of``: the
+class's ``wire`` tag. A field may name its key in its metadata. So classes and fields can be renamed without
+changing a document.
 """
 
 import dataclasses
@@ -37,8 +39,8 @@ def _refuse(text: str) -> None:
 
 def _plain(value: object) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        plain = {field: _plain(getattr(value, field)) for field in _fields(type(value))}
-        return {_TAG: type(value).__name__, **plain}
+        plain = {key: _plain(getattr(value, name)) for key, name, _ in _fields(type(value))}
+        return {_TAG: _tag(type(value)), **plain}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _EXACT:
@@ -48,10 +50,21 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} has no place in evidence")
 
 
+def _tag(kind: type) -> str:
+    """The name of a class in documents. Raises TypeError where it has none: it is not part of evidence."""
+    tag = kind.__dict__.get("wire")
+    if not isinstance(tag, str):
+        raise TypeError(f"{kind.__name__} has no wire tag")
+    return tag
+
+
 @cache
-def _fields(kind: type) -> dict[str, Any]:
+def _fields(kind: type) -> tuple[tuple[str, str, Any], ...]:
+    """Of each field its key in documents, its name, and its type. The key is the name, but where the field's
+    metadata gives another as ``wire``."""
     hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    fields = dataclasses.fields(kind)
+    return tuple((field.metadata.get("wire", field.name), field.name, hints[field.name]) for field in fields)
 
 
 def _build(kind: Any, plain: Any) -> Any:
@@ -69,12 +82,12 @@ def _build(kind: Any, plain: Any) -> Any:
             raise ValueError(f"{plain!r} is no list")
         return tuple(_build(get_args(kind)[0], item) for item in plain)
     if dataclasses.is_dataclass(kind):
-        if plain[_TAG] != kind.__name__:  # type: ignore[union-attr]
+        if plain[_TAG] != _tag(kind):  # type: ignore[arg-type]
             raise ValueError(f"{plain[_TAG]} stands where {kind} belongs")
         fields = _fields(kind)  # type: ignore[arg-type]
-        if plain.keys() != {_TAG, *fields}:
+        if plain.keys() != {_TAG, *(key for key, _, _ in fields)}:
             raise ValueError(f"{kind} has other fields")
-        return kind(**{name: _build(hint, plain[name]) for name, hint in fields.items()})  # type: ignore[operator]
+        return kind(**{name: _build(hint, plain[key]) for key, name, hint in fields})  # type: ignore[operator]
     if kind is int:
         return _int(plain)
     if isinstance(plain, kind):
@@ -96,7 +109,7 @@ def _build_union(members: tuple[Any, ...], plain: Any) -> Any:
     if plain is None and types.NoneType in members:
         return None
     if isinstance(plain, dict):
-        tagged = {m.__name__: m for m in members if dataclasses.is_dataclass(m) and isinstance(m, type)}
+        tagged = {_tag(m): m for m in members if dataclasses.is_dataclass(m) and isinstance(m, type)}
         return _build(tagged[plain[_TAG]], plain)
     simple = [m for m in members if m is not types.NoneType and not dataclasses.is_dataclass(m)]
     literals = [m for m in simple if get_origin(m) is Literal and plain in get_args(m)]

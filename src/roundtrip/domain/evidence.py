@@ -4,7 +4,7 @@ Amounts are base units of the asset they name. ``_raw`` is the token's or the qu
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from .types import BPS, Address, BlockRef
 from .venue import PoolFacts, Venue
@@ -13,6 +13,8 @@ from .venue import PoolFacts, Venue
 @dataclass(frozen=True, slots=True)
 class Missing:
     """Could not be found out. ``node``: asking again may help. ``token``: the token's own doing."""
+
+    wire: ClassVar[str] = "Missing"
 
     fault: Literal["node", "token"]
     why: str
@@ -29,6 +31,8 @@ class Environment:
     ``late_s`` later than the round delay, the gas limits that a sell is tried under in turn (none: the
     policy's).
     """
+
+    wire: ClassVar[str] = "Environment"
 
     buyer: Address
     receiver: Address
@@ -56,6 +60,8 @@ class Environment:
 class TokenFacts:
     """What the token answered about itself. None: it gave no such answer."""
 
+    wire: ClassVar[str] = "TokenFacts"
+
     code_bytes: int | Missing
     name_data: str | Missing | None
     symbol_data: str | Missing | None
@@ -70,6 +76,8 @@ class TokenFacts:
 class Hop:
     """One v3 pool on the way from weth to another money: what it leads to, and its fee."""
 
+    wire: ClassVar[str] = "Hop"
+
     to: Address
     fee_pips: int
 
@@ -78,6 +86,8 @@ class Hop:
 class QuoteRate:
     """What one whole eth was worth of a money that is not eth, weth or usdg, in its base units, and the
     way there by v3 pools, from weth on."""
+
+    wire: ClassVar[str] = "QuoteRate"
 
     asset: Address
     units_per_eth_raw: int
@@ -94,6 +104,8 @@ class Market:
     are paid in, as far as a way to it was found.
     """
 
+    wire: ClassVar[str] = "Market"
+
     block_number: int
     usdg_per_eth_raw: int | Missing
     pool_fee_pips: int | None
@@ -107,6 +119,8 @@ class Curve:
     not; a buy stops when ``token_raw`` is down to ``reserved_raw``. ``snipe_bps`` is what a fresh wallet
     pays of a buy at the pinned block; it ends ``snipe_seconds`` after ``launched_at_s``, where told.
     """
+
+    wire: ClassVar[str] = "Curve"
 
     quote_raw: int
     token_raw: int
@@ -127,6 +141,8 @@ LaunchPhase = Literal["curve", "swept", "pooled", "rescued"]
 class Launch:
     """What the launchpad's factory knows of a token. ``curve_state`` is told while it is on its curve;
     ``hook_fee_bps`` of the pool it will be, or is, in."""
+
+    wire: ClassVar[str] = "Launch"
 
     phase: LaunchPhase
     curve: Address
@@ -153,6 +169,8 @@ class PoolLaunch:
     that could close, and nothing moves when it graduates. ``principal_raw`` of the quote, out of
     ``threshold_raw``, lies in the pool; None: the factory does not tell."""
 
+    wire: ClassVar[str] = "PoolLaunch"
+
     deployer: Address
     quote_address: Address
     pool_fee_pips: int
@@ -177,6 +195,8 @@ class Deployer:
     """A launch's deployer: launches so far, how many of them graduated and of how many it sold its own
     tokens; what it got of this token, and what it sold of it."""
 
+    wire: ClassVar[str] = "Deployer"
+
     launches: int
     graduated: int
     sold_own: int
@@ -195,6 +215,8 @@ class Bought:
     nothing done; empty where that was not asked. It differs for tokens that rebase.
     """
 
+    wire: ClassVar[str] = "Bought"
+
     paid_raw: int
     received_raw: int
     offered_raw: int
@@ -211,6 +233,8 @@ class Refused:
     """The chain said no. ``step`` names the leg, "arrive" a buy that was paid for and brought nothing;
     ``reason`` is a stranger's text, as decoded."""
 
+    wire: ClassVar[str] = "Refused"
+
     step: Literal["fund", "buy", "arrive", "approve", "transfer", "sell"]
     reason: str | None
     gas: int
@@ -225,6 +249,8 @@ class Sold:
     sells, what the buyer had bought. ``back_raw`` is what came back. ``arrived_raw`` is what reached a
     receiver, less than was bought where transfers are taxed; None where the buyer sells.
     """
+
+    wire: ClassVar[str] = "Sold"
 
     paid_raw: int
     held_raw: int
@@ -244,6 +270,8 @@ CellOutcome = Sold | Refused | Missing
 class Buy:
     """One buy of trip 1, alone on the pinned state."""
 
+    wire: ClassVar[str] = "Buy"
+
     size: Size
     environment: int
     outcome: BuyOutcome
@@ -252,6 +280,8 @@ class Buy:
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One point of the grid: how much is bought, how long it is held, how much of it is sold by whom."""
+
+    wire: ClassVar[str] = "Probe"
 
     size: Size
     delay_s: int
@@ -264,6 +294,8 @@ class Probe:
 class Cell:
     """A probe and what came of it."""
 
+    wire: ClassVar[str] = "Cell"
+
     probe: Probe
     outcome: CellOutcome
 
@@ -273,6 +305,8 @@ class Carried:
     """``moved_raw`` of the token moved as a sell moves it, and as much as a buy does, but past the pool:
     what ``arrived_raw`` at the pool's side, and what was ``received_raw`` from there. It tells what the
     token takes of its transfers from what a hook takes of swaps."""
+
+    wire: ClassVar[str] = "Carried"
 
     moved_raw: int
     arrived_raw: int
@@ -286,6 +320,8 @@ class VenueEvidence:
     not object, or was not asked. ``carried`` is asked where a hook takes part in swaps; Refused: the token
     would not be moved so. ``crossed`` is what came of selling here what was bought on the venue where it is
     cheapest, paid in that venue's quote; None: it is cheapest here, or nothing was bought elsewhere."""
+
+    wire: ClassVar[str] = "VenueEvidence"
 
     venue: Venue
     facts: PoolFacts | Missing
@@ -307,6 +343,8 @@ class OwnerCall:
     every call was refused.
     """
 
+    wire: ClassVar[str] = "OwnerCall"
+
     function: str
     passed: str
     by: Literal["owner", "proxy admin"]
@@ -323,6 +361,8 @@ class OwnerCalls:
     ``control`` is the same trade with nothing called; ``tried`` the most hostile first. ``left_out``
     functions were found and not tried."""
 
+    wire: ClassVar[str] = "OwnerCalls"
+
     venue: int
     control: CellOutcome
     tried: tuple[OwnerCall, ...]
@@ -334,6 +374,8 @@ class HolderSell:
     """A wallet that the index knows to have bought, and what its own sell came to. ``held_raw``: its own
     balance, None where that was not told. Of ``outcome`` nothing was paid: it had bought before. ``later``:
     of the same sell tried once more when a day is over; None: it had gone through, or the day was over."""
+
+    wire: ClassVar[str] = "HolderSell"
 
     holder: Address
     held_raw: int | None
@@ -348,6 +390,8 @@ class HolderSells:
     buy, and sells as much of his own, or all that he has. Of ``known`` ones those with code, behind
     the token or without tokens were not ``tried``."""
 
+    wire: ClassVar[str] = "HolderSells"
+
     venue: int
     control: Sold
     known: int
@@ -361,6 +405,8 @@ class Evidence:
     ``pools_found`` counts every pool; ``venues`` are the best of them by what the buy brought, and every
     candidate whose state or buy could not be found out.
     """
+
+    wire: ClassVar[str] = "Evidence"
 
     schema: int
     policy_version: str

@@ -1,6 +1,7 @@
 """What a check began with, as far as its evidence does not tell: kept so that it can be made again."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .evidence import Deployer
 from .types import Address
@@ -12,6 +13,8 @@ class Indexed:
     """What the index told of a token. ``holders``: wallets that bought more of it than they sold.
     ``deployer``: who launched it; None: not known. ``record``: how his launches went. ``unread``: who holds
     it was to be read, and could not be."""
+
+    wire: ClassVar[str] = "Indexed"
 
     holders: tuple[Address, ...] = ()
     deployer: Address | None = None
@@ -29,6 +32,8 @@ class Begun:
     known to trade, or might, in the order they were asked; also those that were not there. ``others``: pools
     that are known and were not asked, because their money is nobody's money. ``deep``: it was also asked what
     could change it, and sold as ``indexed.holders``."""
+
+    wire: ClassVar[str] = "Begun"
 
     seed: str
     venues: tuple[Venue, ...]

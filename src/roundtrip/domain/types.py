@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import NewType
+from typing import ClassVar, NewType
 
 Address = NewType("Address", str)
 """Twenty bytes as ``0x`` and 40 lower-case hex digits."""
@@ -43,6 +43,8 @@ def plain_decimal(raw: int, decimals: int) -> str:
 @dataclass(frozen=True, slots=True)
 class BlockRef:
     """One block: its number, hash and timestamp in seconds since 1970."""
+
+    wire: ClassVar[str] = "BlockRef"
 
     number: int
     hash: str

@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from .types import Address
 
@@ -14,6 +14,8 @@ VenueKind = Literal["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
     """The state a venue stands in. ``exists`` False: the other fields are zero."""
+
+    wire: ClassVar[str] = "PoolFacts"
 
     exists: bool
     sqrt_price_x96: int
@@ -36,6 +38,8 @@ Quote = Literal["eth", "weth", "usdg"] | Address
 class Venue:
     """One place a token may trade. ``fee_pips`` are millionths of the input; ``quote_address`` is zero
     for eth itself. A pool that is a contract has ``pool``, one in a shared vault ``pool_id``."""
+
+    wire: ClassVar[str] = "Venue"
 
     kind: VenueKind
     quote: Quote

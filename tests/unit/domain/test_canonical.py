@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from typing import Any, get_args, get_type_hints
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -270,6 +270,29 @@ def test_integers_beyond_doubles_stand_as_text() -> None:
     assert canonical.load(Sold, canonical.dump(Sold(2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3))) == Sold(
         2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3
     )
+
+
+def test_a_class_is_named_by_its_tag_and_not_by_its_name() -> None:
+    renamed = type("Renamed", (Market,), {"wire": "Market"})(
+        *(getattr(MARKET, f.name) for f in dataclasses.fields(MARKET))
+    )
+    assert canonical.dump(renamed) == canonical.dump(MARKET)
+
+
+def test_a_field_may_keep_its_key_under_another_name() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Sample:
+        wire: ClassVar[str] = "Sample"
+        block_gas: int = dataclasses.field(metadata={"wire": "gas"})
+
+    assert canonical.dump(Sample(7)) == b'{"gas":7,"kind_of":"Sample"}'
+    assert canonical.load(Sample, b'{"gas":7,"kind_of":"Sample"}') == Sample(7)
+
+
+def test_a_class_without_a_tag_has_no_place_in_evidence() -> None:
+    untagged = type("Untagged", (Market,), {})(*(getattr(MARKET, f.name) for f in dataclasses.fields(MARKET)))
+    with pytest.raises(TypeError, match="no wire tag"):
+        canonical.dump(untagged)
 
 
 @pytest.mark.parametrize("value", [1.5, b"x", [1], {"a": 1}, object()])
