@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.chain_vitals import chain_vitals
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.graduating_soon import graduating_soon

@@ -34,10 +34,10 @@ from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Head, Heads
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Market
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef
+from roundtrip.domain.check.evidence import Market
 from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.context import Context
 from roundtrip.store import chain

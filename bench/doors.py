@@ -42,10 +42,10 @@ from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
-from roundtrip.domain import keys
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Allowance, Allowances
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import Address
 from roundtrip.services.check_answer import Check
 from roundtrip.services.context import Context
 from roundtrip.serving import http_server, listen

@@ -12,10 +12,10 @@ from roundtrip.devnet import world
 from roundtrip.devnet.actors import Market
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain import practice
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.practice import MOST_POSITIONS, Position
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.practice import practice
+from roundtrip.domain.practice.practice import MOST_POSITIONS, Position
 from roundtrip.networks import contracts_from
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams

@@ -34,7 +34,7 @@ from roundtrip.chain.spans import read_refs
 from roundtrip.devnet import world
 from roundtrip.devnet.node import RunningNode
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain.types import parse_address
+from roundtrip.domain.base.types import parse_address
 from roundtrip.networks import contracts_from
 from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.profit import Position
+from roundtrip.domain.market.profit import Position
 from roundtrip.networks import ROBINHOOD
 from roundtrip.store.migrate import migrate
 from roundtrip.store.partitions import DAILY, DAY_S, partition_of

@@ -19,7 +19,7 @@ import msgspec
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import free_port
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.networks import contracts_from
 from roundtrip.venues.abi import keccak
 from roundtrip.venues.base import Log

@@ -4,8 +4,8 @@ import math
 import random
 from collections.abc import Iterator
 
-from roundtrip.domain.events import Spot
-from roundtrip.domain.types import WEI_PER_ETH, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import WEI_PER_ETH, TxHash
 
 from .made_cast import BLOCKS_A_S, DAY_S, Cast
 from .made_up import NULL, PHANTOM_WEI, SUPPLY_RAW, Market, Planned, World

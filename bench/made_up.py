@@ -1,7 +1,7 @@
 """A plausible history of a busy chain, made up from a seed: who there is, what is launched, who trades what.
 
 A token's whole life is played at once, in the order of its blocks: stories of wallets (in, perhaps in again,
-perhaps out) against a pool whose price follows them, each trade folded by ``domain/profit.py`` as the sync
+perhaps out) against a pool whose price follows them, each trade folded by ``domain/market/profit.py`` as the sync
 folds it. So positions, closings and curves are what the trades make of them, to the last unit. What a life
 leaves for later days waits in ``Rows`` until their turn.
 """
@@ -10,9 +10,9 @@ import random
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from roundtrip.domain.events import Spot
-from roundtrip.domain.profit import EMPTY, Fill, Position, fold
-from roundtrip.domain.types import WEI_PER_ETH, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import WEI_PER_ETH, TxHash
+from roundtrip.domain.market.profit import EMPTY, Fill, Position, fold
 
 from .made_cast import DAY_S, FIRST_BLOCK, Cast, Scale
 

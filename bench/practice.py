@@ -23,9 +23,9 @@ from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import Rates
-from roundtrip.domain.league import Who
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.practice import WEEK_S, monday_s
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.practice.league import Who
+from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league

@@ -29,7 +29,7 @@ from bench.watched import cpu_s
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, free_port
-from roundtrip.domain.policy import POLICY
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.store import embedded_valkey
 from roundtrip.store.postgres import EmbeddedPostgres
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import asyncpg
 
-from roundtrip.domain.rules import Over, Rule, Unit, Verb, Watch, Who
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.networks import ROBINHOOD
 from roundtrip.store.addresses import addresses_of
 from roundtrip.store.happenings import Place, Replayed, happened, replayed

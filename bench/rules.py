@@ -23,11 +23,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from roundtrip.assembly import spare_the_collector
-from roundtrip.domain.alerts import MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rule_index import RuleIndex, Source
-from roundtrip.domain.rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who, WhoKind
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rules import (
+    FOLLOWED_VERBS,
+    Happening,
+    Over,
+    Rule,
+    Unit,
+    Verb,
+    Watch,
+    Who,
+    WhoKind,
+)
 
 RULES, HAPPENINGS, SAMPLE = (10_000, 100_000), 20_000, 20
 AIM_MS, A_SECOND = 1.0, 1_000

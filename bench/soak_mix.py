@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.domain.errors import STATUS_BY_CODE
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 SHARES = {
     "check": 38, "check, deep": 4, "check by a tool": 12, "board": 9, "holders": 5, "wallet": 5, "look up": 5,

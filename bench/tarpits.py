@@ -32,10 +32,10 @@ import uvloop
 
 from roundtrip.channels.post import Poster
 from roundtrip.channels.seal import Seal
-from roundtrip.domain.alerts import Draft
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.channels import set_webhook

@@ -13,8 +13,8 @@ from roundtrip.devnet.launchpad_v1 import FIRST, POOL_FEE_PIPS
 from roundtrip.devnet.stories import STORIES, PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Venue
 from roundtrip.networks import contracts_from
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.abi import word

@@ -10,8 +10,8 @@ from typing import Literal
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
 from roundtrip.networks import contracts_from
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet

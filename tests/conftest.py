@@ -23,7 +23,7 @@ from roundtrip.chain.rpc import Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain.policy import POLICY
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.context import Context
 from roundtrip.store.migrate import migrate

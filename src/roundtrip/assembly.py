@@ -29,10 +29,10 @@ from roundtrip.chain.origins import Never
 from roundtrip.chain.probing import speaks_as
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
 from roundtrip.jobs.alerts import Alerts
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.telegram import link_chats

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 from typer.core import TyperCommand, TyperGroup
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.recursion import bound_recursion
 from roundtrip.terminal import console
 

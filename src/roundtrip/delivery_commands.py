@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from roundtrip import assembly
-from roundtrip.domain.channels import Illegal
+from roundtrip.domain.watch.channels import Illegal
 from roundtrip.settings import Settings
 from roundtrip.store import deliveries
 from roundtrip.terminal import console, run

@@ -20,12 +20,12 @@ from roundtrip.devnet.demo.crowd import Crowd, visitor
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.calls import WEEK_S
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.marks import OLD
-from roundtrip.domain.mite import MOST_TRIES, Mite, designation
-from roundtrip.domain.practice import monday_s
-from roundtrip.domain.types import parse_address
+from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import parse_address
+from roundtrip.domain.community.flag_calls import WEEK_S
+from roundtrip.domain.community.marks import OLD
+from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.accounts import accounts
 from roundtrip.services.context import Context
 from roundtrip.services.flag_token import FlagParams, flag_token

@@ -8,9 +8,9 @@ import typer
 
 from roundtrip import assembly, metrics, processes, spans
 from roundtrip.chain.origins import Never
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.networks import Network
 from roundtrip.progress import shown
 from roundtrip.settings import Settings

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _CARRIED = Path(__file__).resolve().parent / "carried"

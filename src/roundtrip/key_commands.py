@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from roundtrip import assembly
-from roundtrip.domain import keys
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.settings import Settings
 from roundtrip.store import accounts
 from roundtrip.store.accounts import Key

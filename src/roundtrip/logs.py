@@ -9,7 +9,7 @@ from typing import Any, TextIO, cast
 
 import structlog
 
-from roundtrip.domain.keys import without_keys
+from roundtrip.domain.accounts.keys import without_keys
 
 _END = r"\s\"'\\<>)"
 """What is no part of a url, or of a word; a backslash begins the end of a line that JSON has."""

@@ -22,7 +22,7 @@ import roundtrip
 from roundtrip.chain.background import beside
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.rpc import Node
-from roundtrip.domain.measured import BUCKETS_S, Measures
+from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.service_status import ServiceStatus, service_status

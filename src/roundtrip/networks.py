@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.venues.base import Contracts
 
 CHAIN_ID = 4663

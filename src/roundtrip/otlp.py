@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 import roundtrip
-from roundtrip.domain.measured import UNTRACED, Measures, Span
+from roundtrip.domain.base.metrics import UNTRACED, Measures, Span
 
 MOST_WAITING = 8_192
 """Spans."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.postgres import end_with_parent
 
 START_S = 60.0

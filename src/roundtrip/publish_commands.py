@@ -9,7 +9,7 @@ import typer
 from roundtrip.api import publish as publishing
 from roundtrip.api.llms import llms_txt
 from roundtrip.api.openapi import openapi_json
-from roundtrip.domain.policy import POLICY
+from roundtrip.domain.base.policy import POLICY
 
 
 def publish(

@@ -11,7 +11,7 @@ from roundtrip.channels.post import Poster
 from roundtrip.channels.seal import Seal
 from roundtrip.channels.targets import BadTarget, target
 from roundtrip.channels.telegram import Telegram
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.services.outward import Bot, Outward
 from roundtrip.settings import Settings
 

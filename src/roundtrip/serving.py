@@ -34,11 +34,11 @@ from roundtrip.api.shared_minutes import SharedMinutes
 from roundtrip.api.valkey import Valkey
 from roundtrip.console.app import console_routes
 from roundtrip.console.static_files import LibraryMissing
-from roundtrip.domain.credits import Payments
-from roundtrip.domain.errors import CannotRun
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Allowance, Allowances, OfAddress
-from roundtrip.domain.types import parse_address
+from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
+from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.base.errors import CannotRun
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import parse_address
 from roundtrip.installation import LIBRARIES
 from roundtrip.recursion import bound_recursion
 from roundtrip.services.context import Context

@@ -7,7 +7,7 @@ import contextlib
 import importlib
 from collections.abc import AsyncIterator
 
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.settings import Settings
 
 _SENDS = "roundtrip.otlp"

@@ -10,7 +10,7 @@ from conftest import context_for
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
 from roundtrip.services import books, token_read
 from roundtrip.services.context import Context
 from roundtrip.services.token_read import Bounds

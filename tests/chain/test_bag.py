@@ -19,10 +19,10 @@ from roundtrip.devnet.launchpad import Launched
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import WEI_PER_ETH, Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import WEI_PER_ETH, Address
+from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.jobs.alerts import Alerts
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker

@@ -6,11 +6,11 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Sold
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
@@ -96,7 +96,7 @@ async def test_a_deep_check_asks_what_an_owner_could_change_with_one_trip_more(
     async with ctx.pool.acquire() as connection:
         kept = await evidence_store.latest(connection, token)
     assert kept is not None
-    evidence = canonical.load(Evidence, kept.document)
+    evidence = canonical_json.load(Evidence, kept.document)
     assert evidence.owner_calls is not None
     assert judge(evidence, POLICY).verdict.text == deep.answer.verdict.text
 
@@ -113,8 +113,8 @@ async def test_kept_evidence_gives_the_verdict_again(ctx: Context, built: Built)
     async with ctx.pool.acquire() as connection:
         kept = await evidence_store.latest(connection, token)
     assert kept is not None
-    evidence = canonical.load(Evidence, kept.document)
-    assert canonical.dump(evidence) == kept.document
+    evidence = canonical_json.load(Evidence, kept.document)
+    assert canonical_json.dump(evidence) == kept.document
     assert judge(evidence, POLICY).verdict.text == answer.verdict.text
     assert (kept.verdict_code, kept.policy_version) == ("ok", POLICY.version)
 

@@ -13,8 +13,8 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from support.faulty_node import FaultyNode
 from support.keys import (

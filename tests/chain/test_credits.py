@@ -12,9 +12,9 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.credits import MOST_CREDITS
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.credits import MOST_CREDITS
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from support.faulty_node import Batch
 from support.mining import by_hand

@@ -4,8 +4,8 @@ import pytest
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.credits import open_payments
 from roundtrip.store import credits

@@ -10,7 +10,7 @@ import pytest
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     CurveTraded,
     Event,
     Launched,
@@ -19,8 +19,8 @@ from roundtrip.domain.events import (
     Swapped,
     Transferred,
 )
-from roundtrip.domain.ticks import amounts
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.check.ticks import amounts
 from roundtrip.networks import contracts_from
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder

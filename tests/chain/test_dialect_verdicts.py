@@ -18,11 +18,11 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.evidence import Bought
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Bought
+from roundtrip.domain.check.verdict import judge
 from roundtrip.networks import contracts_from
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather

@@ -17,7 +17,7 @@ from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.rpc import Budget, Node
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.networks import CHAIN_ID
 from roundtrip.services.context import Context
 from roundtrip.services.health import HealthParams, health

@@ -9,8 +9,8 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault, RoundtripError, ServiceFull
-from roundtrip.domain.policy import POLICY
+from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
+from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

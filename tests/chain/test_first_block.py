@@ -16,8 +16,8 @@ from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.networks import CHAIN_ID
 from roundtrip.services.context import Context
 from unit.venues.logs import TRANSFER

@@ -8,8 +8,8 @@ import msgspec
 from roundtrip.chain.first_logs import first_logs
 from roundtrip.chain.rpc import Meter, Node, RpcCall, RpcError
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.services.context import Context
 
 

@@ -9,7 +9,7 @@ from roundtrip.devnet import launchpad
 from roundtrip.devnet.deploy import MAX, v3_pool
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.rules import VERBS, Happening, Rule, Watch, Who
+from roundtrip.domain.watch.rules import VERBS, Happening, Rule, Watch, Who
 from roundtrip.services.context import Context
 from roundtrip.store.happenings import Place, happened, replayed
 from roundtrip.store.migrate import migrate

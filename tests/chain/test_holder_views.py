@@ -7,7 +7,7 @@ from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.networks import CHAIN_ID
 from roundtrip.services.context import Context
 from unit.venues.logs import TRANSFER

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.holder_read import State
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.read_state import State
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services import token_read

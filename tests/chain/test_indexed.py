@@ -12,7 +12,7 @@ from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Heads
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.candidates import Candidates, candidates
 from roundtrip.services.context import Context
 from roundtrip.services.indexed import inform

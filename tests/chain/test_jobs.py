@@ -14,7 +14,7 @@ from roundtrip.chain.heads import Head
 from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.jobs import abreast
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker

@@ -8,9 +8,9 @@ import pytest
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.signatures import hash_of
-from roundtrip.domain import keys
-from roundtrip.domain.errors import LimitReached, RoundtripError
-from roundtrip.domain.mite import Allowance, Allowances, OfAddress
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
+from roundtrip.domain.base.errors import LimitReached, RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.store import accounts
 from support.keys import (

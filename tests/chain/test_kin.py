@@ -11,8 +11,8 @@ from roundtrip.chain.rpc import Asks, Budget, RpcCall
 from roundtrip.chain.witnesses import NoArchive
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services import kin
 from roundtrip.services.books import Books, reading_budget
 from roundtrip.services.context import Context

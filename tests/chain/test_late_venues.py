@@ -8,7 +8,7 @@ import pytest
 from roundtrip.chain.book import Book
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services import holders_gather, kept_books, late_venues, token_read
 from roundtrip.services.books import Open
 from roundtrip.services.context import Context

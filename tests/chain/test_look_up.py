@@ -11,8 +11,8 @@ from roundtrip.chain.rpc import Node
 from roundtrip.chain.token_views import read_views, view_calls
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault, NodeFault, ServiceFull
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import Found, LookUpParams

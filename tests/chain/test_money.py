@@ -10,10 +10,10 @@ from roundtrip.devnet.deploy import MAX, Deployer, calldata, v3_pool
 from roundtrip.devnet.launchpad import Launch, Launched, approve_quote, curve_buy, launch
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Bought, Missing, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Bought, Missing, Sold
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
 

@@ -13,9 +13,9 @@ from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, graduate, launch
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import GENESIS_S, Built
-from roundtrip.domain.moving import CHECKED_EVERY_S, PROVEN_FOR_S
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.vitals import block_time_ms
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.market.chain_stats import block_time_ms
+from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
 from roundtrip.jobs.boards import EVERY_S, MOST_WAITING
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker

@@ -8,9 +8,9 @@ import pytest
 
 from conftest import closed_database
 from roundtrip.api.catalog import OPERATIONS
-from roundtrip.domain import keys
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from support.keys import Clock, Person, asked, key_for, mite_of_key, random_context, revoke_of

@@ -13,8 +13,8 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault, NodeFault, ServiceFull
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
 from roundtrip.services import newest
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams

@@ -9,7 +9,7 @@ from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.chain.rpc import Budget, Meter, Node, NodeTimeout, RpcCall, RpcError, quantity
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.context import Context
 from support.nodes import MOST_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, said
 

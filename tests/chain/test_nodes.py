@@ -20,7 +20,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.devnet.deploy import await_receipt, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain
 from roundtrip.sync.run import Progress
 from roundtrip.venues import amm_v3

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from conftest import context_for
 from roundtrip.cli import app
 from roundtrip.devnet import world
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context

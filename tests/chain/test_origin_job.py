@@ -10,7 +10,7 @@ import pytest
 
 from conftest import context_for
 from roundtrip.devnet import world
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context

@@ -13,7 +13,7 @@ from roundtrip.chain.rpc import Asks, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.networks import CHAIN_ID
 
 WALLET, NOBODY = Address("0x" + "c0" * 20), Address("0x" + "de" * 20)

@@ -10,11 +10,11 @@ from roundtrip.devnet import launchpad
 from roundtrip.devnet.demo.crowd import visitor
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.calls import APART_S, SETTLED_S, Kind
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.league import FEW, KIN, YOUNG
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import WEI_PER_ETH
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import WEI_PER_ETH
+from roundtrip.domain.community.flag_calls import APART_S, SETTLED_S, Kind
+from roundtrip.domain.practice.league import FEW, KIN, YOUNG
 from roundtrip.services.context import Context
 from roundtrip.services.flag_token import FlagParams, flag_token
 from roundtrip.services.league import LeagueParams, league

@@ -11,10 +11,10 @@ import pytest
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.practice import WEEK_S
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
+from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.practice.practice import WEEK_S
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.practice_account import account

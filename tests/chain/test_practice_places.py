@@ -4,7 +4,7 @@ from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import graduate
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
 from roundtrip.services.context import Context
 from support.keys import Clock
 from support.practised import Holder, account, buys, pass_s, refused, sells, wei

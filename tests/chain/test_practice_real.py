@@ -6,8 +6,8 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.price import quote_in_wei
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.practice_account import practice_account

@@ -10,7 +10,7 @@ from roundtrip.devnet.deploy import MULTICALL3, Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

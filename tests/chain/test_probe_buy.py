@@ -4,8 +4,8 @@ import pytest
 
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

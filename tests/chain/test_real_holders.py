@@ -12,13 +12,13 @@ from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
 from roundtrip.devnet import deploy as chain
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Deployer, Evidence, HolderSells, Launch, Missing, PoolLaunch, Sold
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.holder_sells import lost_bps
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Deployer, Evidence, HolderSells, Launch, Missing, PoolLaunch, Sold
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.holder_sells import lost_bps
+from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

@@ -9,8 +9,8 @@ import pytest
 from conftest import context_for
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
 from roundtrip.services.context import Context
 from roundtrip.services.failed_sells import NO_SELL, OWN_REASON
 from roundtrip.services.weigh_report import AGAIN_S, NEVER_CAME
@@ -342,9 +342,9 @@ async def test_a_report_marks_the_first_of_an_hour_only_where_it_lies_in_its_tim
         # As if it had been of some minutes later: the sell is not in its time.
         pool = scoring.ctx.pool
         document = await pool.fetchval("SELECT document FROM facts.evidence WHERE id = $1", first)
-        whole = canonical.load(Evidence, document)
+        whole = canonical_json.load(Evidence, document)
         late = replace(whole.block, timestamp_s=whole.block.timestamp_s + 300)
-        document = canonical.dump(replace(whole, block=late))
+        document = canonical_json.dump(replace(whole, block=late))
         await pool.execute("UPDATE facts.evidence SET document = $2 WHERE id = $1", first, document)
     told = await scoring.report(await scoring.mite(), token, scoring.sells(wallet, token))
     assert told.proved

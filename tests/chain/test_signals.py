@@ -10,7 +10,7 @@ from roundtrip.devnet.deploy import MAX, Deployer, v3_pool
 from roundtrip.devnet.launchpad import Launch, Launched
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing, when
 from roundtrip.services.signals import Signal, Signals, signals

@@ -3,7 +3,7 @@
 import pytest
 
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from support.simulated import (
     Strangers,

@@ -8,7 +8,7 @@ from roundtrip.devnet.deploy import put_token, v3_pool
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from support.simulated import (
     Said,

@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.context import Context
 from support.nodes import node_of
 from support.simulated import simulated

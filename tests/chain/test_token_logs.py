@@ -9,8 +9,8 @@ from roundtrip.chain.token_logs import Quoted, Sources, TokenSpan, oldest_logs, 
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.token_flows import TokenTx
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.services.context import Context
 from roundtrip.store.chain import pools_of
 from unit.venues.logs import HOOK_FEE, TRANSFER

@@ -9,8 +9,8 @@ from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault, ReadFailed
-from roundtrip.domain.holder_book import WINDOW_BLOCKS
+from roundtrip.domain.base.errors import NodeFault, ReadFailed
+from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.services import books, token_read
 from roundtrip.services.context import Context
 from roundtrip.services.holders import launch_bundle, token_holders

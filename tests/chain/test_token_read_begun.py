@@ -10,9 +10,9 @@ import pytest
 
 from roundtrip.chain.first_block import NoArchive
 from roundtrip.chain.rpc import Asks, Meter, RpcCall
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.holder_book import HolderBook, load
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.book import HolderBook, load
 from roundtrip.services import books, kept_books, token_read, token_source
 from roundtrip.services.books import MOST_LOADING, MOST_READING, Books, reading_budget
 from roundtrip.services.token_read import Bounds

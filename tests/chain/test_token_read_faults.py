@@ -10,9 +10,9 @@ import pytest
 
 from conftest import closed_database
 from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.domain.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
-from roundtrip.domain.holder_book import load
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders.book import load
 from roundtrip.services import kept_books, token_read
 from roundtrip.services.books import MOST_READING, Books, reading_budget
 from roundtrip.services.token_read import Bounds

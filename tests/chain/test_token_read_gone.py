@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.span_stream import Forked
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services import token_read
 from roundtrip.services.token_read import Bounds
 from roundtrip.store import jobs

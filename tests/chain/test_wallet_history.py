@@ -13,8 +13,8 @@ from roundtrip.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, 
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault, NodeFault, ServiceFull
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
+from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.context import Context
 from roundtrip.services.wallet_history import wallet_history
 from roundtrip.services.wallet_history_answer import LaunchRow, WalletHistory

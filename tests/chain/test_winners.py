@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness
-from roundtrip.domain.winners import SPANS
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.domain.market.winners import SPANS
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.winners import EVERY_S
 from roundtrip.jobs.worker import Worker

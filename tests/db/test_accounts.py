@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address
 from roundtrip.store import accounts
 from support.keys import mite_of_key
 from support.tables import own_database

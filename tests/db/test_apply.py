@@ -8,7 +8,7 @@ from datetime import date
 import asyncpg
 import pytest
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain, curves, facts, inside, jobs, partitions, rewind
 from roundtrip.sync import apply, known
 from roundtrip.sync.apply import CursorMoved, Writer

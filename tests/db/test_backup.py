@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli import app
-from roundtrip.domain import keys
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.types import Address
 from roundtrip.store import accounts, chain, evidence, jobs
 from roundtrip.store.backup import BackupError, _apart, back_up
 from roundtrip.store.evidence import KeptEvidence

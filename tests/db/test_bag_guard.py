@@ -8,11 +8,11 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE
-from roundtrip.domain.bag import GUARD
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rules import Happening, Rule, Who
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE
+from roundtrip.domain.watch.bag_guard import GUARD
+from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alert_guard import wish_checks
 from roundtrip.jobs.alerts import Alerts, Parts
 from roundtrip.store import bags

@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundtrip.domain.calls import APART_S, RUNS_WEI, SETTLED_S, WEEK_S
-from roundtrip.domain.evidence import Refused
+from roundtrip.domain.check.evidence import Refused
+from roundtrip.domain.community.flag_calls import APART_S, RUNS_WEI, SETTLED_S, WEEK_S
 from roundtrip.store import calls
 from support.flagged import (
     FLAGGER,

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.calls import MOST_A_DAY, MOST_OPEN, RUNS_WEI, SETTLED_S, WEEK_S
-from roundtrip.domain.errors import CallerFault, NodeFault, ServiceFull
-from roundtrip.domain.evidence import Missing, Refused
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
+from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, RUNS_WEI, SETTLED_S, WEEK_S
 from roundtrip.jobs.calls import EVERY_S
 from roundtrip.jobs.calls import calls as job_calls
 from roundtrip.jobs.kinds import KINDS

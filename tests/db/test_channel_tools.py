@@ -12,9 +12,9 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.channels.post import Reply
 from roundtrip.channels.seal import Seal, Unsealable
 from roundtrip.channels.targets import Target
-from roundtrip.domain.alerts import MOST_CHANNELS
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.services.channels import ATTEMPTS_OF_HOST, ATTEMPTS_OF_MITE
 from roundtrip.services.context import Context
 from roundtrip.services.outward import CLOSED

@@ -13,8 +13,8 @@ from roundtrip.api.callers import Asking
 from roundtrip.api.gate import Admitted, Gate, Refused
 from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.minutes import MinuteLimits
-from roundtrip.domain.mite import Allowance, Allowances
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.base.types import Address
 from roundtrip.store import counting
 from roundtrip.store.counting import Call, HandedBack, Live, forget, recent, write
 from support.counting import Wall, hashed, key_of, put_mite

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from roundtrip.domain.credits import Payment
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.accounts.credits import Payment
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store import accounts, credits
 from roundtrip.store.credits import PaidTo
 from support.tables import own_database

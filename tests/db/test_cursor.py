@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
 from roundtrip.store import chain
 
 PARENT = BlockRef(99, "0x" + "ab" * 32, 1_760_000_000)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import asyncpg
 import pytest
 
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.accounts import accounts
 from roundtrip.services.context import Context
 from roundtrip.store import connections

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
+from roundtrip.domain.watch.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
 from roundtrip.jobs.deliver import MOST_A_RUN, RUN_S, deliver
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker

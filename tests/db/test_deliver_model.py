@@ -18,8 +18,8 @@ from hypothesis.stateful import (
 )
 
 from roundtrip.channels.post import Reply
-from roundtrip.domain.channels import MOST_TRIES, TOLD
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.channels import MOST_TRIES, TOLD
 from roundtrip.jobs.deliver import deliver
 from roundtrip.store import jobs
 from support.channels import NO_ANSWER, OK, Street, answered

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from roundtrip.channels.post import Reply
-from roundtrip.domain.channels import HOST_ROWS, TURN_ROWS
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.channels import HOST_ROWS, TURN_ROWS
 from roundtrip.jobs.deliver import MOST_A_RUN
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Turns, Worker

@@ -7,9 +7,9 @@ import pytest
 
 from roundtrip.channels.post import NotTried, Reply
 from roundtrip.channels.seal import Unsealable
-from roundtrip.domain.alerts import Draft
-from roundtrip.domain.channels import MOST_TRIES
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.alerts import Draft
+from roundtrip.domain.watch.channels import MOST_TRIES
 from roundtrip.services.outward import OtherKey, check_key
 from roundtrip.store import alerts, channels, deliveries
 from support.channels import Street, answered

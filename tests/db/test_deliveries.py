@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.alerts import Alert, Draft
-from roundtrip.domain.channels import Illegal
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import Alert, Draft
+from roundtrip.domain.watch.channels import Illegal
 from roundtrip.store import accounts, channels, deliveries, jobs
 from roundtrip.store.channels import ChannelKind, New
 

@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     Funded,
     Launch,
     Launched,
@@ -21,7 +21,7 @@ from roundtrip.domain.events import (
     Transfer,
     Transferred,
 )
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.store import chain, facts, partitions
 from roundtrip.store.chain import BLOCKS_KEPT, CHECKPOINT_BLOCKS, Ids
 from roundtrip.store.words import as_bytes

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli import app
-from roundtrip.domain.scorecard import Score
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.scorecard.scorecard import Score
 from roundtrip.store import chain, evidence, holder_reads, jobs, partitions, scorecard
 from roundtrip.store.evidence import KeptEvidence
 from roundtrip.store.forget import FORGOTTEN, KEPT, StillFollowed, forget

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rules import VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
-from roundtrip.domain.signals import NARROW_TICKS
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.worth import MOST_MICRO_USD, worth_wei
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.market.price_history import MOST_MICRO_USD, worth_wei
+from roundtrip.domain.market.signals import NARROW_TICKS
+from roundtrip.domain.watch.rules import VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.store import happening_moves, happening_rows, happening_trades, happenings, tokens
 from roundtrip.store.happening_moves import WHOLE_WITHIN_S
 from roundtrip.store.happenings import Place, happened, replayed

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.holder_read import State
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.read_state import State
 from roundtrip.store import holder_reads
 from roundtrip.store.holder_reads import KEPT_FOR, MOST_PRUNED, Kept
 from support.tables import own_database

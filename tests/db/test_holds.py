@@ -17,8 +17,8 @@ from roundtrip.api.gate import Admitted, Gate, Refused
 from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.spending import Credits, Spending
-from roundtrip.domain.mite import Allowance, Allowances
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.base.types import Address
 from roundtrip.store import counting, holds
 from roundtrip.store.counting import Call, HandedBack, Live
 from roundtrip.store.holds import HOLD_MS, Hold

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from roundtrip.domain.our_clock import AHEAD_S
+from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.store import jobs
 from roundtrip.store.jobs import AT_ONCE, Job
 

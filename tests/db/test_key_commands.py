@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundtrip.cli import app
-from roundtrip.domain import keys
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address
 from roundtrip.store import accounts
 from roundtrip.store.migrate import migrate
 from roundtrip.store.postgres import EmbeddedPostgres

@@ -7,8 +7,8 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from roundtrip.domain import league as rules
-from roundtrip.domain.practice import WEEK_S as LENGTH_S
+from roundtrip.domain.practice import league as rules
+from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.store import accounts, chain, fair, league
 from roundtrip.store.league import Counted, Entered
 from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_mite

@@ -6,10 +6,10 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from roundtrip.domain import league as rules
-from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.practice import WEEK_S as LENGTH_S
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.fairness import FAIRNESS
+from roundtrip.domain.practice import league as rules
+from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.store import league
 from roundtrip.store.league import Counted, Entered
 from support.leagued import (

@@ -10,12 +10,12 @@ import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain import league as rules
-from roundtrip.domain.crowd import Fairness
-from roundtrip.domain.league import Sell, Who
-from roundtrip.domain.practice import WEEK_S as LENGTH_S
-from roundtrip.domain.practice import monday_s
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.market.fairness import Fairness
+from roundtrip.domain.practice import league as rules
+from roundtrip.domain.practice.league import Sell, Who
+from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
+from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store import fair, league
 from roundtrip.store.league import Entered
 from roundtrip.store.words import as_address
@@ -52,7 +52,7 @@ def why_not(
 def _why_not(
     slow: Facts, kept: dict[Address, int], wallet: Address, token: Address, at: BlockRef
 ) -> str | None:
-    """By ``domain/winners.py`` alone."""
+    """By ``domain/market/winners.py`` alone."""
     begun = slow.begun.get(token)
     if slow.wallets.is_kin(wallet, None if begun is None else begun.deployer):
         return rules.KIN

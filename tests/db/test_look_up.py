@@ -5,9 +5,9 @@ import random
 import asyncpg
 import pytest
 
-from roundtrip.domain import names
-from roundtrip.domain.events import Launch, Launched, LaunchMoved, LaunchStep, Spot
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, TxHash
+from roundtrip.domain.base import names
+from roundtrip.domain.base.events import Launch, Launched, LaunchMoved, LaunchStep, Spot
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.store import facts, look_up, rewind, tokens
 from roundtrip.store.chain import Ids
 from roundtrip.store.look_up import Bearers

@@ -2,9 +2,9 @@
 
 import pytest
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.marks import MOST_MARKS
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.community.marks import MOST_MARKS
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import LookUpParams

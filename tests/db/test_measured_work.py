@@ -10,8 +10,8 @@ import pytest
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.jobs.worker import Effect, Kind, Worker
 from roundtrip.store import connections, jobs
 from roundtrip.store.jobs import Job

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness
-from roundtrip.domain.moving import SHARED_PURSE, WINDOW_S, Checked, Flow, crowd
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.domain.market.moving import SHARED_PURSE, WINDOW_S, Checked, Flow, crowd
 from roundtrip.store import chain, evidence, moving, vitals
 from roundtrip.store.chain import Cursor
 from roundtrip.store.words import as_address

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.store.origins import OlderOrigin, Origin, keep_older, met, older, origin, origins_of
 from unit.venues.network import address
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.worth import MOST_MICRO_USD
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.store.past_prices import STALE_S, past_prices
 from roundtrip.store.words import as_address
 from support.tables import appended, begun

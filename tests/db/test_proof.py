@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.store import evidence as store
 from roundtrip.store.evidence import PROOF_KEPT, KeptEvidence, KeptProof
 

@@ -9,8 +9,8 @@ from typing import cast
 import asyncpg
 import pytest
 
-from roundtrip.domain.alerts import INBOX_S, Draft
-from roundtrip.domain.practice import begun as begun_account
+from roundtrip.domain.practice.practice import begun as begun_account
+from roundtrip.domain.watch.alerts import INBOX_S, Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context

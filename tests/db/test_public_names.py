@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
-from roundtrip.domain.crowd import Fairness, Origin, Purses
-from roundtrip.domain.marks import OLD, Given, name_key, public
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.community.marks import OLD, Given, name_key, public
+from roundtrip.domain.market.fairness import Fairness, Origin, Purses
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.names import EVERY_S
 from roundtrip.jobs.worker import Worker

@@ -10,12 +10,12 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import canonical
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Refused
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.scorecard import SETTLED_S, Real, Score
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Refused
+from roundtrip.domain.scorecard.scorecard import SETTLED_S, Real, Score
 from roundtrip.services.context import Context
 from roundtrip.services.real_trades import MOST_WALLETS, Found
 from roundtrip.services.scorecard import PAGE, ScorecardParams, scorecard
@@ -67,7 +67,7 @@ class Card(Ground):
         if document is None:
             cells = made.refused_cells() if code == "cannot_sell" else None
             whole = replace(made.evidence(made.venue(cells)), block=self.at, token=token)
-            document = canonical.dump(whole)
+            document = canonical_json.dump(whole)
         at = datetime.fromtimestamp(self.at.timestamp_s, UTC)
         one = kept.KeptEvidence(at, self.at.number, POLICY.version, code, level, document)
         return await kept.keep(self.index, token, one)
@@ -248,7 +248,7 @@ async def test_what_cannot_be_read_or_was_not_followed_is_undecided(card: Card) 
     await card.said(address(0x5C1), document=b"{}")
     whole = replace(made.evidence(made.venue()), block=early, token=TOKEN)
     at = datetime.fromtimestamp(card.at.timestamp_s, UTC)
-    document = canonical.dump(whole)
+    document = canonical_json.dump(whole)
     await kept.keep(
         card.index, TOKEN, kept.KeptEvidence(at, early.number, POLICY.version, "ok", "ok", document)
     )
@@ -268,7 +268,7 @@ async def test_what_a_token_says_in_a_later_check_stops_no_run(card: Card) -> No
     await card.block(after_s=60)
     cells = made.refused_cells(full=Refused("sell", "\0", 0))
     whole = replace(made.evidence(made.venue(cells)), block=card.at, token=TOKEN)
-    await card.said(code="cannot_sell", level="danger", document=canonical.dump(whole))
+    await card.said(code="cannot_sell", level="danger", document=canonical_json.dump(whole))
     await card.over()
     assert await card.scores() == [("ok", "wrong", "turned"), ("cannot_sell", "undecided", "no_sell")]
 

@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.api.answers import Shared, TookTooLong
 from roundtrip.api.shared_answers import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
-from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
+from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 
 

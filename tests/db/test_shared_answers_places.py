@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.api.answers import Asker, NoPlace
 from roundtrip.api.shared_answers import SharedInValkey
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roundtrip.api.minutes import WINDOW_MS, MinuteLimits, Ticket
 from roundtrip.api.shared_minutes import SharedMinutes
 from roundtrip.api.valkey import Valkey
-from roundtrip.domain.errors import LimitReached
+from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
 from support.valkeys import FAULTS, Store, pretending
 

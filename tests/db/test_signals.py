@@ -3,8 +3,8 @@
 import asyncpg
 import pytest
 
-from roundtrip.domain.signals import NARROW_TICKS
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store import signals, tokens
 from roundtrip.store.signals import DeedSum, Left
 from roundtrip.store.words import as_bytes

@@ -7,8 +7,8 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from roundtrip.domain.policy import POLICY, Policy
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.policy import POLICY, Policy
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.signals import MOST_SHOWN, Signals, signals

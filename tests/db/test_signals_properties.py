@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.policy import POLICY, Policy
-from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.policy import POLICY, Policy
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.signals import MOST_SHOWN, Signal, signals

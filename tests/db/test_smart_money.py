@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.crowd import Fairness
-from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.winners import SPANS, Closed
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.market.fairness import Fairness
+from roundtrip.domain.market.winners import SPANS, Closed
 from roundtrip.store import chain, deployers, linked, smart_money, tokens, winners
 from roundtrip.store.deployers import MOST_LAUNCHES, LaunchSpot
 from roundtrip.store.smart_money import MOST_WINS_LOOKED_AT, BoardRow, Crowd, Win

@@ -11,8 +11,8 @@ import pytest
 
 from roundtrip.chain.background import beside
 from roundtrip.channels.telegram import Started
-from roundtrip.domain.alerts import MOST_CHANNELS
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.jobs.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
 from roundtrip.services.outward import SILENT_S, Bot
 from roundtrip.services.telegram_link import WINDOW_S

@@ -7,7 +7,7 @@ from random import Random
 import asyncpg
 import pytest
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.store import deployers, traders
 from roundtrip.store.deployers import Own
 from roundtrip.store.traders import traders_holding

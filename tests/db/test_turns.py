@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from roundtrip.domain.turns import Lane
+from roundtrip.domain.base.job_turns import Lane
 from roundtrip.store import jobs, turns
 from roundtrip.store.jobs import Job
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
-from roundtrip.domain import keys
-from roundtrip.domain.rules import Rule, Who
-from roundtrip.domain.scorecard import Score
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.scorecard.scorecard import Score
+from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.store import scorecard, watches
 from roundtrip.store.migrate import migrate, migrations
 from roundtrip.store.scorecard import Scored

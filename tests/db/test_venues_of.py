@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store import chain
 from support.tables import appended, begun
 from support.told_blocks import (

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
-from roundtrip.domain.types import BPS, ZERO_ADDRESS
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
+from roundtrip.domain.wallets.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.store import linked, wallets
 from roundtrip.store.words import as_bytes
 from support.made_index import MadeIndex, number_address

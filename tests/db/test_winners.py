@@ -7,8 +7,8 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from roundtrip.domain.crowd import Fairness
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.market.fairness import Fairness
 from roundtrip.store import chain, winners
 from roundtrip.store.chain import Cursor
 from roundtrip.store.forget import forget

@@ -7,8 +7,8 @@ import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.crowd import Fairness
-from roundtrip.domain.winners import SPANS
+from roundtrip.domain.market.fairness import Fairness
+from roundtrip.domain.market.winners import SPANS
 from roundtrip.store import chain, rewind, winners
 from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp

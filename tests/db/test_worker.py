@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from roundtrip.chain.background import beside
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.jobs.worker import Effect, Kind, Worker, nothing
 from roundtrip.store import jobs
 from roundtrip.store.jobs import Job

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.domain.keys import is_key
+from roundtrip.domain.accounts.keys import is_key
 from roundtrip.services.context import Context
 from support.documents import blocks, run
 from support.serving import service

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from roundtrip.cli import app
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
-from roundtrip.domain import keys
+from roundtrip.domain.accounts import keys
 from roundtrip.settings import Settings
 from support.documents import PROJECT, blocks, prose
 from support.holding_asked import copied

@@ -7,7 +7,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
-from roundtrip.domain.mite import Allowance, Allowances, OfAddress
+from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
 from roundtrip.services.context import Context
 from support.serving import served
 

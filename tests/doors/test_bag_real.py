@@ -10,7 +10,7 @@ import pytest
 from roundtrip.devnet.demo.crowd import places
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import WEI_PER_ETH, Address
+from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.services.context import Context
 from support.doors import over_mcp_client
 from support.ground import Ground

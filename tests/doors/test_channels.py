@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from roundtrip.domain import keys
-from roundtrip.domain.alerts import Draft
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.sending import outward

@@ -12,8 +12,8 @@ from roundtrip.api.gate import Gate
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.context import Context
 from support.conformance import SuiteDoor
 from support.counting import Counts, Wall

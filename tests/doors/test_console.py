@@ -14,7 +14,7 @@ from roundtrip.console.page import COOKIE, SECURE_COOKIE
 from roundtrip.console.pages import PAGES
 from roundtrip.console.render import said, stranger
 from roundtrip.devnet.world import Built
-from roundtrip.domain import keys
+from roundtrip.domain.accounts import keys
 from roundtrip.services.context import Context
 from roundtrip.services.sessions import LIFETIME_S, MOST_SESSIONS
 from support.console_house import BROWSER, House, house_of

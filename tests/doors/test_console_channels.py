@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.channels.seal import Seal
-from roundtrip.domain.alerts import Draft
+from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.channels import ATTEMPTS_OF_MITE

@@ -13,7 +13,7 @@ import pytest
 from roundtrip.console.page import COOKIE
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain import keys
+from roundtrip.domain.accounts import keys
 from roundtrip.services.context import Context
 from support.console_house import House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context

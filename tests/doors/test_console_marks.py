@@ -13,9 +13,9 @@ import pytest
 
 from roundtrip.chain.heads import Heads
 from roundtrip.devnet.world import Built
-from roundtrip.domain.calls import MOST_A_DAY, MOST_OPEN, WEEK_S, Kind
-from roundtrip.domain.marks import MOST_MARKS
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, WEEK_S, Kind
+from roundtrip.domain.community.marks import MOST_MARKS
 from roundtrip.store import calls
 from roundtrip.store.words import as_bytes
 from support.console_house import House, house_of

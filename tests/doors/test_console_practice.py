@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.console.rooms.own.bag import warnings
 from roundtrip.devnet.world import Built
-from roundtrip.domain.practice import monday_s
+from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.context import Context
 from roundtrip.services.practice_history import MOST
 from roundtrip.store.practice import closings

@@ -19,8 +19,8 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.flags import FLAGS
-from roundtrip.domain.policy import POLICY
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services import token_read
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings

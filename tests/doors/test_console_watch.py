@@ -12,10 +12,10 @@ import pytest
 from roundtrip.console.rooms.account import ROOMS
 from roundtrip.console.rooms.own.inbox import PAGE
 from roundtrip.console.rooms.own.watch import composed
-from roundtrip.domain.alerts import Draft, Kind
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rules import Happening, Watch
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alerts import Draft, Kind
+from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.context import Context
 from roundtrip.services.rule_bars import MOST_BARS, bars_of, step_of
 from roundtrip.store import alerts, happenings

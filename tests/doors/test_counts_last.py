@@ -13,7 +13,7 @@ import aiohttp
 import asyncpg
 import pytest
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.store.postgres import EmbeddedPostgres
 from support.counting import conserved, key_of, put_credits, put_mite
 from support.databases import database

@@ -13,7 +13,7 @@ from conftest import closed_database, context_for
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.credits import opening
 from roundtrip.settings import Settings

@@ -17,8 +17,8 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import Door
 from roundtrip.chain.rpc import READ_METHODS, SORTS, Budget, Node
 from roundtrip.devnet.node import free_port
-from roundtrip.domain.errors import STATUS_BY_CODE
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.errors import STATUS_BY_CODE
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from support.serving import service

@@ -16,7 +16,7 @@ import pytest
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet import world
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.store import jobs
 from support.cases import GOOD
 from support.counting import key_of, put_mite

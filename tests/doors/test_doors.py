@@ -12,8 +12,8 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.api.publish import answer_schema, params_schema, path_schema
 from roundtrip.devnet.world import Built
-from roundtrip.domain.trade import LEVELS
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.trade.judge import LEVELS
 from roundtrip.services.context import Context
 from support.cases import BAD, GOOD, Arguments
 from support.cases.base import HERE, NOBODY, WALLET

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from roundtrip.domain.alerts import INBOX_S
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.context import Context
 from roundtrip.store import alerts
 from support.cases.base import WALLET

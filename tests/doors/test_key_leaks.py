@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 import structlog
 
-from roundtrip.domain import keys
+from roundtrip.domain.accounts import keys
 from roundtrip.services.context import Context
 from roundtrip.store import accounts
 from roundtrip.terminal import log_to_stderr

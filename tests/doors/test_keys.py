@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from roundtrip.api.catalog import OPERATIONS
-from roundtrip.domain.keys import is_key
+from roundtrip.domain.accounts.keys import is_key
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from support.keys import Clock, Person, random_context

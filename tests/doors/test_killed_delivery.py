@@ -18,7 +18,7 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet.world import Built, describe
-from roundtrip.domain.alerts import Draft
+from roundtrip.domain.watch.alerts import Draft
 from roundtrip.sending import outward
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings

@@ -8,9 +8,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.practice import WEEK_S, monday_s
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league
 from roundtrip.store import accounts, tokens

@@ -23,8 +23,8 @@ from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, launch
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import LimitReached, ServiceFull
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.base.errors import LimitReached, ServiceFull
+from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.context import Context
 from support.holding_asked import Holding
 from support.keys import Clock, random_context

@@ -15,7 +15,7 @@ from conftest import closed_database
 from roundtrip import metrics
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.node import free_port
-from roundtrip.domain.measured import BUCKETS_S, Measures
+from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from support.serving import service

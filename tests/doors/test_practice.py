@@ -12,7 +12,7 @@ import pytest
 from mcp.client.client import Client
 
 from roundtrip.devnet.world import Built
-from roundtrip.domain.league import YOUNG
+from roundtrip.domain.practice.league import YOUNG
 from roundtrip.services.context import Context
 from support.doors import over_mcp_client
 from support.keys import Clock, random_context

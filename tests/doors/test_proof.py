@@ -16,9 +16,9 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.publish import answer_schema
 from roundtrip.chain.rpc import READ_METHODS, RpcCall, RpcError
 from roundtrip.devnet.world import Built
-from roundtrip.domain import canonical
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Evidence
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.services.proof import check_proof
@@ -93,7 +93,7 @@ async def test_its_shape_is_the_published_one_and_it_tells_no_secret(
     assert all(call.keys() == {"jsonrpc", "id", "method", "params"} for call in calls)
     assert [call["id"] for call in proof["trips"][0][0]] == list(range(len(proof["trips"][0][0])))
     assert proof["contracts"]["swapRouter02"] == built.contracts["swapRouter02"]
-    evidence = canonical.load(Evidence, json.dumps(proof["evidence"]).encode())
+    evidence = canonical_json.load(Evidence, json.dumps(proof["evidence"]).encode())
     assert evidence.token == proof["address"]
     assert node_of(ctx).url not in str(proof)
 

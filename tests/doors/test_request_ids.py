@@ -27,7 +27,7 @@ from roundtrip.api.spending import Spending
 from roundtrip.api.valkey import Valkey
 from roundtrip.console.live import Live
 from roundtrip.devnet.world import Built
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.context import Context
 from roundtrip.terminal import log_to_stderr
 from support.keys import Clock, Person, key_for, random_context

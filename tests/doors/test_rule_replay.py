@@ -8,11 +8,11 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.alert_text import said
-from roundtrip.domain.alerts import INBOX_S
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rules import Happening, Watch
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alert_text import said
+from roundtrip.domain.watch.alerts import INBOX_S
+from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services import rule_replay
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import when

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.devnet.world import Built
-from roundtrip.domain.scorecard import CODES, Score
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.scorecard.scorecard import CODES, Score
 from roundtrip.store import scorecard as store
 from roundtrip.store.scorecard import Scored
 from support.console_house import House

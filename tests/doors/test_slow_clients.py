@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from roundtrip.api import http, protocol, wire
 from roundtrip.api.dispatch import error_reply
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 from roundtrip.serving import http_server, listen
 from support.slow_clients import Slow
 

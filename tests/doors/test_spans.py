@@ -15,7 +15,7 @@ from roundtrip import otlp, spans
 from roundtrip.chain.rpc import Node
 from roundtrip.devnet.node import free_port
 from roundtrip.devnet.world import Built
-from roundtrip.domain.measured import UNTRACED, Measures
+from roundtrip.domain.base.metrics import UNTRACED, Measures
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store import connections

@@ -15,8 +15,8 @@ import pytest
 from conftest import closed_database
 from roundtrip.console.briefly import Briefly
 from roundtrip.devnet.world import Built
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.service_status import service_status

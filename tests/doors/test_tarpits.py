@@ -11,9 +11,9 @@ import pytest
 
 from roundtrip.channels.post import Poster
 from roundtrip.channels.seal import Seal
-from roundtrip.domain import keys
-from roundtrip.domain.alerts import Draft
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context

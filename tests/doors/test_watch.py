@@ -11,8 +11,8 @@ import pytest
 
 from roundtrip.devnet.actors import SNIPERS
 from roundtrip.devnet.trading import actor_address
-from roundtrip.domain import keys
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.store import happenings, watches
 from roundtrip.store.happenings import Replayed

@@ -9,7 +9,7 @@ from playwright.async_api import expect
 from e2e.browser import Visitor
 from e2e.ground import STRANGE, Ground
 from e2e.test_account import wait_for_a_hit
-from roundtrip.domain import names
+from roundtrip.domain.base import names
 
 HIDDEN = "() => [...document.body.innerText].filter((one) => /\\p{Cf}/u.test(one)).length"
 

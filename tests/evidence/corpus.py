@@ -16,12 +16,12 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.world import Built
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence, Missing
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Missing
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check_answer import present
 from roundtrip.services.gather import gather
 
@@ -67,7 +67,7 @@ def line(name: str, evidence: Evidence) -> str:
 def table() -> str:
     """The whole page as it should be."""
     return HEAD + "".join(
-        line(name, canonical.load(Evidence, document)) for name, document in documents().items()
+        line(name, canonical_json.load(Evidence, document)) for name, document in documents().items()
     )
 
 
@@ -103,7 +103,7 @@ def make() -> None:
     for path in FOLDER.glob("*.json"):
         path.unlink()
     for name, evidence in found.items():
-        (FOLDER / f"{name}.json").write_bytes(canonical.dump(evidence) + b"\n")
+        (FOLDER / f"{name}.json").write_bytes(canonical_json.dump(evidence) + b"\n")
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ import asyncpg
 from roundtrip.devnet.actors import TRADERS
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built, Places
-from roundtrip.domain.rules import Over, Rule, Who
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.networks import contracts_from
 from roundtrip.store import alert_cursor, watches
 from roundtrip.store.postgres import EmbeddedPostgres

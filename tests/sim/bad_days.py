@@ -26,7 +26,7 @@ import uvloop
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import TRADERS, Market
 from roundtrip.devnet.trading import actor_address
-from roundtrip.domain.errors import STATUS_BY_CODE
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.networks import contracts_from
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.migrate import migrate

@@ -12,7 +12,7 @@ import aiohttp
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
-from roundtrip.domain.errors import STATUS_BY_CODE
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 from sim.arena import WentWrong
 
 PATIENCE_S = 45.0

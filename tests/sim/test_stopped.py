@@ -16,7 +16,7 @@ from conftest import context_for
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain.vitals import BEHIND_S
+from roundtrip.domain.market.chain_stats import BEHIND_S
 from roundtrip.services.context import Context
 from roundtrip.services.health import Health, HealthParams, health
 from support.databases import database

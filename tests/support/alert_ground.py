@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 
 from roundtrip.chain.spans import BlockRead
-from roundtrip.domain.rules import Rule, Who
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.jobs.alerts import Alerts
 from roundtrip.store import watches
 from roundtrip.sync.apply import Writer

@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rule_index import RuleIndex, Source
-from roundtrip.domain.rules import FOLLOWED_VERBS, Happening, Rule, Watch
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
+from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Rule, Watch
 from roundtrip.jobs.alerts import Parts
 from roundtrip.store import watches
 from roundtrip.store.happenings import Place

@@ -15,11 +15,11 @@ from roundtrip.devnet.launchpad import mine_salt
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Bought, Evidence, Sold, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.price import token_usd
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Bought, Evidence, Sold, VenueEvidence
+from roundtrip.domain.check.price import token_usd
+from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
 from support.trader import Market, Trader

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Log
 from support.told_blocks import (
     DEAD,

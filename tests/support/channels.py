@@ -14,10 +14,10 @@ from roundtrip.channels.post import Reply
 from roundtrip.channels.seal import Seal
 from roundtrip.channels.targets import Target
 from roundtrip.channels.telegram import Started
-from roundtrip.domain.alerts import Alert, Draft
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import Alert, Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context

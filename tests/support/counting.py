@@ -9,10 +9,10 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from roundtrip.domain import keys
-from roundtrip.domain.credits import Payment
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.credits import Payment
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store import credits
 from roundtrip.store.counting import Call, HandedBack, Live
 from roundtrip.store.holds import Hold

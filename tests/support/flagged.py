@@ -13,13 +13,13 @@ from roundtrip.chain.heads import Head, Heads
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.domain.calls import Kind
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Market, Missing, Refused
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Market, Missing, Refused
+from roundtrip.domain.community.flag_calls import Kind
 from roundtrip.jobs.names import names
 from roundtrip.services.calls import look
 from roundtrip.services.context import Context

@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundtrip.domain.calls import SETTLED_S
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.community.flag_calls import SETTLED_S
 from support.flagged import (
     FLAGGER,
     TOKEN,

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.context import Context
 from roundtrip.store import chain
 

@@ -10,7 +10,7 @@ import msgspec
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders
 from roundtrip.services.holders_answer import HoldersParams

@@ -4,7 +4,7 @@ was written down, and from balances. Shares are rounded down."""
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from roundtrip.domain.types import plain_decimal
+from roundtrip.domain.base.types import plain_decimal
 from support.actors import What
 from support.holding import DEAD, ZERO, Deed, Held
 

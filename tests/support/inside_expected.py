@@ -7,8 +7,8 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.domain.operations import account_at, operations
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
+from roundtrip.domain.transaction.operations import account_at, operations
 from roundtrip.sync.ledger import told_by
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS

@@ -11,9 +11,9 @@ from eth_account.messages import encode_defunct
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import read_params
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address
 from roundtrip.services import sessions
 from roundtrip.services.context import Context
 from roundtrip.services.keys_answer import KeyParams

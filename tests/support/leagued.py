@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.league import Who
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.practice import monday_s
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.practice.league import Who
+from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store import accounts, fair, league, partitions
 from roundtrip.store.league import Counted, Entry
 from support.made_index import MadeIndex, number_address

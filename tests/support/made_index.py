@@ -5,8 +5,8 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.domain.profit import EMPTY, Position
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.market.profit import EMPTY, Position
 from roundtrip.store import chain, partitions
 from roundtrip.store.positions import Held, put_positions
 from roundtrip.store.words import as_bytes

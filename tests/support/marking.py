@@ -1,7 +1,7 @@
 """Accounts that name and mark wallets, and what everybody is told of it."""
 
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
 from roundtrip.services.wallet_names import WalletNames, wallet_names

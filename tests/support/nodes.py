@@ -15,8 +15,8 @@ from roundtrip.chain.heads import Heads
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.rates import Rates
 from roundtrip.chain.rpc import Meter, Node
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
 from support.faulty_node import ANSWER_FAULTS, Batch, FaultyNode

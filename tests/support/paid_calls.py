@@ -18,8 +18,8 @@ from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.operation import Operation
 from roundtrip.api.spending import Spending
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.context import Answered, Context
 from roundtrip.store.holds import Hold
 

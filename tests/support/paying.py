@@ -13,10 +13,10 @@ from roundtrip.api.dispatch import read_params
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.credits import Payments
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.store import accounts
 from support.keys import Clock, Person, key_for, random_context

@@ -8,9 +8,9 @@ import asyncpg
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.credits import redeem_payment
 from roundtrip.services.credits_answer import PaymentParams

@@ -14,11 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.practice import LEAST_WEI, WEEK_S
-from roundtrip.domain.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.practice.practice import LEAST_WEI, WEEK_S
 from roundtrip.services import practice_buy, practice_sell
 from roundtrip.services.context import Context
 from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams

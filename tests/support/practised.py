@@ -7,9 +7,9 @@ import pytest
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.practice_account import practice_account

@@ -11,10 +11,10 @@ import msgspec
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.domain import keys
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.venue import Venue
 from roundtrip.services import practice_buy, practice_sell
 from roundtrip.services.context import Context
 from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams

@@ -13,8 +13,8 @@ import pytest
 from roundtrip.chain.first_block import FirstBlock
 from roundtrip.chain.rpc import Asks, RpcCall, RpcError
 from roundtrip.chain.spans import read_refs
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services import token_read, token_source

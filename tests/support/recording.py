@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 
 Answer = msgspec.Raw | RpcError
 

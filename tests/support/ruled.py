@@ -2,9 +2,19 @@
 
 from hypothesis import strategies as st
 
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rules import DECIMALS, VERBS, WITHOUT_SHARE, Happening, Over, Rule, Verb, Who, WhoKind
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.rules import (
+    DECIMALS,
+    VERBS,
+    WITHOUT_SHARE,
+    Happening,
+    Over,
+    Rule,
+    Verb,
+    Who,
+    WhoKind,
+)
 
 WALLETS = tuple(Address("0x" + digit * 40) for digit in "123")
 TOKENS = tuple(Address("0x" + digit * 40) for digit in "abc")

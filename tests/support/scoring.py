@@ -9,10 +9,10 @@ import asyncpg
 
 from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.stories import Story
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.scorecard import SETTLED_S
-from roundtrip.domain.types import WEI_PER_ETH
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import WEI_PER_ETH
+from roundtrip.domain.scorecard.scorecard import SETTLED_S
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.check import check

@@ -14,7 +14,7 @@ import msgspec
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.venues.base import Log
 
 Answers = list[Any]

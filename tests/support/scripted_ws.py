@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from support.loopback import on_loopback
 
 HEADS_ID, LOGS_ID = "0xaaaa", "0xbbbb"

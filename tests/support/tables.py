@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from roundtrip.chain.spans import BlockRead
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
 from roundtrip.store import chain
 from roundtrip.store.migrate import migrate
 from roundtrip.sync.apply import Writer

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.spans import BlockRead, Entry, Tx
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from unit.venues import logs

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from roundtrip.domain.types import WEI_PER_ETH, Address
+from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from support import told_blocks as told
 from support.told_blocks import Chain, Sent, sent
 from unit.venues.network import address

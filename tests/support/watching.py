@@ -13,9 +13,9 @@ import msgspec
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.api.publish import answer_schema
-from roundtrip.domain import keys
-from roundtrip.domain.alerts import Draft
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store import alerts

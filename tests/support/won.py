@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import asyncpg
 
-from roundtrip.domain.crowd import Fairness, Origin
-from roundtrip.domain.events import Spot
-from roundtrip.domain.types import Address, BlockRef, TxHash
-from roundtrip.domain.winners import SPANS, Begun, Closed, Wallets, Winner, board
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
+from roundtrip.domain.market.fairness import Fairness, Origin
+from roundtrip.domain.market.winners import SPANS, Begun, Closed, Wallets, Winner, board
 from roundtrip.store import chain
 from roundtrip.store.winners import Ranked
 from roundtrip.store.words import as_address, as_bytes

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.domain.evidence import Environment
+from roundtrip.domain.check.evidence import Environment
 from support.wallet import Place, Step, Wallet, calldata, paid_out_in
 
 PROBE_WEI = 10**17

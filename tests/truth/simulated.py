@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.venue import Venue
 from roundtrip.services.context import Context
 from support.simulated import Said, simulated
 from support.wallet import Fill, Place, Receipt, Step, Wallet, paid_out_in

@@ -5,7 +5,7 @@ from roundtrip.devnet.launchpad import Launch, curve_buy, launch
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.readings import loss_bps
+from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.services.context import Context
 from support.attacks import ETH, PROBE_WEI, Parties, assert_told, look, pass_time
 from support.trader import Market, Trader

@@ -15,9 +15,9 @@ from roundtrip.devnet.deploy import ZERO
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import loss_bps
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.services.context import Context
 from support.attacks import (
     DYNAMIC,

@@ -17,10 +17,10 @@ from roundtrip.devnet.launchpad_v1 import (
 )
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, Places
-from roundtrip.domain.evidence import Bought, Evidence, PoolLaunch, Refused, Sold, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Bought, Evidence, PoolLaunch, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import Check, CheckParams, LaunchpadAnswer
 from roundtrip.services.context import Context

@@ -8,8 +8,8 @@ import pytest
 from roundtrip.chain.first_block import NoArchive
 from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.chain.width import Width
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services import books, token_read, token_source
 from roundtrip.services.holders_gather import gather_holders
 from roundtrip.services.token_read import Bounds

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from roundtrip.chain.rpc import Asks, Meter
-from roundtrip.domain.holders import MOST_FUNDED
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders.findings import MOST_FUNDED
 from roundtrip.services import kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, What, deeds_data

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.chain.rpc import Asks, Meter
 from roundtrip.devnet.deploy import calldata
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services import kin
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data

@@ -8,13 +8,13 @@ from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, Launched, curve_buy, launch
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain import curve
-from roundtrip.domain.evidence import Bought, Curve, Evidence, Refused, Sold, VenueEvidence
-from roundtrip.domain.evidence import Launch as LaunchFacts
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.check import curve
+from roundtrip.domain.check.evidence import Bought, Curve, Evidence, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import Launch as LaunchFacts
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

@@ -16,12 +16,12 @@ from roundtrip.devnet.deploy import Deployer, calldata, put_token, v3_pool
 from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
 from roundtrip.devnet.wire import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Evidence, OwnerCall, OwnerCalls, Refused
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.owner_calls import change, lost_bps
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, Refused
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.owner_calls import change, lost_bps
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.third_trip import gather_deep
 from support.wallet import Fill, Place, Wallet

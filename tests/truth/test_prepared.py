@@ -10,7 +10,7 @@ from roundtrip.devnet.launchpad_v1 import FIRST
 from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.context import Context
 from support.signing import Done, Prepared, Signer, now_s, open_pool, prepared
 

@@ -14,11 +14,11 @@ from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Evidence, HolderSells, Missing
-from roundtrip.domain.holder_sells import lost_bps
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Evidence, HolderSells, Missing
+from roundtrip.domain.check.holder_sells import lost_bps
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.third_trip import gather_deep
 from roundtrip.store.migrate import migrate

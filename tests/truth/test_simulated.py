@@ -8,7 +8,7 @@ from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from support.wallet import Place, Step
 from truth.animals import ANIMALS, V3, V4, Animal

@@ -19,7 +19,7 @@ from bench.zoo_truth import Kind, Met, bought_before, met
 from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from truth.animals import Animal
 

@@ -5,8 +5,8 @@ import pytest
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from support.attacks import FAIR, Parties
 from support.signing import Signer, prepared

@@ -8,10 +8,10 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.devnet.stories import STORIES, PoolPlan, Story
 from roundtrip.devnet.wire import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Evidence, Refused, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Evidence, Refused, Sold
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
 from support.wallet import Fill, Wallet

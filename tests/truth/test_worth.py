@@ -12,9 +12,9 @@ from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.context import Context
 from roundtrip.services.worth import Holding, Valued, Worth, slot_of, worth
 from support.trader import Market, Trader

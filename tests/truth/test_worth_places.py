@@ -15,9 +15,9 @@ from roundtrip.chain.rpc import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcErr
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.services.context import Context
 from roundtrip.services.worth import Holding, Worth, worth
 from roundtrip.store.migrate import migrate

@@ -8,10 +8,10 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
 from support.wallet import Place, Wallet

@@ -11,10 +11,10 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.evidence import Evidence, Missing, Refused, Sold, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Evidence, Missing, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.gather import gather
 from truth import rules
 from truth.cases import SETTLED_S, Case

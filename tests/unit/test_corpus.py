@@ -3,9 +3,9 @@
 import pytest
 
 from evidence.corpus import FOLDER, VERDICTS, documents, table
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence
-from roundtrip.domain.verdict import CODES
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.verdict import CODES
 from roundtrip.services.gather import EVIDENCE_SCHEMA
 
 MOST_BYTES = 600_000
@@ -22,8 +22,8 @@ def test_every_document_is_judged_as_the_table_says() -> None:
 @pytest.mark.parametrize("name", documents())
 def test_a_document_is_canonical_and_of_this_release(name: str) -> None:
     document = documents()[name]
-    evidence = canonical.load(Evidence, document)
-    assert canonical.dump(evidence) == document, "make it anew with: make evidence"
+    evidence = canonical_json.load(Evidence, document)
+    assert canonical_json.dump(evidence) == document, "make it anew with: make evidence"
     assert evidence.schema == EVIDENCE_SCHEMA
 
 

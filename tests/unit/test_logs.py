@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structlog.contextvars import bound_contextvars
 
 from roundtrip import logs
-from roundtrip.domain import keys
+from roundtrip.domain.accounts import keys
 
 KEY, SESSION = keys.written(b"\x01" * 32), keys.written(b"\x02" * 32, keys.SESSION_PREFIX)
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.measured import BUCKETS_S, NEWEST, Durations, Measures
+from roundtrip.domain.base.metrics import BUCKETS_S, NEWEST, Durations, Measures
 
 
 def test_nothing_measured_is_no_zero() -> None:

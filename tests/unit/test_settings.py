@@ -11,7 +11,7 @@ from roundtrip import sending
 from roundtrip.assembly import node_urls
 from roundtrip.chain.endpoints import NodeUrl
 from roundtrip.demo_commands import of_ones_own
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.networks import ROBINHOOD
 from roundtrip.settings import Settings
 

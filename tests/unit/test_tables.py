@@ -10,7 +10,7 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.tables import boards
 from roundtrip.cli import COMMANDS
 from roundtrip.console.rooms.boards import BOARDS as SHOWN
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.venue import VenueKind
 from roundtrip.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[2]

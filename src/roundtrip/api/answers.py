@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 
 _MOST_ANSWERS = 10_000
 _LEAST_OF_ONE = 2

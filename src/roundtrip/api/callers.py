@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from roundtrip.domain.keys import PREFIX
+from roundtrip.domain.accounts.keys import PREFIX
 
 _KEY_BEGINS = PREFIX.encode()
 _MOST_NAME = 64

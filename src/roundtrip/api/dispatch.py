@@ -10,8 +10,8 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import CallerFault, RoundtripError
-from roundtrip.domain.keys import without_keys
+from roundtrip.domain.accounts.keys import without_keys
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.newest import reach
 from roundtrip.services.wallet_params import WalletParams

@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime
 from typing import Literal
 from uuid import UUID
 
-from roundtrip.domain import keys
-from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError
-from roundtrip.domain.mite import Allowance, Allowances, Mite
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
+from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.services.own_token import IsHolder, nobody_holds
 from roundtrip.store.counting import Call, HandedBack, Live

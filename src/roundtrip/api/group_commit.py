@@ -11,7 +11,7 @@ from typing import Protocol
 import asyncpg
 import structlog
 
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store import counting
 from roundtrip.store.counting import KEPT_MS, Call, HandedBack, Live
 from roundtrip.store.faults import DATABASE_FAULTS

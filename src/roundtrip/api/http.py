@@ -18,8 +18,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from roundtrip.domain.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.context import Context
 
 from .callers import Asking, Callers, anonymous, is_loopback

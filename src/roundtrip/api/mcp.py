@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 
 from .about import INSTRUCTIONS, NOTE, error_text
 from .callers import Asking, Callers

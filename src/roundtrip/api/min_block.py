@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 
 NAME = "x-min-block"
 HEADER = NAME.encode()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from roundtrip.domain.errors import LimitReached
+from roundtrip.domain.base.errors import LimitReached
 
 WINDOW_MS = 60_000
 MOST_LOADED = 1_000_000

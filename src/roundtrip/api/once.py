@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 
 HEADER = b"idempotency-key"
 META = "idempotencyKey"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.domain.errors import STATUS_BY_CODE
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.strangers import QUOTED
 
 from . import min_block

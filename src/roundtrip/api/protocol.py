@@ -9,7 +9,7 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.metrics import Measures
 
 from .callers import anonymous, parsed
 

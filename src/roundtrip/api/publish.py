@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.domain import explained
-from roundtrip.domain.errors import STATUS_BY_CODE
-from roundtrip.domain.policy import Policy
+from roundtrip.domain.base.errors import STATUS_BY_CODE
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.check import policy_tables as explained
 
 from . import min_block
 from .about import ABOUT

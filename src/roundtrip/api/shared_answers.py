@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from roundtrip.domain.errors import STATUS_BY_CODE, RoundtripError, ServiceFull
+from roundtrip.domain.base.errors import STATUS_BY_CODE, RoundtripError, ServiceFull
 
 from .answers import Makes, Shared, TookTooLong
 from .valkey import NAMESPACE, Gone, Script, Valkey

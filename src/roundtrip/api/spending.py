@@ -17,7 +17,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store import holds
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.holds import HOLD_MS, Hold

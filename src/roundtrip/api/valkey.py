@@ -16,7 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, ResponseError
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 
 from .request_ids import begin_for_all
 

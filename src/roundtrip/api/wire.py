@@ -7,7 +7,7 @@ from gzip import compress
 
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 
 from .dispatch import Reply
 

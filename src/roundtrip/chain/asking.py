@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 
 from .endpoints import SIMULATES, Endpoint, Moment
 from .node_errors import Concern, concern

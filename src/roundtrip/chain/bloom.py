@@ -6,7 +6,7 @@ something of all logs: one that is left out or made up nearly always changes it.
 
 from functools import lru_cache
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.venues.abi import keccak
 
 BITS = 2048

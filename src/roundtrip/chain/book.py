@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from roundtrip.domain.types import Address, parse_address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import LISTINGS, abi
 from roundtrip.venues.base import Contracts, Log
 

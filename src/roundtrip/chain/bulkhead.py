@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault, OwnLoad, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, OwnLoad, ServiceFull
 
 from .rpc import Asks, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong, runs_code
 

@@ -11,8 +11,8 @@ import aiohttp
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 from roundtrip.venues.base import Contracts
 

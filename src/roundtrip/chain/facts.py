@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import AnyLaunch, Curve, Environment, Launch, Missing, TokenFacts
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.venue import PoolFacts
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import AnyLaunch, Curve, Environment, Launch, Missing, TokenFacts
 from roundtrip.venues import LAUNCHPADS, abi, erc20, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 

@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
 
 from .background import beside
 from .endpoints import Endpoint, NodeUrl

@@ -11,9 +11,9 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.operations import account_at, operations
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
+from roundtrip.domain.transaction.operations import account_at, operations
 from roundtrip.venues import abi, entry_point
 from roundtrip.venues.base import Log
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
 from .between import between

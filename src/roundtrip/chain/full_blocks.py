@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
 
 from .node_errors import in_our_words

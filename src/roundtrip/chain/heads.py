@@ -11,9 +11,9 @@ from typing import Annotated
 import msgspec
 import structlog
 
-from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.evidence import Market, Missing
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.check.evidence import Market, Missing
 from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 

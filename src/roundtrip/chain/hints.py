@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.venues import abi, erc20
 
 from .simulate import Results

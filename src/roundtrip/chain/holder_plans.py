@@ -7,9 +7,9 @@ Nobody is given tokens. Eth is given only to who has too little for gas.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from roundtrip.domain.evidence import CellOutcome, Environment, Missing, Probe, Refused
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
+from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, Probe, Refused
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Call
 

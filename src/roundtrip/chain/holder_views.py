@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues import abi, entry_point, erc20
 
 from .full_blocks import block_call, read_block, read_receipt, receipt_call

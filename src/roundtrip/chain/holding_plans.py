@@ -8,8 +8,8 @@ really bought sells: a token can tell it from one whose balance was written.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from roundtrip.domain.evidence import CellOutcome, Environment, Missing, Probe, Refused, Sold
-from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
+from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, Probe, Refused, Sold
 from roundtrip.venues import abi
 
 from . import legs, outcomes

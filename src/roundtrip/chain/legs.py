@@ -7,11 +7,11 @@ is read in wei for venues paid in eth, else in the quote's units.
 
 from dataclasses import dataclass, replace
 
-from roundtrip.domain.evidence import Bought, Environment, Hop, Market, Missing, Probe, Size
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import quote_raw, rate_of
-from roundtrip.domain.types import BPS, Address
-from roundtrip.domain.venue import Quote, Venue
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.base.venue import Quote, Venue
+from roundtrip.domain.check.evidence import Bought, Environment, Hop, Market, Missing, Probe, Size
+from roundtrip.domain.check.price import quote_raw, rate_of
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, VenueFile
 

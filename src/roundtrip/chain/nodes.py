@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import structlog
 
-from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 
 from .asking import (
     BLIND,

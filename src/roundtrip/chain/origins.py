@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 
 from .between import between
 from .code import DELEGATED

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.check.evidence import (
     Bought,
     BuyOutcome,
     Carried,
@@ -18,7 +19,6 @@ from roundtrip.domain.evidence import (
     Refused,
     Sold,
 )
-from roundtrip.domain.policy import Policy
 from roundtrip.venues import abi
 
 from .legs import Place, planned, sellable

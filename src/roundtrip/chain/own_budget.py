@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 
 from .rpc import Asks, Budget, Meter, RpcCall, RpcError
 

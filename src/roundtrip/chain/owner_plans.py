@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.domain.evidence import Bought, CellOutcome, Environment, OwnerCall, Probe
-from roundtrip.domain.types import WEI_PER_ETH, Address
+from roundtrip.domain.base.types import WEI_PER_ETH, Address
+from roundtrip.domain.check.evidence import Bought, CellOutcome, Environment, OwnerCall, Probe
 from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 

@@ -17,8 +17,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
 
 from .rpc import Asks, RpcCall, RpcError

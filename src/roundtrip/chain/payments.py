@@ -14,9 +14,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.events import Transferred
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.events import Transferred
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Log
 

@@ -5,9 +5,9 @@
 
 from dataclasses import replace
 
-from roundtrip.domain.evidence import Bought, Environment, Probe, Size
-from roundtrip.domain.readings import MAIN_SIZES
-from roundtrip.domain.types import WEI_PER_ETH
+from roundtrip.domain.base.types import WEI_PER_ETH
+from roundtrip.domain.check.evidence import Bought, Environment, Probe, Size
+from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call
 

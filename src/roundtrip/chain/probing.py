@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.venues import abi
 
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect

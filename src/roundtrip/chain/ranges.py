@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 
 from .spans import BlockTooLarge, HistoryPruned, asks_too_much
 from .width import Width

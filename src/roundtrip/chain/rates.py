@@ -11,9 +11,9 @@ from typing import Protocol
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Hop, Market, QuoteRate
-from roundtrip.domain.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.domain.check.evidence import Hop, Market, QuoteRate
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 

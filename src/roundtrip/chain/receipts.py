@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 
 from .node_errors import concern, in_our_words
 from .rpc import Asks, RpcCall, RpcError

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 
 from .rpc import REVERTED, Asks, Meter, RpcCall, RpcError, entries
 

@@ -2,7 +2,7 @@
 
 import re
 
-from roundtrip.domain.names import REASON_LENGTH
+from roundtrip.domain.base.names import REASON_LENGTH
 
 from .known_errors import KNOWN, KnownError
 

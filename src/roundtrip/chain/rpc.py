@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import aiohttp
 import msgspec
 
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.metrics import Measures
 
 MOST_ANSWER_BYTES = 16 * 2**20
 """A whole batch's answer. Eight venues with ordinary tokens take about 0.6 MB."""

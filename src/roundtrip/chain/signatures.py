@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import coincurve
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 
 from .node_errors import concern

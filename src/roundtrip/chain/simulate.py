@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.domain.evidence import Environment, Missing
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 
 from .ranges import ranges
 from .receipts import read_alone

@@ -21,8 +21,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BlockRef
 from roundtrip.venues.base import Log
 
 from .bloom import address_bits, topic_bits

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
 
 from .rpc import RpcCall, RpcError

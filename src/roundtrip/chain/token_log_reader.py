@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.events import CurveTraded, Swapped
-from roundtrip.domain.token_flows import Fill, Move, TokenTx
-from roundtrip.domain.types import Address, BlockRef
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.events import CurveTraded, Swapped
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.holders.token_flows import Fill, Move, TokenTx
 from roundtrip.venues import abi, amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, Log
 from roundtrip.venues.erc20 import TRANSFER_TOPIC

@@ -20,9 +20,9 @@ from itertools import pairwise
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.token_flows import TokenTx
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.names import text_in
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.names import text_in
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
 
 from .node_errors import concern, in_our_words

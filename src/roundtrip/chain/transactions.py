@@ -13,9 +13,9 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.names import reason
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.names import reason
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues.base import Log
 
 from .bloom import address_bits, topic_bits

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 
 from .node_errors import concern

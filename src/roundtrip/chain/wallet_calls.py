@@ -6,10 +6,10 @@ Balances and allowances decide, read before and after by a wallet of its own.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roundtrip.domain.evidence import Environment, Missing, Probe
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.trade import Allowance, CallResult, Moved, Ran
-from roundtrip.domain.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.check.evidence import Environment, Missing, Probe
+from roundtrip.domain.trade.judge import Allowance, CallResult, Moved, Ran
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Contracts
 

@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 
 from .node_errors import concern, in_our_words
 from .rpc import Asks, RpcCall, RpcError, quantity

@@ -15,7 +15,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch, Named, Unexpected, named
 from roundtrip.api.front import FRONT, wants_page
 from roundtrip.api.http import Lost
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
 from .live import MOST, Live
 from .page import Console, Page, Visit, form_in, same_site, session_in, sign_in_for

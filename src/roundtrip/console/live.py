@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from roundtrip.api.draining import Ending
 from roundtrip.api.request_ids import begin_for_all
-from roundtrip.domain.errors import LimitReached, ServiceFull
+from roundtrip.domain.base.errors import LimitReached, ServiceFull
 
 MOST_OF_ONE = 4
 """Streams an address: a browser opens six connections to a place, and its pages need some."""

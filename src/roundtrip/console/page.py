@@ -17,8 +17,8 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http import read_body
 from roundtrip.api.operation import Operation
-from roundtrip.domain import keys
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
 from .briefly import Briefly
 from .live import Live

@@ -6,10 +6,10 @@ from datetime import datetime
 import asyncpg
 import structlog
 
-from roundtrip.domain.alert_text import said_of_more, told
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
-from roundtrip.domain.rule_index import Source
-from roundtrip.domain.rules import Happening
+from roundtrip.domain.watch.alert_text import said_of_more, told
+from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
+from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rules import Happening
 from roundtrip.store import alerts
 from roundtrip.store.alert_cursor import Counted, MinuteKey, Untold
 

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.alerts import BAG
-from roundtrip.domain.bag import GUARD, drains_much, matters, sells_much, source_of
-from roundtrip.domain.rule_index import Source
-from roundtrip.domain.rules import Happening
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import BAG
+from roundtrip.domain.watch.bag_guard import GUARD, drains_much, matters, sells_much, source_of
+from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rules import Happening
 from roundtrip.store import bag_pools, bags, jobs
 from roundtrip.store.bags import Holder
 from roundtrip.venues.base import Contracts

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import asyncpg
 
-from roundtrip.domain.rule_index import RuleIndex
+from roundtrip.domain.watch.rule_index import RuleIndex
 from roundtrip.store import watches
 from roundtrip.store.watches import Change
 

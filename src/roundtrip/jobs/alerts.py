@@ -16,9 +16,9 @@ from typing import Protocol
 import asyncpg
 import structlog
 
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, Alert
-from roundtrip.domain.rule_index import RuleIndex, Source
-from roundtrip.domain.rules import Happening
+from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
+from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rules import Happening
 from roundtrip.store import alert_cursor, alerts, bags, chain, deliveries, happenings, watches
 from roundtrip.store.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.happenings import Place

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain import canonical
-from roundtrip.domain.alert_text import said_of_verdict
-from roundtrip.domain.alerts import Draft
-from roundtrip.domain.bag import GUARD, Held, Standing, Turned, after, begun, in_turn, source_of
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.evidence import Evidence
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.watch.alert_text import said_of_verdict
+from roundtrip.domain.watch.alerts import Draft
+from roundtrip.domain.watch.bag_guard import GUARD, Held, Standing, Turned, after, begun, in_turn, source_of
 from roundtrip.services.context import Context
 from roundtrip.store import alerts, bags, chain, deliveries, jobs
 from roundtrip.store.bags import Holder
@@ -94,7 +94,7 @@ async def _why(connection: asyncpg.Connection, change: Turned, policy: Policy) -
     if document is None or change.now.policy_version != policy.version:
         return ""
     try:
-        return judge(canonical.load(Evidence, document), policy).verdict.text
+        return judge(canonical_json.load(Evidence, document), policy).verdict.text
     except ValueError:
         return ""
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.moving import CHECKED_EVERY_S, CROWD, MOST_CHECKED, WINDOW_S, crowded, to_check
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.moving import CHECKED_EVERY_S, CROWD, MOST_CHECKED, WINDOW_S, crowded, to_check
 from roundtrip.services.context import Context
 from roundtrip.store import chain, jobs, moving
 from roundtrip.store.jobs import Job

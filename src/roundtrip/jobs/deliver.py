@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.channels.post import NotTried, Reply
-from roundtrip.domain.alerts import Draft
-from roundtrip.domain.channels import (
+from roundtrip.domain.watch.alerts import Draft
+from roundtrip.domain.watch.channels import (
     IN_ORDER_TRIES,
     MOST_TRIES,
     PLACE_S,

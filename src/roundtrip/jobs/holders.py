@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.types import parse_address
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import parse_address
 from roundtrip.services import token_read
 from roundtrip.services.context import Context
 from roundtrip.store import holder_reads, jobs

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from roundtrip.domain.channels import LANES, MOST_AT_ONCE
+from roundtrip.domain.watch.channels import LANES, MOST_AT_ONCE
 from roundtrip.services.context import Context
 from roundtrip.store import deliveries
 

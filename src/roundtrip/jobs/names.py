@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.marks import OLD
+from roundtrip.domain.community.marks import OLD
 from roundtrip.services.context import Context
 from roundtrip.store import chain, jobs, public_names
 from roundtrip.store.jobs import Job

@@ -3,7 +3,7 @@ begins too late to know."""
 
 import asyncpg
 
-from roundtrip.domain.types import parse_address
+from roundtrip.domain.base.types import parse_address
 from roundtrip.services.context import Context
 from roundtrip.services.origins import search
 from roundtrip.store import origins

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.alerts import INBOX_S
+from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.context import Context
 from roundtrip.store import (
     alert_cursor,

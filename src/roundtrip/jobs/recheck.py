@@ -1,7 +1,7 @@
 """``recheck``, of a token's address: checks it as a caller would, because something changed that its last
 verdict stood on, or a board shows it; deep where the payload says so. It counts against nobody."""
 
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.check import made
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context

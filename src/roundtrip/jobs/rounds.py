@@ -9,8 +9,8 @@ import asyncpg
 import structlog
 
 from roundtrip.chain.background import is_cancelled
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.names import clean
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.names import clean
 
 from .listening import listening
 

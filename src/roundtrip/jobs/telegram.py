@@ -10,7 +10,7 @@ import structlog
 from roundtrip.chain.background import is_cancelled
 from roundtrip.channels.post import NotTried
 from roundtrip.channels.telegram import Started
-from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Tells
 from roundtrip.services.telegram_link import NO_CODE, link

@@ -3,7 +3,7 @@
 import asyncpg
 
 from roundtrip.chain.token_views import read_views, view_calls
-from roundtrip.domain.types import parse_address
+from roundtrip.domain.base.types import parse_address
 from roundtrip.services.context import Context
 from roundtrip.store import tokens
 from roundtrip.store.jobs import Job

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import asyncpg
 import structlog
 
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.context import Context
 from roundtrip.store import chain, jobs
 from roundtrip.store.jobs import Job

@@ -18,9 +18,9 @@ import structlog
 from structlog.contextvars import bind_contextvars
 
 from roundtrip.chain.background import beside
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.our_clock import age_s
-from roundtrip.domain.turns import Lane
+from roundtrip.domain.base.clock_age import age_s
+from roundtrip.domain.base.job_turns import Lane
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.store import jobs, turns
 from roundtrip.store.jobs import Job
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.mite import Allowance
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Allowance
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address
 from roundtrip.store.faults import DATABASE_FAULTS
 
 from .context import Context

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.alerts import Alert, Draft, Kind
-from roundtrip.domain.types import WEI_PER_ETH
+from roundtrip.domain.base import names
+from roundtrip.domain.base.types import WEI_PER_ETH
+from roundtrip.domain.watch.alerts import Alert, Draft, Kind
 
 from .index_answer import when
 from .strangers import WRITTEN, Sentence

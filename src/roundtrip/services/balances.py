@@ -11,9 +11,9 @@ from random import Random
 
 from roundtrip.chain.holder_views import Views, views_of
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain.drift import drifted
-from roundtrip.domain.holder_book import HolderBook, Holding
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.holders.balance_drift import drifted
+from roundtrip.domain.holders.book import HolderBook, Holding
 
 from .context import Context
 

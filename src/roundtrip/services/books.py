@@ -15,12 +15,12 @@ from weakref import WeakValueDictionary
 from roundtrip.chain.rpc import Budget
 from roundtrip.chain.token_logs import new_width
 from roundtrip.chain.width import Width
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.holder_book import HolderBook
-from roundtrip.domain.holder_read import State
-from roundtrip.domain.holders import Concentration
-from roundtrip.domain.standing import Standing
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders.book import HolderBook
+from roundtrip.domain.holders.findings import Concentration
+from roundtrip.domain.holders.ranking import Standing
+from roundtrip.domain.holders.read_state import State
 
 MOST_WALLETS = 2_000_000
 """Of all books together, which is twice what one may have: some 400 bytes each."""

@@ -9,10 +9,10 @@ import asyncpg
 
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import BalanceSlot, Layout
-from roundtrip.domain import calls
-from roundtrip.domain.calls import Left, Moved, Reading, after
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.evidence import Refused
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.check.evidence import Refused
+from roundtrip.domain.community import flag_calls
+from roundtrip.domain.community.flag_calls import Left, Moved, Reading, after
 from roundtrip.store import call_facts, main_places, moving
 from roundtrip.store import calls as store
 from roundtrip.store.addresses import id_of, ids_of
@@ -66,7 +66,7 @@ class _Look:
     flag: Waiting
     to_price: bool = False
     answered_s: int | None = None
-    event: calls.Event | None = None
+    event: flag_calls.Event | None = None
     seen: Reading | None = None
     proof: Proof | None = None
 
@@ -75,7 +75,7 @@ def _ended(one: _Look, newest_s: int) -> Looked:
     """With what its time makes of it where nothing else did."""
     flag = one.flag
     known = [at_s for at_s in (flag.week.answered_s, one.answered_s) if at_s is not None]
-    week = calls.Week(flag.week.at_s, flag.week.ends_s, max(known, default=None))
+    week = flag_calls.Week(flag.week.at_s, flag.week.ends_s, max(known, default=None))
     event = one.event
     if event in (None, "fell", "fits") and (ended := week.end(newest_s)) is not None:
         event = ended
@@ -103,9 +103,9 @@ async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Curso
     flag = replace(flag, basis=replace(flag.basis, pool=at))
     if flag.kind == "runs":
         return _Look(flag, to_price=newest_s <= ends_s)
-    if newest_s - calls.SETTLED_S > ends_s:
+    if newest_s - flag_calls.SETTLED_S > ends_s:
         return _Look(flag)
-    since_s = calls.quiet_since_s(flag.week, newest_s)
+    since_s = flag_calls.quiet_since_s(flag.week, newest_s)
     if since_s is None:
         return _Look(flag, answered_s=min(newest_s, ends_s))
     traders = await call_facts.traded_by(connection, token_id, since_s)
@@ -136,7 +136,7 @@ async def _drains(connection: asyncpg.Connection, flag: Waiting, token_id: int, 
         basis.deployer_raw,
         (0, 0) if sold is None else (sold.settled, sold.now),
     )
-    drained = calls.drains(left)
+    drained = flag_calls.drains(left)
     if drained is None:
         return _Look(flag, answered_s=min(newest_s, week.ends_s))
     assert drained == "liquidity" or sold is not None
@@ -180,9 +180,9 @@ async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, no
     if now.at_s > ends_s:
         return one
     if flag.kind == "dead":
-        event: calls.Event | None = "proved" if calls.is_dead(now) else None
+        event: flag_calls.Event | None = "proved" if flag_calls.is_dead(now) else None
     else:
-        event = calls.runs(flag.state, flag.seen_s, now, ends_s)
+        event = flag_calls.runs(flag.state, flag.seen_s, now, ends_s)
     if event in ("proved", "held"):
         moved = await _moved(ctx, connection, flag)
         if flag.kind == "dead" and not moved.fallen_by_others():

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.evidence import AnyLaunch, Launch, Missing, PoolLaunch
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import AnyLaunch, Launch, Missing, PoolLaunch
 from roundtrip.venues import VENUES, amm_v3, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 

@@ -6,11 +6,18 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.heads import Head
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.moving import WINDOW_S
-from roundtrip.domain.price import usd_per_eth
-from roundtrip.domain.types import plain_decimal
-from roundtrip.domain.vitals import DAY_S, HOUR_S, block_time_ms, covered_s, is_node_behind, per_minute
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.check.price import usd_per_eth
+from roundtrip.domain.market.chain_stats import (
+    DAY_S,
+    HOUR_S,
+    block_time_ms,
+    covered_s,
+    is_node_behind,
+    per_minute,
+)
+from roundtrip.domain.market.moving import WINDOW_S
 from roundtrip.store import vitals
 
 from .context import Answered, Context

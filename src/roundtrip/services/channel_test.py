@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from roundtrip.domain.channels import host_of
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.watch.channels import host_of
 from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import Channel, New
 

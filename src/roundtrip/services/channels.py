@@ -11,10 +11,10 @@ from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import NotTried
 from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
-from roundtrip.domain.alerts import MOST_CHANNELS, Alert, Draft
-from roundtrip.domain.channels import HOST_ROWS, host_of
-from roundtrip.domain.errors import CallerFault, LimitReached, ServiceFull
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
+from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
+from roundtrip.domain.watch.channels import HOST_ROWS, host_of
 from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import New
 

@@ -9,17 +9,17 @@ from msgspec.structs import replace
 from roundtrip.chain.heads import Head
 from roundtrip.chain.recording import Recording
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import canonical
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.evidence import Curve, Evidence, HolderSells, Launch, PoolLaunch
-from roundtrip.domain.holder_sells import found as holders_found
-from roundtrip.domain.holder_sells import gaps
-from roundtrip.domain.owner_calls import node_kept_back
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.proof import Begun
-from roundtrip.domain.sentences import snipe_left_s
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Curve, Evidence, HolderSells, Launch, PoolLaunch
+from roundtrip.domain.check.holder_sells import found as holders_found
+from roundtrip.domain.check.holder_sells import gaps
+from roundtrip.domain.check.owner_calls import node_kept_back
+from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.domain.check.verdict_text import snipe_left_s
 from roundtrip.store import evidence as evidence_store
 from roundtrip.store import public_names
 from roundtrip.store.faults import DATABASE_FAULTS
@@ -130,7 +130,7 @@ async def _keep(
         evidence.policy_version,
         judgement.verdict.code,
         judgement.verdict.level,
-        canonical.dump(evidence),
+        canonical_json.dump(evidence),
         asked,
         deep,
         holders_found(held, ctx.policy).told if isinstance(held, HolderSells) else 0,

@@ -6,10 +6,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, parse_address, plain_decimal
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
+from roundtrip.domain.check.evidence import (
     AnyLaunch,
     Curve,
     Deployer,
@@ -20,15 +23,12 @@ from roundtrip.domain.evidence import (
     PoolLaunch,
     VenueEvidence,
 )
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import market_cap_usd, quote_decimals, quote_raw, token_usd
-from roundtrip.domain.readings import PIPS, Sale, VenueReading
-from roundtrip.domain.sentences import buy_reason_text, sell_reason_text
-from roundtrip.domain.types import BPS, BURN_ADDRESSES, Address, parse_address, plain_decimal
-from roundtrip.domain.venue import VenueKind
-from roundtrip.domain.venue_code import Level
-from roundtrip.domain.verdict import Judgement, shown
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
+from roundtrip.domain.check.venue_code import Level
+from roundtrip.domain.check.venue_reading import PIPS, Sale, VenueReading
+from roundtrip.domain.check.verdict import Judgement, shown
+from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
 
 from .strangers import Name, Reverts, Sentence, Symbol
 

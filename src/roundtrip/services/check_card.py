@@ -7,14 +7,14 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain import canonical
-from roundtrip.domain.cost import Cost, cost_of
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.evidence import Evidence
-from roundtrip.domain.outlook import Prospect, Standing, prospects
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import Address, parse_address
-from roundtrip.domain.verdict import judge, shown
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.cost import Cost, cost_of
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.outlook import Prospect, Standing, prospects
+from roundtrip.domain.check.verdict import judge, shown
 from roundtrip.store import evidence as evidence_store
 from roundtrip.store.faults import DATABASE_FAULTS
 
@@ -88,7 +88,7 @@ async def _kept(ctx: Context, token: Address, checked_at: datetime) -> evidence_
 def _card(kept: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:
     """None: evidence of an earlier release had another shape."""
     with contextlib.suppress(ValueError):
-        return _read(canonical.load(Evidence, kept.document), kept.deep, policy)
+        return _read(canonical_json.load(Evidence, kept.document), kept.deep, policy)
     return None
 
 

@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.evidence import Cell, Evidence, Missing, Refused
-from roundtrip.domain.owner_calls import lost_bps
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue_code import Level
-from roundtrip.domain.verdict import Judgement, shown
+from roundtrip.domain.base import names
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Cell, Evidence, Missing, Refused
+from roundtrip.domain.check.owner_calls import lost_bps
+from roundtrip.domain.check.venue_code import Level
+from roundtrip.domain.check.verdict import Judgement, shown
 
 SIZES = {"large": "1 eth", "probe": "0.1 eth", "tenth": "0.01 eth", "hundredth": "0.001 eth",
           "thousandth": "0.0001 eth"}  # fmt: skip

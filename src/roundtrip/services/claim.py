@@ -11,13 +11,14 @@ from roundtrip.chain.book import COMMON_MONEY
 from roundtrip.chain.dialect import BY_NAME
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import READ_METHODS
-from roundtrip.domain import canonical, names
-from roundtrip.domain.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.proof import Begun
-from roundtrip.domain.types import BURN_ADDRESSES, Address, parse_address
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base import names
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address, parse_address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate
+from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.verdict import judge
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, quote_name
 
@@ -96,8 +97,8 @@ def read_claim(document: bytes) -> Claim:
     if told != EVIDENCE_SCHEMA:
         raise Unreadable(f"Its evidence has schema {shown(told)}; this release reads {EVIDENCE_SCHEMA}.")
     try:
-        evidence = canonical.load(Evidence, bytes(proof.evidence))
-        begun = canonical.load(Begun, bytes(proof.begun))
+        evidence = canonical_json.load(Evidence, bytes(proof.evidence))
+        begun = canonical_json.load(Begun, bytes(proof.begun))
     except (ValueError, RecursionError):
         raise Unreadable("Its evidence has not the shape of a check's.") from None
     return Claim(proof, evidence, begun, trips)

@@ -11,10 +11,10 @@ from roundtrip.chain.doctor import Finding
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rates import KnowsRates, Rates
 from roundtrip.chain.rpc import Asks, Meter
-from roundtrip.domain.credits import Payments
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Allowance, Allowances
-from roundtrip.domain.policy import Policy
+from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.policy import Policy
 from roundtrip.venues.base import Contracts
 
 from .books import Books

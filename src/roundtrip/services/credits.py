@@ -9,10 +9,10 @@ from roundtrip.chain import payments as chain_payments
 from roundtrip.chain.background import beside
 from roundtrip.chain.payments import Paying
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain.credits import MOST_CREDITS, Payment, Payments, calls_for
-from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import TxHash, plain_decimal
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.credits import MOST_CREDITS, Payment, Payments, calls_for
+from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
+from roundtrip.domain.base.types import TxHash, plain_decimal
 from roundtrip.store import credits as credits_store
 from roundtrip.store.credits import PaidTo
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.credits import Payments
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.accounts.credits import Payments
+from roundtrip.domain.base.types import Address, TxHash
 
 from .keys_answer import Limits
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import asyncpg
 import msgspec
 
-from roundtrip.domain.channels import TOLD, DeliveryState, State
-from roundtrip.domain.errors import CallerFault, LimitReached
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault, LimitReached
+from roundtrip.domain.watch.channels import TOLD, DeliveryState, State
 from roundtrip.store import channels, deliveries
 
 from .accounts import accounts

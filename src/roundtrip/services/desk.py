@@ -13,12 +13,12 @@ from roundtrip.chain.node_errors import in_our_words
 from roundtrip.chain.rpc import REVERTED, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.chain.wallet_calls import PLENTY_WEI, Pair, WalletCalls, Watched
-from roundtrip.domain import names
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Environment, Missing
-from roundtrip.domain.trade import Moved, Ran
-from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Environment, Missing
+from roundtrip.domain.trade.judge import Moved, Ran
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, Terms
 

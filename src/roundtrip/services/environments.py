@@ -3,9 +3,9 @@
 from typing import Any
 
 from roundtrip.chain.heads import Head
-from roundtrip.domain.evidence import Environment
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Environment
 from roundtrip.venues.abi import keccak
 
 

@@ -16,11 +16,11 @@ from roundtrip.chain.transactions import (
     read_reason,
     read_transaction,
 )
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.transaction import Account, Doing, Kind, Moved, Said, Step
-from roundtrip.domain.transaction_reading import account as account_of
-from roundtrip.domain.transaction_sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.transaction.account import Account, Doing, Kind, Moved, Said, Step
+from roundtrip.domain.transaction.reader import account as account_of
+from roundtrip.domain.transaction.sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip.venues.told import Beside

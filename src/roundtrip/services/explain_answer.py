@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.transaction import Kind, StepKind
-from roundtrip.domain.types import TxHash
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.types import TxHash
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.transaction.account import Kind, StepKind
 
 from .index_answer import IndexAnswer, TokenNamed
 from .money import Amount

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roundtrip.chain.transactions import Around, Mined, Sent
-from roundtrip.domain.transaction import TRADES, Account, Moved, Step, StepKind
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.transaction.account import TRADES, Account, Moved, Step, StepKind
 from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
 
 from .explain_answer import EthBy

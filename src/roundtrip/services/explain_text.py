@@ -2,17 +2,10 @@
 
 from dataclasses import dataclass
 
-from roundtrip.domain.events import CurveTraded, Launched, LaunchMoved, PoolOpened
-from roundtrip.domain.transaction import (
-    Allowed,
-    AllowedAll,
-    ItemMoved,
-    Moved,
-    OperationEnded,
-    Step,
-)
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.events import CurveTraded, Launched, LaunchMoved, PoolOpened
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.transaction.account import Allowed, AllowedAll, ItemMoved, Moved, OperationEnded, Step
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 

@@ -14,10 +14,10 @@ import msgspec
 from roundtrip.chain.heads import Head, Header
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.transactions import Around, Sent
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.scorecard import Failed, Said
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.scorecard.scorecard import Failed, Said
 from roundtrip.store import moving
 from roundtrip.store import real_trades as store
 from roundtrip.store.addresses import ids_of

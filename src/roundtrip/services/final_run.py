@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.simulate import build, read
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Evidence, Missing, Refused
-from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.trade import ExitFinding, Moved, find_exit
-from roundtrip.domain.types import BPS
-from roundtrip.domain.verdict import Judgement
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Evidence, Missing, Refused
+from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.domain.check.verdict import Judgement
+from roundtrip.domain.trade.judge import ExitFinding, Moved, find_exit
 from roundtrip.venues.base import Call, Terms
 
 from . import desk as desks

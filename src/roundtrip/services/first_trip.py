@@ -8,8 +8,9 @@ from roundtrip.chain import facts, legs, outcomes, probes
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.check.evidence import (
     AnyLaunch,
     Bought,
     Buy,
@@ -22,7 +23,6 @@ from roundtrip.domain.evidence import (
     Size,
     TokenFacts,
 )
-from roundtrip.domain.types import ZERO_ADDRESS, Address
 
 from .run import Counting, Run, Tried
 

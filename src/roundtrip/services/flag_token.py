@@ -11,7 +11,11 @@ import msgspec
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain.calls import (
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.community.flag_calls import (
     DAY_S,
     DEAD_WEI,
     MOST_A_DAY,
@@ -20,11 +24,7 @@ from roundtrip.domain.calls import (
     WEEK_S,
     Kind,
 )
-from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.store import call_facts, calls, main_places, moving
 from roundtrip.store.addresses import id_of, ids_of
 from roundtrip.store.chain import Cursor

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from roundtrip.domain.alerts import MOST_FOLLOWS
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import MOST_FOLLOWS
 from roundtrip.store import watches
 
 from .accounts import accounts

@@ -9,11 +9,11 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import guess_calls, read_guesses
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Deployer, Evidence, Launch, Missing
-from roundtrip.domain.proof import NOTHING, Indexed
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Deployer, Evidence, Launch, Missing
+from roundtrip.domain.check.proof_input import NOTHING, Indexed
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
-from roundtrip.domain.curve import raised_bps
-from roundtrip.domain.types import BPS, Address, plain_decimal
+from roundtrip.domain.base.types import BPS, Address, plain_decimal
+from roundtrip.domain.check.curve import raised_bps
 from roundtrip.store import curves, deployers
 from roundtrip.store.addresses import addresses_of
 from roundtrip.store.chain import Cursor

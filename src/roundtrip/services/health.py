@@ -6,10 +6,10 @@ import contextlib
 import msgspec
 
 from roundtrip.chain.doctor import NEEDED
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.price import usd_per_eth
-from roundtrip.domain.types import BlockRef
-from roundtrip.domain.vitals import BEHIND_S, is_node_behind
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.check.price import usd_per_eth
+from roundtrip.domain.market.chain_stats import BEHIND_S, is_node_behind
 from roundtrip.store.chain import cursor
 from roundtrip.store.faults import DATABASE_FAULTS
 

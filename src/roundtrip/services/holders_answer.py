@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.deployer_deeds import Status
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.holder_read import ReadStatus
-from roundtrip.domain.holders import Tag
-from roundtrip.domain.maker import Source
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.holders.deployer import Source
+from roundtrip.domain.holders.deployer_summary import Status
+from roundtrip.domain.holders.findings import Tag
+from roundtrip.domain.holders.read_state import ReadStatus
 
 from .index_answer import IndexAnswer
 from .strangers import AnswerText, Symbol

@@ -9,12 +9,14 @@ from dataclasses import replace
 from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, was_made_in
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.wallet_views import code_calls, read_codes
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.holder_book import HolderBook, LaunchTold
-from roundtrip.domain.holder_read import ReadStatus, read_status
-from roundtrip.domain.holder_ties import disagreement
-from roundtrip.domain.holders import (
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.names import text_in
+from roundtrip.domain.base.types import BPS, Address, BlockRef
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.check.price import USDG_UNIT
+from roundtrip.domain.holders.book import HolderBook, LaunchTold
+from roundtrip.domain.holders.deployer import Maker
+from roundtrip.domain.holders.findings import (
     LEAST_BUNDLE,
     TOP,
     UNKNOWN,
@@ -26,10 +28,8 @@ from roundtrip.domain.holders import (
     is_deployers,
     launch_groups,
 )
-from roundtrip.domain.maker import Maker
-from roundtrip.domain.names import text_in
-from roundtrip.domain.price import USDG_UNIT
-from roundtrip.domain.types import BPS, Address, BlockRef
+from roundtrip.domain.holders.read_state import ReadStatus, read_status
+from roundtrip.domain.holders.ties import disagreement
 from roundtrip.store import public_names, smart_money
 from roundtrip.store.chain import may_trade_beyond
 from roundtrip.store.smart_money import BoardRow

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from roundtrip.domain import holders
-from roundtrip.domain.deployer_deeds import DeployerDeeds, deployer_deeds
-from roundtrip.domain.holder_book import LaunchTold
-from roundtrip.domain.holder_read import ReadStatus
-from roundtrip.domain.holder_ties import Disagreement
-from roundtrip.domain.holders import Bundle, Concentration, Holder, Shares, Snipers, Told
-from roundtrip.domain.maker import Maker
-from roundtrip.domain.types import BPS, Address, BlockRef
+from roundtrip.domain.base.types import BPS, Address, BlockRef
+from roundtrip.domain.holders import findings
+from roundtrip.domain.holders.book import LaunchTold
+from roundtrip.domain.holders.deployer import Maker
+from roundtrip.domain.holders.deployer_summary import DeployerDeeds, deployer_deeds
+from roundtrip.domain.holders.findings import Bundle, Concentration, Holder, Shares, Snipers, Told
+from roundtrip.domain.holders.read_state import ReadStatus
+from roundtrip.domain.holders.ties import Disagreement
 
 from .holders_answer import Window
 
@@ -122,7 +122,7 @@ class Gathered:
         told = self.told
         if told is None or (self.status == "reading" and wallet not in told.balances):
             return None
-        return holders.balance_raw(told, wallet)
+        return findings.balance_raw(told, wallet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Found:
     smart: SmartFound | None = None
     fresh_in_top: int = 0
     aged_in_top: int = 0
-    tags: Mapping[Address, tuple[holders.Tag, ...]] = field(default_factory=dict)
+    tags: Mapping[Address, tuple[findings.Tag, ...]] = field(default_factory=dict)
     """Of launch buyers."""
 
 
@@ -155,23 +155,23 @@ def find(gathered: Gathered) -> Found:
     """All that is found in it."""
     told, launch, all_told = gathered.told, gathered.launch, gathered.read
     bundles = _bundles(gathered)
-    sniping = None if told is None or launch is None else holders.snipers(told, launch)
+    sniping = None if told is None or launch is None else findings.snipers(told, launch)
     sniped = frozenset(sniping.wallets if sniping else ())
     bundled = frozenset(wallet for bundle in bundles or () for wallet in bundle.wallets)
     tags = {} if told is None or launch is None else {
-        buy.wallet: holders.tags(told, buy.wallet, sniped, bundled) for buy in launch.buys
+        buy.wallet: findings.tags(told, buy.wallet, sniped, bundled) for buy in launch.buys
     }  # fmt: skip
     if all_told is None:
         return Found(bundles=bundles, tags=tags)
-    top = tuple(holders.top(all_told, snipers=sniped, bundled=bundled))
-    ages = [all_told.wallets.get(one.address, holders.UNKNOWN).first_s for one in top]
+    top = tuple(findings.top(all_told, snipers=sniped, bundled=bundled))
+    ages = [all_told.wallets.get(one.address, findings.UNKNOWN).first_s for one in top]
     return Found(
         top=top,
-        shares=holders.shares(all_told),
+        shares=findings.shares(all_told),
         snipers=sniping,
         bundles=bundles,
         deeds=_deeds(gathered, all_told),
-        suspicious=holders.suspicious(all_told, launch),
+        suspicious=findings.suspicious(all_told, launch),
         smart=_smart(gathered, all_told),
         fresh_in_top=sum(1 for one in top if "fresh" in one.tags),
         aged_in_top=sum(1 for first_s in ages if first_s is not None),
@@ -188,7 +188,7 @@ def _bundles(gathered: Gathered) -> tuple[Bundle, ...] | None:
             return None
         if any(gathered.held_raw(buy.wallet) is None for buy in launch.buys):
             return None
-    return tuple(holders.bundles(told, launch))
+    return tuple(findings.bundles(told, launch))
 
 
 def _deeds(gathered: Gathered, told: Told) -> DeployerDeeds | None:
@@ -202,14 +202,14 @@ def _deeds(gathered: Gathered, told: Told) -> DeployerDeeds | None:
 def _smart(gathered: Gathered, told: Told) -> SmartFound | None:
     if gathered.winners is None:
         return None
-    skipped = holders.outside(told)
+    skipped = findings.outside(told)
     nearest: dict[Address, Winner] = {}
     for one in sorted(gathered.winners, key=lambda one: (NEAREST.index(one.window), one.rank)):
-        if one.profit_wei > 0 and one.wallet not in skipped and holders.has_bought(told, one.wallet):
+        if one.profit_wei > 0 and one.wallet not in skipped and findings.has_bought(told, one.wallet):
             nearest.setdefault(one.wallet, one)
-    out = {wallet for wallet in nearest if holders.has_sold_out(told, wallet)}
+    out = {wallet for wallet in nearest if findings.has_sold_out(told, wallet)}
     holding = (one for one in nearest.values() if one.wallet not in out)
-    return SmartFound(tuple(one for one in holding if holders.holds_on_purpose(told, one.wallet)), len(out))
+    return SmartFound(tuple(one for one in holding if findings.holds_on_purpose(told, one.wallet)), len(out))
 
 
 def funders_unknown(gathered: Gathered) -> tuple[Address, ...]:
@@ -217,7 +217,7 @@ def funders_unknown(gathered: Gathered) -> tuple[Address, ...]:
     if gathered.launch is None:
         return ()
     known = {} if gathered.told is None else gathered.told.wallets
-    each = ((buy.wallet, known.get(buy.wallet, holders.UNKNOWN)) for buy in gathered.launch.buys)
+    each = ((buy.wallet, known.get(buy.wallet, findings.UNKNOWN)) for buy in gathered.launch.buys)
     families = {} if gathered.told is None else gathered.told.families
     return tuple(
         address

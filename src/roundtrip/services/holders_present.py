@@ -5,13 +5,14 @@ from datetime import datetime
 from fractions import Fraction
 from typing import TypedDict
 
-from roundtrip.domain import holders, names
-from roundtrip.domain.holder_book import WINDOW_BLOCKS
-from roundtrip.domain.holder_read import ReadStatus
-from roundtrip.domain.holder_ties import ties
-from roundtrip.domain.holders import Holder, Told
-from roundtrip.domain.price import USDG_UNIT
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.base import names
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.check.price import USDG_UNIT
+from roundtrip.domain.holders import findings
+from roundtrip.domain.holders.book import WINDOW_BLOCKS
+from roundtrip.domain.holders.findings import Holder, Told
+from roundtrip.domain.holders.read_state import ReadStatus
+from roundtrip.domain.holders.ties import ties
 
 from .holders_answer import (
     BiggestWin,
@@ -144,7 +145,7 @@ def _counted(gathered: Gathered, found: Found) -> HoldersCounted | None:
 
 
 def _top_holder(gathered: Gathered, one: Holder) -> TopHolder:
-    known = gathered.told.wallets.get(one.address, holders.UNKNOWN) if gathered.told else holders.UNKNOWN
+    known = gathered.told.wallets.get(one.address, findings.UNKNOWN) if gathered.told else findings.UNKNOWN
     first_s = known.first_s
     entry_usd, multiple = entry(gathered, one.entry_cap_micro_usd)
     return TopHolder(
@@ -214,7 +215,7 @@ def _smart_money(gathered: Gathered, found: Found) -> SmartMoneyAnswer | None:
 
 
 def _smart_wallet(gathered: Gathered, told: Told, one: Winner) -> SmartWallet:
-    entry_usd, multiple = entry(gathered, holders.entry_cap_micro_usd(told, one.wallet))
+    entry_usd, multiple = entry(gathered, findings.entry_cap_micro_usd(told, one.wallet))
     return SmartWallet(
         address=one.wallet,
         rank=one.rank,
@@ -222,7 +223,7 @@ def _smart_wallet(gathered: Gathered, told: Told, one: Winner) -> SmartWallet:
         profit_eth=eth(one.profit_wei),
         win_rate=one.won / one.closed if one.closed else 0.0,
         closed=one.closed,
-        supply_bps=gathered.bps(holders.balance_raw(told, one.wallet)),
+        supply_bps=gathered.bps(findings.balance_raw(told, one.wallet)),
         entry_market_cap_usd=entry_usd,
         multiple=multiple,
         biggest_win=_biggest_win(one.best),
@@ -258,7 +259,7 @@ def _forensics(gathered: Gathered, found: Found) -> Forensics:
     told, spread = gathered.read, gathered.concentration
     held = None
     if told is not None and found.suspicious is not None:
-        held = gathered.share_bps(sum(holders.balance_raw(told, wallet) for wallet in found.suspicious))
+        held = gathered.share_bps(sum(findings.balance_raw(told, wallet) for wallet in found.suspicious))
     links = [] if told is None else ties(told, gathered.launch)[:MOST_LINKS]
     return Forensics(
         gini_bps=None if spread is None or told is None else spread.gini_bps,

@@ -1,9 +1,9 @@
 """Who holds a token, in plain sentences: what to beware of first."""
 
-from roundtrip.domain import holders
-from roundtrip.domain.deployer_deeds import DeployerDeeds
-from roundtrip.domain.holders import Bundle, Shares
-from roundtrip.domain.types import BPS, plain_decimal
+from roundtrip.domain.base.types import BPS, plain_decimal
+from roundtrip.domain.holders import findings
+from roundtrip.domain.holders.deployer_summary import DeployerDeeds
+from roundtrip.domain.holders.findings import Bundle, Shares
 from roundtrip.store.tokens import Label
 
 from .holders_gathered import Found, Gathered, Why, funders_unknown, repeats
@@ -237,9 +237,9 @@ def crowded_text(gathered: Gathered) -> list[str]:
     if gathered.told is None or gathered.launch is None:
         return []
     return [
-        f"{count} launch buyers share a funder that paid over {holders.MOST_FUNDED} wallets, {funder}: an "
+        f"{count} launch buyers share a funder that paid over {findings.MOST_FUNDED} wallets, {funder}: an "
         "exchange, or somebody who hides a bundle so."
-        for funder, count in holders.crowded(gathered.told, gathered.launch)[:1]
+        for funder, count in findings.crowded(gathered.told, gathered.launch)[:1]
     ]
 
 
@@ -247,7 +247,7 @@ def unpaid_text(gathered: Gathered) -> list[str]:
     """How many launch buyers no wallet paid, as far as known: something did."""
     if gathered.told is None or gathered.launch is None:
         return []
-    known = (gathered.told.wallets.get(buy.wallet, holders.UNKNOWN) for buy in gathered.launch.buys)
+    known = (gathered.told.wallets.get(buy.wallet, findings.UNKNOWN) for buy in gathered.launch.buys)
     unpaid = sum(1 for one in known if one.funder is None and one.funder_known)
     if not unpaid:
         return []
@@ -295,7 +295,7 @@ def _suspicious_text(gathered: Gathered, found: Found) -> list[str]:
     told = gathered.read
     if told is None or not found.suspicious:
         return []
-    raw = sum(holders.balance_raw(told, wallet) for wallet in found.suspicious)
+    raw = sum(findings.balance_raw(told, wallet) for wallet in found.suspicious)
     if not raw:
         return []
     buyers = "launch buyers" if gathered.launch and gathered.launch.buys else None

@@ -12,7 +12,9 @@ from roundtrip.chain.legs import Place, Setting, cast
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.check.evidence import (
     AnyLaunch,
     CellOutcome,
     Environment,
@@ -21,9 +23,7 @@ from roundtrip.domain.evidence import (
     PoolLaunch,
     Refused,
 )
-from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import PoolFacts, Venue
+from roundtrip.domain.check.price import quote_in_wei
 
 from .context import Means
 from .one_round import Request, Told

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.alerts import INBOX_S
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.store import alerts as store
 
 from .accounts import accounts

@@ -8,9 +8,9 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.types import BPS, WEI_PER_ETH, Address
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.store.chain import Cursor, cursor
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.tokens import Label

@@ -6,11 +6,11 @@ import asyncio
 import asyncpg
 
 from roundtrip.chain.book import MOST_VENUES_A_TOKEN, Book
-from roundtrip.domain.events import Pool
-from roundtrip.domain.evidence import Deployer
-from roundtrip.domain.proof import NOTHING, Indexed
-from roundtrip.domain.types import BURN_ADDRESSES, Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Deployer
+from roundtrip.domain.check.proof_input import NOTHING, Indexed
 from roundtrip.store import addresses, chain, deployers, traders
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.errors import NodeFault, ReadFailed, ServiceFull
-from roundtrip.domain.holder_book import dump, load
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders.book import dump, load
 from roundtrip.store import holder_reads, jobs
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.holder_reads import Kept

@@ -10,10 +10,10 @@ import asyncpg
 
 from roundtrip.chain import signatures
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import keys, sign_in
-from roundtrip.domain.errors import CallerFault, LimitReached
-from roundtrip.domain.mite import MOST_TRIES, Mite, designation
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts import keys, sign_in
+from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
+from roundtrip.domain.base.errors import CallerFault, LimitReached
+from roundtrip.domain.base.types import Address
 from roundtrip.store import accounts as accounts_store
 from roundtrip.store import league
 from roundtrip.venues.abi import checksummed

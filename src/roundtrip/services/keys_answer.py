@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain import names, sign_in
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import MOST_AGENT_NAME, Allowance, Mite, agent_name
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.accounts import sign_in
+from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Allowance, Mite, agent_name
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, parse_address
 
 MOST_LABEL = 64
 MOST_SIGNATURE_BYTES = 8192

@@ -10,10 +10,10 @@ from roundtrip.chain.holder_views import had_before
 from roundtrip.chain.origins import Found, seek_origin
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.witnesses import NoArchive
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.holder_book import HolderBook
-from roundtrip.domain.holders import MOST_FUNDED, Wallet
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.book import HolderBook
+from roundtrip.domain.holders.findings import MOST_FUNDED, Wallet
 from roundtrip.store import jobs, linked, origins
 from roundtrip.store.chain import Cursor
 from roundtrip.store.faults import DATABASE_FAULTS

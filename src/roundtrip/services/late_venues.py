@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 
 from roundtrip.chain.venue_trades import venue_trades
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
 
 from .books import Open, Unread
 from .context import Context

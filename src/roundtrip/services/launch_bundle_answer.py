@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain import holders
-from roundtrip.domain.holder_book import LaunchBuy
-from roundtrip.domain.holders import LEAST_BUNDLE, Bundle, Tag
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders import findings
+from roundtrip.domain.holders.book import LaunchBuy
+from roundtrip.domain.holders.findings import LEAST_BUNDLE, Bundle, Tag
 
 from .holders_answer import Bps, Launch, OfHolders
 from .holders_gathered import Found, Gathered, find, funders_unknown
@@ -115,7 +115,7 @@ def _together(gathered: Gathered, found: Found) -> list[tuple[Bundle, bool]]:
         return []
     bundled = {wallet for bundle in found.bundles for wallet in bundle.wallets}
     rest = replace(launch, buys=tuple(buy for buy in launch.buys if buy.wallet not in bundled))
-    pairs = holders.bundles(told, rest, _LEAST_PAIR)
+    pairs = findings.bundles(told, rest, _LEAST_PAIR)
     return [*((one, True) for one in found.bundles), *((one, False) for one in pairs)]
 
 
@@ -133,12 +133,12 @@ def _group(gathered: Gathered, bundle: Bundle, is_bundle: bool, rows: list[Launc
 
 
 def _buyer(gathered: Gathered, found: Found, buy: LaunchBuy) -> LaunchBuyer:
-    known = gathered.told.wallets.get(buy.wallet, holders.UNKNOWN) if gathered.told else holders.UNKNOWN
+    known = gathered.told.wallets.get(buy.wallet, findings.UNKNOWN) if gathered.told else findings.UNKNOWN
     return LaunchBuyer(
         address=buy.wallet,
         bought_bps=gathered.bps(buy.bought_raw),
         held_bps=_held_bps(gathered, [buy.wallet]),
-        sold_bps=None if gathered.read is None else holders.sold_bps(gathered.read, buy.wallet),
+        sold_bps=None if gathered.read is None else findings.sold_bps(gathered.read, buy.wallet),
         transaction=buy.tx_hash,
         funder=known.funder,
         funder_known=known.funder is not None or known.funder_known,

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 import asyncpg
 import msgspec
 
-from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.league import LEAST_SELLS, Who
-from roundtrip.domain.practice import WEEK_S, monday_s
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.market.fairness import FAIRNESS
+from roundtrip.domain.practice.league import LEAST_SELLS, Who
+from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.store import league as boards
 from roundtrip.store.addresses import ids_of
 from roundtrip.store.league import Entered, Entry

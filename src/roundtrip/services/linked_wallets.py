@@ -6,9 +6,9 @@ from dataclasses import replace
 import asyncpg
 
 from roundtrip.chain.wallet_views import code_calls, read_codes
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.linked import Money, SameTokens, is_exchange
-from roundtrip.domain.types import BURN_ADDRESSES, Address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address
+from roundtrip.domain.wallets.linked import Money, SameTokens, is_exchange
 from roundtrip.store import addresses, linked, origins, tokens, vitals
 from roundtrip.store.chain import Cursor
 from roundtrip.store.linked import Beside

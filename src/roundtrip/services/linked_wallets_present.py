@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from roundtrip.domain.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.wallets.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
 from roundtrip.store.chain import Cursor
 from roundtrip.store.linked import LOOK_BACK_S, MOST_COUNTED, Shared
 from roundtrip.store.tokens import Label

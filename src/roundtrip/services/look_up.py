@@ -5,9 +5,9 @@ import re
 import msgspec
 
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import names
-from roundtrip.domain.errors import CallerFault, ServiceFull
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault, ServiceFull
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.store import chain, deployers, look_up, public_names, tokens
 from roundtrip.store.public_names import Bearer
 

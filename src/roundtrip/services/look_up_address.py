@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from roundtrip.chain.code import DELEGATED
 from roundtrip.chain.rpc import Meter, RpcCall, hex_bytes
-from roundtrip.domain.events import Pool
-from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.store import addresses, chain, deployers, look_up, origins, tokens
 from roundtrip.store.deployers import Record
 from roundtrip.store.look_up import LaunchFound

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.transaction import Kind
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.transaction.account import Kind
 
 from .explain_answer import Status
 from .index_answer import IndexAnswer, TokenNamed

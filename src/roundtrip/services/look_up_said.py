@@ -4,10 +4,10 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.domain.events import Pool
-from roundtrip.domain.transaction import Market
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.transaction.account import Market
 from roundtrip.store import addresses, deployers, tokens
 from roundtrip.store.deployers import Record
 from roundtrip.store.look_up import LaunchFound

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import MOST_AGENT_NAME, Mite, agent_name
+from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Mite, agent_name
+from roundtrip.domain.base.errors import CallerFault
 from roundtrip.store import league
 
 from .accounts import accounts

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
-from roundtrip.domain.mite import Mite, agent_name
+from roundtrip.domain.accounts.account import Mite, agent_name
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.community.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
 from roundtrip.store import marks
 
 from .accounts import accounts

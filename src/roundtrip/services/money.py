@@ -5,11 +5,11 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.evidence import Market
-from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.check.evidence import Market
+from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.venues.base import Contracts, quote_name
 
 from .strangers import WRITTEN

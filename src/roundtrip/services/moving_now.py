@@ -6,8 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.moving import (
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.market.fairness import FAIRNESS
+from roundtrip.domain.market.moving import (
     CROWD,
     MOST_OF_A_SORT,
     SHARED_PURSE,
@@ -19,7 +20,6 @@ from roundtrip.domain.moving import (
     considered,
     crowd,
 )
-from roundtrip.domain.venue import VenueKind
 from roundtrip.store import moving, vitals
 from roundtrip.store.tokens import Label, labels
 

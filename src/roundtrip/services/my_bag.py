@@ -8,11 +8,11 @@ import asyncpg
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.wallet_views import UNREAD, WalletViews, read_views, view_calls
-from roundtrip.domain.bag import GUARD
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.store import addresses, bag_changes, tokens
 from roundtrip.store.bag_changes import Bought
 from roundtrip.store.chain import Cursor

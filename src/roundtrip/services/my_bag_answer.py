@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.venue import VenueKind
-from roundtrip.domain.venue_code import Level
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check.venue_code import Level
 
 from .index_answer import IndexAnswer, TokenNamed
 from .strangers import WRITTEN

@@ -7,11 +7,12 @@ import msgspec
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.wallet_views import TokenHeld, WalletViews
-from roundtrip.domain import canonical, names
-from roundtrip.domain.evidence import Evidence, Refused
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import BPS, Address, plain_decimal
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base import names
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, Address, plain_decimal
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Refused
+from roundtrip.domain.check.verdict import judge
 from roundtrip.store.bag_changes import Bought, DeployerSold, Kept, Left
 from roundtrip.store.chain import Cursor
 from roundtrip.store.tokens import Label
@@ -154,7 +155,7 @@ def _check(kept: Kept | None, policy: Policy) -> CheckKept | None:
         return None
     fees_bps = buy_bps = sell_bps = None
     try:
-        evidence = canonical.load(Evidence, kept.document)
+        evidence = canonical_json.load(Evidence, kept.document)
         found = checked(evidence, judge(evidence, policy), policy, kept.checked_at.timestamp())
     except ValueError:
         # Kept by a version that wrote it otherwise.

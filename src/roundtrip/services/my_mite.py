@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.keys import MOST_LIVE
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.keys import MOST_LIVE
 from roundtrip.store import accounts as accounts_store
 from roundtrip.store import calls
 from roundtrip.store import credits as credits_store

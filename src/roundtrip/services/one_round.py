@@ -9,8 +9,8 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import CodeFault, Meter, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Missing
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.check.evidence import Missing
 
 from .context import Context
 from .run import MOST_PLANS_A_REQUEST

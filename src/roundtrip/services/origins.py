@@ -5,8 +5,8 @@ import asyncpg
 from roundtrip.chain.heads import newest, read_header
 from roundtrip.chain.origins import Found, Never, find_origin
 from roundtrip.chain.rpc import Asks, RpcCall, quantity
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.store import jobs, origins
 from roundtrip.store.chain import cursor
 from roundtrip.store.origins import OlderOrigin, Origin

@@ -11,7 +11,7 @@ from roundtrip.channels.post import NotTried, Reply
 from roundtrip.channels.seal import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store import channels
 from roundtrip.store.channels import ChannelKind
 

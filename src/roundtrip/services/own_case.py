@@ -6,9 +6,9 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Setting
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.wallet_calls import GAS_SLACK, PLENTY_WEI, WalletCalls
-from roundtrip.domain.evidence import Environment, Missing
-from roundtrip.domain.trade import Ran
-from roundtrip.domain.types import BPS, Address
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.check.evidence import Environment, Missing
+from roundtrip.domain.trade.judge import Ran
 from roundtrip.venues.base import Call
 
 from .context import Context

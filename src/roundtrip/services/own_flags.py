@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.calls import MOST_A_DAY, MOST_OPEN, Kind, State
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
 from roundtrip.store import own_flags as store
 from roundtrip.store.own_flags import OwnFlag
 from roundtrip.store.tokens import Label

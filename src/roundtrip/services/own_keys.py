@@ -6,9 +6,9 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
-from roundtrip.domain import keys, sign_in
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts import keys, sign_in
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
 from roundtrip.store import accounts as accounts_store
 from roundtrip.store.accounts import Key
 

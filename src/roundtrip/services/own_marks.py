@@ -5,9 +5,9 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.marks import MOST_MARKS, MOST_NAME, Mark
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base import names
+from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
 from roundtrip.store import marks, public_names
 from roundtrip.store.marks import Kept
 

@@ -11,10 +11,10 @@ from roundtrip.chain.hints import Hints, read_hints
 from roundtrip.chain.rpc import CodeFault, Meter, RpcCall, RpcError, quantity
 from roundtrip.chain.simulate import Plan, Results, build, read
 from roundtrip.chain.wallet_calls import Pair, WalletCalls
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.trade import Moved, Ran
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.trade.judge import Moved, Ran
 from roundtrip.venues.base import Call
 
 from . import watched

@@ -10,8 +10,8 @@ import msgspec
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Asks, RpcCall, RpcError
 from roundtrip.chain.token_views import told
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
 
 READ_EVERY_S = 60.0

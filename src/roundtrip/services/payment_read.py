@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from roundtrip.chain.payments import Paying
 from roundtrip.chain.transactions import Sent
-from roundtrip.domain.errors import CallerFault, RoundtripError
-from roundtrip.domain.events import Transferred
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.events import Transferred
+from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.store.credits import PaidTo
 
 from .context import Context

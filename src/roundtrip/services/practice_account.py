@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import asyncpg
 
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import practice
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.practice import practice
 from roundtrip.store import practice as store
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.practice import Kept, Week

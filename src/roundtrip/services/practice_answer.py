@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.practice import SellsBack
-from roundtrip.domain.types import Address, plain_decimal
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base import names
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.practice.practice import SellsBack
 
 from .index_answer import TokenNamed
 from .money import DECIMAL_PATTERN, ETH_DECIMALS

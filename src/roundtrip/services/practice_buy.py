@@ -9,10 +9,10 @@ import msgspec
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import practice
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import plain_decimal
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.practice import practice
 from roundtrip.store.practice import Kept, Told
 
 from .context import Answered, Context

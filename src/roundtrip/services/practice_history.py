@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
 from roundtrip.store import practice as store
 
 from .accounts import accounts

@@ -10,11 +10,11 @@ from typing import TypeVar
 import asyncpg
 import msgspec
 
-from roundtrip.domain import practice
-from roundtrip.domain.errors import CallerFault, RoundtripError, ServiceFull
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.practice import Account, Trade, Turned
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault, RoundtripError, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.practice import practice
+from roundtrip.domain.practice.practice import Account, Trade, Turned
 from roundtrip.store import practice as store
 from roundtrip.store.faults import DATABASE_FAULTS
 from roundtrip.store.practice import Kept, Recent, Repeat, Told

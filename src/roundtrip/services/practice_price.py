@@ -9,16 +9,17 @@ from roundtrip.chain.legs import cast
 from roundtrip.chain.node_errors import in_our_words
 from roundtrip.chain.rpc import REVERTED, Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.domain import names, practice
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.practice import SellsBack
-from roundtrip.domain.price import quote_raw
-from roundtrip.domain.trade import level_of, refusal
-from roundtrip.domain.types import Address, BlockRef, plain_decimal
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.venue_code import enough
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.price import quote_raw
+from roundtrip.domain.check.venue_code import enough
+from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.domain.practice import practice
+from roundtrip.domain.practice.practice import SellsBack
+from roundtrip.domain.trade.judge import level_of, refusal
 from roundtrip.store.practice import Slot
 from roundtrip.venues import abi, erc20
 

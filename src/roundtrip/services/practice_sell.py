@@ -10,10 +10,10 @@ import msgspec
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import practice
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.practice import practice
 from roundtrip.store import league
 from roundtrip.store import practice as store
 from roundtrip.store.league import Counted

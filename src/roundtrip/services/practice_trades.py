@@ -2,9 +2,9 @@
 
 from typing import cast
 
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import plain_decimal
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store import practice as store
 from roundtrip.store.practice import KeptTrade
 

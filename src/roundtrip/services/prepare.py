@@ -9,8 +9,8 @@ from decimal import ROUND_DOWN, Decimal, localcontext
 
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.wallet_calls import PLENTY_WEI
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address
 
 from . import desk as desks
 from .at_once import at_once

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.types import Address, parse_address
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.venue import VenueKind
 
 from .money import DECIMAL_PATTERN, Amount
 from .simulate_answer import AddressField, SellBack, ShortCheck, TradeVerdict

@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime
 
-from roundtrip.domain import names, sentences, trade_sentences
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.trade import Outcome, code_of_loss, level_of, refusal
-from roundtrip.domain.types import Address
+from roundtrip.domain.base import names
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check import verdict_text
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.trade import text as trade_text
+from roundtrip.domain.trade.judge import Outcome, code_of_loss, level_of, refusal
 
 from .check_answer import at
 from .desk import Desk, pays
@@ -112,13 +114,13 @@ def sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None)
     if found is None:
         venue = final.done.written.place.venue
         brings = _amount(desk, desk.comes_in(venue), final.done.came_raw)
-        impact = "" if final.impact_bps is None else trade_sentences.impact(final.impact_bps, "sell")
+        impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
         return f"It goes through; it brings {brings.amount} {brings.asset}{impact}."
     own = refused in (None, found.code)
     if own:
-        text = trade_sentences.sentence(Outcome(found.code, found, found.missing), ran, None, policy)
+        text = trade_text.sentence(Outcome(found.code, found, found.missing), ran, None, policy)
     elif checked.verdict.level in ("danger", "unknown"):
         text = f"A check of the token says: {checked.verdict.text}"
     else:
-        text = sentences.unproven(found.missing or Missing("token", "no sell of what it buys was proven"))
+        text = verdict_text.unproven(found.missing or Missing("token", "no sell of what it buys was proven"))
     return text

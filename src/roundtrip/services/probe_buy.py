@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from roundtrip.chain.heads import Head
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.domain.evidence import Evidence, Missing, Refused
-from roundtrip.domain.readings import Sale
-from roundtrip.domain.types import BPS, Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.check.evidence import Evidence, Missing, Refused
+from roundtrip.domain.check.venue_reading import Sale
+from roundtrip.domain.check.verdict import judge
 
 from .context import Context
 from .gather import closed, opened

@@ -8,8 +8,8 @@ import structlog
 from roundtrip.chain.heads import read_header
 from roundtrip.chain.node_errors import concern, in_our_words
 from roundtrip.chain.rpc import NO_ANSWER, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
 from roundtrip.store import evidence as evidence_store
 from roundtrip.store.faults import DATABASE_FAULTS
 

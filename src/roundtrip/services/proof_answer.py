@@ -8,10 +8,10 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence
-from roundtrip.domain.proof import Begun
-from roundtrip.domain.verdict import Verdict
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.verdict import Verdict
 from roundtrip.store.evidence import KeptProof
 from roundtrip.venues.base import Contracts
 
@@ -85,7 +85,7 @@ def _camel(name: str) -> str:
 
 def written(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun) -> bytes:
     """What is kept beside the evidence and the trips."""
-    own = msgspec.Raw(canonical.dump(begun))
+    own = msgspec.Raw(canonical_json.dump(begun))
     return msgspec.json.encode(_Began(dialect, named(contracts), answered(verdict), own))
 
 
@@ -96,7 +96,7 @@ def answered(verdict: Verdict) -> VerdictAnswer:
 
 def present(kept: KeptProof) -> Proof:
     """The answer from what was kept."""
-    evidence = canonical.load(Evidence, kept.evidence)
+    evidence = canonical_json.load(Evidence, kept.evidence)
     own = msgspec.json.decode(kept.began, type=_Began)
     trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[Request]]) for trip in kept.trips]
     block = evidence.block

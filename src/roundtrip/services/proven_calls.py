@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.calls import By, Kind, Score
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.community.flag_calls import By, Kind, Score
 from roundtrip.store import calls
 from roundtrip.store.calls import Shown
 from roundtrip.store.tokens import Label

@@ -10,8 +10,16 @@ from roundtrip.chain.holder_plans import Holder, PlannedSell
 from roundtrip.chain.owner_plans import Sell
 from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.simulate import Results
-from roundtrip.domain.evidence import Evidence, HolderSell, HolderSells, Launch, Missing, PoolLaunch, Sold
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import (
+    Evidence,
+    HolderSell,
+    HolderSells,
+    Launch,
+    Missing,
+    PoolLaunch,
+    Sold,
+)
 
 from .gather import Opened
 

@@ -9,13 +9,13 @@ import asyncpg
 
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.transactions import Mined, read_transaction
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.events import Swapped, Transferred
-from roundtrip.domain.evidence import Evidence
-from roundtrip.domain.price import pool_price
-from roundtrip.domain.scorecard import SIZE, Real, Said, cost_bps, tax_bps
-from roundtrip.domain.types import BPS, ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.venue import SWAP_PERMISSIONS
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.events import Swapped, Transferred
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.venue import SWAP_PERMISSIONS
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.price import pool_price
+from roundtrip.domain.scorecard.scorecard import SIZE, Real, Said, cost_bps, tax_bps
 from roundtrip.store import moving
 from roundtrip.store import real_trades as store
 from roundtrip.store.addresses import id_of

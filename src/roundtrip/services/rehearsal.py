@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from roundtrip.chain import wallet_calls
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.simulate import Results
-from roundtrip.domain import names
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.evidence import Evidence, Launch, Missing, Refused
-from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.readings import loss_bps
-from roundtrip.domain.sentences import RESCUED
-from roundtrip.domain.types import BPS, plain_decimal
-from roundtrip.domain.venue import PoolFacts, Venue
-from roundtrip.domain.venue_code import takes_sells
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.types import BPS, plain_decimal
+from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.check.evidence import Evidence, Launch, Missing, Refused
+from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.domain.check.venue_code import takes_sells
+from roundtrip.domain.check.venue_reading import loss_bps
+from roundtrip.domain.check.verdict import Judgement, judge
+from roundtrip.domain.check.verdict_text import RESCUED
 from roundtrip.venues.base import Terms
 
 from . import desk as desks

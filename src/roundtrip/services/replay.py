@@ -11,11 +11,11 @@ from roundtrip.chain.probing import probe
 from roundtrip.chain.rates import GivenRates, Rates
 from roundtrip.chain.recording import Comparing
 from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError, quantity
-from roundtrip.domain import canonical
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.evidence import Evidence, Market
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.types import BPS
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Market
 from roundtrip.venues.base import Contracts
 
 from .claim import Claim, Held, amiss, judged_again, shown
@@ -210,9 +210,9 @@ def _near(said: int, found: object, policy: Policy) -> bool:
 def _answers(told: Evidence, own: Evidence, other_policy: bool) -> Held:
     """The file's evidence against what came of the answers here."""
     own = replace(own, policy_version=told.policy_version)
-    if canonical.dump(own) == canonical.dump(told):
+    if canonical_json.dump(own) == canonical_json.dump(told):
         return Held("answers", True, "the evidence that comes of them is the file's, byte for byte")
-    found = list(differences(json.loads(canonical.dump(told)), json.loads(canonical.dump(own))))
+    found = list(differences(json.loads(canonical_json.dump(told)), json.loads(canonical_json.dump(own))))
     text = "; ".join(str(one) for one in found[:_MOST_DIFFERENCES])
     more = len(found) - _MOST_DIFFERENCES
     text += f"; and {more} more" if more > 0 else ""

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 
 MOST_AT_ONCE = 2
 """In one process. Of one mite one."""

@@ -8,11 +8,11 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import names
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.scorecard import sentence
-from roundtrip.domain.types import Address, TxHash, parse_address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, TxHash, parse_address
+from roundtrip.domain.scorecard.scorecard import sentence
 from roundtrip.store import jobs
 from roundtrip.store import scorecard as store
 from roundtrip.store import verdict_reports as reports

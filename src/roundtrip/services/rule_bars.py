@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
 
 from .context import Answered, Context
 from .index_answer import when

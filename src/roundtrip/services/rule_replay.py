@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from roundtrip.domain.alert_text import told
-from roundtrip.domain.alerts import INBOX_S, Alert
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.rule_index import Source
-from roundtrip.domain.rules import Happening, Rule, Watch
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alert_text import told
+from roundtrip.domain.watch.alerts import INBOX_S, Alert
+from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.store import happenings, watches
 from roundtrip.store.addresses import ids_of
 from roundtrip.store.chain import Cursor

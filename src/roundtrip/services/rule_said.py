@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from roundtrip.domain.rules import DECIMALS, Over, Rule, Verb, Who
-from roundtrip.domain.types import Address, plain_decimal
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Verb, Who
 
 _WORTH: Mapping[Verb, str] = {
     "buying": "for more than {}",

@@ -2,9 +2,9 @@
 
 import asyncpg
 
-from roundtrip.domain.errors import CallerFault, ServiceFull
-from roundtrip.domain.rules import Rule
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.rules import Rule
 from roundtrip.store.addresses import id_of
 from roundtrip.store.chain import cursor
 from roundtrip.store.deployers import LaunchSpot, launch_of

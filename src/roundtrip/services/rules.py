@@ -6,10 +6,10 @@ from typing import cast
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-from roundtrip.domain import names
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.rules import DECIMALS, Over, Rule, Unit, Verb, Who, WhoKind
-from roundtrip.domain.types import Address
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Unit, Verb, Who, WhoKind
 
 MOST_CHARACTERS = 200
 BELOW: dict[Unit, int] = {"eth": 10**12, "usd": 10**12, "%": 100}

@@ -9,11 +9,11 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place, Setting
 from roundtrip.chain.rpc import CodeFault, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.simulate import Plan, Results, build, read
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Bought, Buy, Environment, Missing, Refused, Size, VenueEvidence
-from roundtrip.domain.readings import main_size
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import PoolFacts
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import Bought, Buy, Environment, Missing, Refused, Size, VenueEvidence
+from roundtrip.domain.check.venue_reading import main_size
 
 from .context import Means
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
+from roundtrip.domain.scorecard.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
 from roundtrip.store import scorecard as store
 from roundtrip.store import tokens, verdict_reports
 from roundtrip.store.scorecard import Scored

@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from roundtrip.chain import legs, outcomes, probes
 from roundtrip.chain.rpc import CodeFault
 from roundtrip.chain.simulate import Plan, Results
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import (
     Bought,
     Carried,
     Cell,
@@ -19,10 +22,7 @@ from roundtrip.domain.evidence import (
     Size,
     VenueEvidence,
 )
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.readings import brought_raw, pool_keep_bps
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue import PoolFacts
+from roundtrip.domain.check.venue_reading import brought_raw, pool_keep_bps
 
 from .run import Run, Tried
 

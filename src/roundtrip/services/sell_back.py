@@ -8,8 +8,11 @@ from roundtrip.chain.outcomes import Had
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.simulate import Plan, Results
 from roundtrip.chain.wallet_calls import WalletCalls
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import (
     Bought,
     Buy,
     Cell,
@@ -24,12 +27,9 @@ from roundtrip.domain.evidence import (
     Size,
     VenueEvidence,
 )
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import quote_in_wei, quote_raw
-from roundtrip.domain.readings import MAIN_SIZES
-from roundtrip.domain.trade import Exit, Moved
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue import PoolFacts
+from roundtrip.domain.check.price import quote_in_wei, quote_raw
+from roundtrip.domain.check.venue_reading import MAIN_SIZES
+from roundtrip.domain.trade.judge import Exit, Moved
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
 from roundtrip.venues.base import Call
 

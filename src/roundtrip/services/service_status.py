@@ -9,10 +9,10 @@ import msgspec
 from roundtrip.chain.endpoints import Condition
 from roundtrip.chain.nodes import Nodes
 from roundtrip.chain.rpc import SORTS
-from roundtrip.domain.errors import RoundtripError, ServiceFull
-from roundtrip.domain.measured import Durations
-from roundtrip.domain.types import BlockRef
-from roundtrip.domain.vitals import BEHIND_S, DAY_S, is_node_behind
+from roundtrip.domain.base.errors import RoundtripError, ServiceFull
+from roundtrip.domain.base.metrics import Durations
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.market.chain_stats import BEHIND_S, DAY_S, is_node_behind
 from roundtrip.store import backlog
 from roundtrip.store.chain import Cursor
 

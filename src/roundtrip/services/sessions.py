@@ -6,8 +6,8 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import keys, sign_in
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts import keys, sign_in
+from roundtrip.domain.accounts.account import Mite
 from roundtrip.store import accounts as accounts_store
 
 from .accounts import accounts

@@ -9,11 +9,12 @@ from typing import Protocol
 import asyncpg
 
 from roundtrip.chain.rpc import Meter
-from roundtrip.domain import canonical
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Evidence
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.scorecard import (
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.scorecard.scorecard import (
     CODES,
     HOUR_S,
     SETTLED_S,
@@ -25,7 +26,6 @@ from roundtrip.domain.scorecard import (
     said,
     weigh,
 )
-from roundtrip.domain.types import Address, TxHash
 from roundtrip.store import scorecard as store
 from roundtrip.store.chain import Cursor
 from roundtrip.store.scorecard import Scored, Untold, Verdict
@@ -135,7 +135,7 @@ def _from_s(verdict: Verdict, evidence: Evidence | None) -> int:
 def read(verdict: Verdict, policy: Policy) -> tuple[Evidence | None, Said | None]:
     """A stored verdict's evidence, and what it said; None: it cannot be read any more."""
     try:
-        evidence = canonical.load(Evidence, verdict.document)
+        evidence = canonical_json.load(Evidence, verdict.document)
     except (ValueError, RecursionError):
         return None, None
     return evidence, said(evidence, verdict.code, verdict.level, policy)

@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 import asyncpg
 import msgspec
 
-from roundtrip.domain.events import Price
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.signals import (
+from roundtrip.domain.base.events import Price
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.market.price_history import worth_usdg, worth_wei
+from roundtrip.domain.market.signals import (
     NARROW_TICKS,
     SIGNALS,
     SOLD_WEI,
@@ -21,8 +23,6 @@ from roundtrip.domain.signals import (
     is_traded_in,
     size,
 )
-from roundtrip.domain.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.domain.worth import worth_usdg, worth_wei
 from roundtrip.store import deployers, vitals
 from roundtrip.store import signals as store
 from roundtrip.store.addresses import addresses_of, ids_of

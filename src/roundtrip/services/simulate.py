@@ -10,12 +10,15 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Setting
 from roundtrip.chain.rpc import CodeFault, Meter
 from roundtrip.chain.wallet_calls import PLENTY_WEI, WalletCalls
-from roundtrip.domain import sentences, trade_sentences
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Evidence, Missing
-from roundtrip.domain.price import quote_in_wei
-from roundtrip.domain.readings import loss_bps
-from roundtrip.domain.trade import (
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.check import verdict_text
+from roundtrip.domain.check.evidence import Evidence, Missing
+from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.domain.check.venue_reading import loss_bps
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.trade import text as trade_text
+from roundtrip.domain.trade.judge import (
     CallResult,
     Changed,
     Exit,
@@ -26,8 +29,6 @@ from roundtrip.domain.trade import (
     find_exit,
     judge_trade,
 )
-from roundtrip.domain.types import Address, plain_decimal
-from roundtrip.domain.verdict import judge
 from roundtrip.venues.base import Call
 
 from . import environments
@@ -261,7 +262,7 @@ def _back_wei(found: ExitFinding, one: SoldBack) -> int:
 def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
     """Nothing was heard of the chain."""
     outcome = Outcome("unproven", missing=Missing("node", fault.message))
-    text = sentences.unproven(outcome.missing or Missing("node", ""))
+    text = verdict_text.unproven(outcome.missing or Missing("node", ""))
     return Simulation(
         chain_id=ctx.chain_id,
         block=ctx.heads.last_number(),
@@ -309,11 +310,11 @@ def _text(case: Case, judged: _Judged, checked: ShortCheck | None) -> str:
             "together. This is not a pass."
         )
     if ran is None:
-        return judged.short or sentences.unproven(outcome.missing or Missing("node", "no answer"))
-    said = [trade_sentences.sentence(outcome, ran, judged.short, case.ctx.policy, judged.tokens)]
+        return judged.short or verdict_text.unproven(outcome.missing or Missing("node", "no answer"))
+    said = [trade_text.sentence(outcome, ran, judged.short, case.ctx.policy, judged.tokens)]
     if judged.short is None:
         spenders = {one.spender for one in ran.allowances if _is_known(case, one.spender)}
-        opening = trade_sentences.opening(ran.allowances, frozenset(spenders), ran.items)
+        opening = trade_text.opening(ran.allowances, frozenset(spenders), ran.items)
         said.insert(1 if outcome.code == "tx_reverts" else 0, opening)
     if checked is not None and checked.verdict.level in ("danger", "unknown"):
         said.append(f"A check of the token says: {checked.verdict.text}")
@@ -346,7 +347,7 @@ def _calls(case: Case, judged: _Judged) -> list[CallAnswer]:
 
 
 def _reason(one: CallResult) -> str | None:
-    return None if one.ok else trade_sentences.reason(one)
+    return None if one.ok else trade_text.reason(one)
 
 
 def _amounts(case: Case, ran: Ran, sign: int) -> list[Amount]:

@@ -6,17 +6,17 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.evidence import Evidence
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import quote_decimals
-from roundtrip.domain.sentences import sell_reason_text
-from roundtrip.domain.trade import ExitFinding
-from roundtrip.domain.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
-from roundtrip.domain.venue import VenueKind
-from roundtrip.domain.venue_code import Level
-from roundtrip.domain.verdict import Judgement
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.price import quote_decimals
+from roundtrip.domain.check.venue_code import Level
+from roundtrip.domain.check.verdict import Judgement
+from roundtrip.domain.check.verdict_text import sell_reason_text
+from roundtrip.domain.trade.judge import ExitFinding
 from roundtrip.venues.base import Call, Contracts
 
 from .check_answer import VerdictAnswer

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from roundtrip.domain.alerts import MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.store import watches
 
 from .accounts import accounts

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import asyncpg
 
 from roundtrip.channels.telegram import Started
-from roundtrip.domain import names
-from roundtrip.domain.alerts import MOST_CHANNELS
+from roundtrip.domain.base import names
+from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.store import accounts as accounts_store
 from roundtrip.store import channels, deliveries
 from roundtrip.store.channels import New

@@ -12,12 +12,12 @@ from roundtrip.chain.functions import Unreadable
 from roundtrip.chain.owner_plans import Actor, By, Planned, Sell
 from roundtrip.chain.rpc import CodeFault, Meter, RpcError
 from roundtrip.chain.simulate import Plan, Results
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, Refused
-from roundtrip.domain.owner_calls import lost_bps
-from roundtrip.domain.types import BURN_ADDRESSES, Address
-from roundtrip.domain.venue_code import takes_sells
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address
+from roundtrip.domain.check.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, Refused
+from roundtrip.domain.check.owner_calls import lost_bps
+from roundtrip.domain.check.venue_code import takes_sells
+from roundtrip.domain.check.verdict import judge
 from roundtrip.venues.base import Contracts
 
 from . import real_holders

@@ -12,10 +12,10 @@ from roundtrip.chain.rpc import Meter
 from roundtrip.chain.span_stream import Forked
 from roundtrip.chain.spans import BlockTooLarge, read_refs
 from roundtrip.chain.token_logs import HistoryPruned, TokenSpan, gives_logs, oldest_logs, token_spans
-from roundtrip.domain.errors import NodeFault, ReadFailed, ServiceFull
-from roundtrip.domain.holder_book import Beginning, HolderBook
-from roundtrip.domain.holder_read import Event, step
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders.book import Beginning, HolderBook
+from roundtrip.domain.holders.read_state import Event, step
 from roundtrip.store.holder_reads import Kept
 from roundtrip.store.past_prices import past_prices
 

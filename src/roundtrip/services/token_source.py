@@ -12,16 +12,16 @@ from roundtrip.chain.own_budget import OwnBudget
 from roundtrip.chain.rpc import Meter, RpcCall, hex_bytes
 from roundtrip.chain.spans import read_refs
 from roundtrip.chain.token_logs import Quoted, Sources
-from roundtrip.domain.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
-from roundtrip.domain.events import Pool
-from roundtrip.domain.evidence import AnyLaunch, Launch, Missing, PoolLaunch
-from roundtrip.domain.holder_book import Beginning
-from roundtrip.domain.maker import Maker
-from roundtrip.domain.policy import Policy
-from roundtrip.domain.price import raw_usd
-from roundtrip.domain.token_flows import Places
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
+from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check.evidence import AnyLaunch, Launch, Missing, PoolLaunch
+from roundtrip.domain.check.price import raw_usd
+from roundtrip.domain.holders.book import Beginning
+from roundtrip.domain.holders.deployer import Maker
+from roundtrip.domain.holders.token_flows import Places
 from roundtrip.store import chain, deployers
 from roundtrip.store.deployers import LaunchSpot
 from roundtrip.venues import launchpad, launchpad_curve

@@ -4,8 +4,8 @@ import asyncpg
 
 from roundtrip.chain.heads import Head
 from roundtrip.chain.wallet_views import UNREAD, WalletViews, read_views, view_calls
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
 from roundtrip.store import addresses, deployers, jobs, linked, public_names, tokens, wallets
 from roundtrip.store.chain import Cursor
 from roundtrip.store.faults import DATABASE_FAULTS

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from roundtrip.chain.wallet_views import TokenHeld, WalletViews
-from roundtrip.domain.linked import is_exchange
-from roundtrip.domain.price import USDG_UNIT
-from roundtrip.domain.types import BPS, WEI_PER_ETH, Address, plain_decimal
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
+from roundtrip.domain.check.price import USDG_UNIT
+from roundtrip.domain.wallets.linked import is_exchange
 from roundtrip.store.chain import Cursor
 from roundtrip.store.deployers import MOST_LAUNCHES, Record
 from roundtrip.store.origins import Origin

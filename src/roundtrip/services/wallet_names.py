@@ -5,8 +5,8 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
-from roundtrip.domain import names
-from roundtrip.domain.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key
+from roundtrip.domain.base import names
+from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key
 from roundtrip.store import public_names
 from roundtrip.store.public_names import Bearer
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, parse_address
 
 
 class WalletParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

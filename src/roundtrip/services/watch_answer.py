@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.alerts import MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.types import Address, parse_address
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 
 from .alert_rows import Eth, Pct, Symbol, Ts, Usd
 from .rules import MOST_CHARACTERS

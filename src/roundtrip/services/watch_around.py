@@ -4,9 +4,9 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.channels import TOLD
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.rules import Rule, Who
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.channels import TOLD
+from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.store import channels, watches
 from roundtrip.store.launches import newest_launch
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from roundtrip.chain.book import Book
 from roundtrip.chain.wallet_calls import Pair, Via, Watched
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts
 

@@ -10,9 +10,9 @@ import asyncpg
 
 from roundtrip.chain.rpc import Meter
 from roundtrip.chain.transactions import block_call, read_block, read_transaction
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.scorecard import HOUR_S, SETTLED_S, Failed, Real, weigh
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.scorecard.scorecard import HOUR_S, SETTLED_S, Failed, Real, weigh
 from roundtrip.store import scorecard as store
 from roundtrip.store import verdict_reports as reports
 from roundtrip.store.chain import Cursor

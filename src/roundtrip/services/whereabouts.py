@@ -7,8 +7,8 @@ import msgspec
 
 from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.token_views import read_views, told, view_calls
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.events import (
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.events import (
     CurveTraded,
     Launched,
     LaunchMoved,
@@ -17,8 +17,8 @@ from roundtrip.domain.events import (
     Swapped,
     Transferred,
 )
-from roundtrip.domain.transaction import Allowed, Market, Said
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.transaction.account import Allowed, Market, Said
 from roundtrip.store import addresses, chain, tokens
 from roundtrip.store.tokens import Label
 from roundtrip.venues import amm_v3, amm_v4, launchpad, launchpad_curve

@@ -6,8 +6,8 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
-from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.store import winners as boards
 from roundtrip.store.tokens import Label, labels
 from roundtrip.store.winners import Board, Closings, Ranked

@@ -9,10 +9,10 @@ from roundtrip.chain.legs import Place
 from roundtrip.chain.node_errors import in_our_words
 from roundtrip.chain.rpc import REVERTED, Meter, RpcError
 from roundtrip.chain.storage import BalanceSlot, guess_calls, read_guesses
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Missing, Refused
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 

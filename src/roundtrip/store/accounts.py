@@ -7,8 +7,8 @@ from typing import Literal
 
 import asyncpg
 
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address
 
 from .words import as_address, as_bytes
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import asyncpg
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 
 from .words import as_address, as_bytes
 

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.alerts import BAG, MINUTE_S
-from roundtrip.domain.types import Address
-from roundtrip.domain.vitals import DAY_S
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.chain_stats import DAY_S
+from roundtrip.domain.watch.alerts import BAG, MINUTE_S
 
 from .happenings import Place
 from .words import as_address
@@ -29,7 +29,7 @@ class AlertCursor:
 
 
 class MinuteKey(NamedTuple):
-    """A rule, a follow or a token that a mite holds (domain/bag.py ``source_of``), in one minute of the
+    """A rule, a follow or a token that a mite holds (domain/watch/bag_guard.py ``source_of``), in one minute of the
     chain's clock: seconds since 1970 / 60."""
 
     kind: Kind

@@ -5,8 +5,8 @@ from datetime import datetime
 
 import asyncpg
 
-from roundtrip.domain.alerts import MINUTE_S, Alert, Draft
-from roundtrip.domain.types import TxHash
+from roundtrip.domain.base.types import TxHash
+from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft
 
 from .words import as_address, as_bytes, as_text
 

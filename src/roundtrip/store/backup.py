@@ -24,7 +24,7 @@ from typing import IO
 
 import asyncpg
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 
 from . import connections, partitions
 from .forget import FORGOTTEN

@@ -7,8 +7,8 @@ from datetime import datetime
 
 import asyncpg
 
-from roundtrip.domain.signals import NARROW_TICKS
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.signals import NARROW_TICKS
 
 from .happening_moves import WHOLE_WITHIN_S
 from .signals import MOST_CHANGES, MOST_PLACES

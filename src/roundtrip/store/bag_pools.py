@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.alerts import MINUTE_S
-from roundtrip.domain.bag import Place
-from roundtrip.domain.rules import Happening
-from roundtrip.domain.signals import Turnover
+from roundtrip.domain.market.signals import Turnover
+from roundtrip.domain.watch.alerts import MINUTE_S
+from roundtrip.domain.watch.bag_guard import Place
+from roundtrip.domain.watch.rules import Happening
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import WHOLE_WITHIN_S

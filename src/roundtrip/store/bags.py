@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.bag import GUARD, Held, Seen, Standing
-from roundtrip.domain.events import Spot
-from roundtrip.domain.our_clock import age_s
-from roundtrip.domain.rules import Happening
-from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.clock_age import age_s
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.watch.bag_guard import GUARD, Held, Seen, Standing
+from roundtrip.domain.watch.rules import Happening
 
 from .happening_rows import LAUNCHED_RAW, PPM
 from .words import as_address, as_bytes

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.signals import NARROW_TICKS
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.venues.base import Contracts
 
 from .chain import Cursor

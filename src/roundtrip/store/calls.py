@@ -9,8 +9,8 @@ from typing import Literal, cast
 
 import asyncpg
 
-from roundtrip.domain.calls import MOST_A_DAY, MOST_OPEN, By, Kind, Reading, Score, State, Week
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, By, Kind, Reading, Score, State, Week
 
 from .words import as_address, as_bytes, as_text
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import asyncpg
 
-from roundtrip.domain.events import Pool, Price, Spot
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.events import Pool, Price, Spot
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 
 from .words import as_address, as_bytes, as_text
 

@@ -7,7 +7,15 @@ from typing import Literal
 
 import asyncpg
 
-from roundtrip.domain.channels import HOST_ROWS, HOST_WINDOW, Event, State, after, host_of, rows_that_fit
+from roundtrip.domain.watch.channels import (
+    HOST_ROWS,
+    HOST_WINDOW,
+    Event,
+    State,
+    after,
+    host_of,
+    rows_that_fit,
+)
 
 from . import accounts
 

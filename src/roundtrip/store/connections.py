@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.metrics import Measures
 
 SESSION = {
     "default_transaction_isolation": "read committed",

@@ -10,7 +10,7 @@ from datetime import date
 
 import asyncpg
 
-from roundtrip.domain.mite import Mite
+from roundtrip.domain.accounts.account import Mite
 
 from .words import as_address
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import asyncpg
 
-from roundtrip.domain.credits import Payment
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.accounts.credits import Payment
+from roundtrip.domain.base.types import Address, TxHash
 
 from .words import as_address, as_bytes
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.events import Buyback, Launch, Trade
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.events import Buyback, Launch, Trade
+from roundtrip.domain.base.types import Address, BlockRef
 
 from .chain import Ids
 from .words import as_address, as_bytes

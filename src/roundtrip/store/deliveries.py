@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.alerts import Alert
-from roundtrip.domain.channels import (
+from roundtrip.domain.watch.alerts import Alert
+from roundtrip.domain.watch.channels import (
     IN_ORDER_TRIES,
     SLOW_MS,
     TOLD,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 
 from .words import as_address, as_bytes, as_text
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import IO
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 
 from .postgres import end_with_parent
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 
 from .words import as_address, as_bytes
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     Funded,
     Launch,
     LaunchStep,
@@ -18,7 +18,7 @@ from roundtrip.domain.events import (
     Trade,
     Transfer,
 )
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 
 from .chain import Ids

@@ -1,11 +1,11 @@
-"""Which tokens are fair, and who is kin of whom, in SQL: as ``domain/winners.py`` says."""
+"""Which tokens are fair, and who is kin of whom, in SQL: as ``domain/market/winners.py`` says."""
 
 from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 
 from .words import as_bytes
 

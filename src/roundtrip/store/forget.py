@@ -4,7 +4,7 @@ from datetime import date
 
 import asyncpg
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 
 from . import partitions
 from .sync_lock import SYNC_LOCK

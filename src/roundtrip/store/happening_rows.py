@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rules import Happening, Over, Watch
-from roundtrip.domain.types import ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.worth import worth_wei
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.market.price_history import worth_wei
+from roundtrip.domain.watch.rules import Happening, Over, Watch
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 

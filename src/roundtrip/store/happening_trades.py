@@ -2,8 +2,8 @@
 
 import asyncpg
 
-from roundtrip.domain.rules import Happening
-from roundtrip.domain.worth import MOST_MICRO_USD
+from roundtrip.domain.market.price_history import MOST_MICRO_USD
+from roundtrip.domain.watch.rules import Happening
 
 from .happening_rows import (
     LAUNCHED_RAW,

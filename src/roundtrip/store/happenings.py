@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.rules import VERBS, Happening, Watch
+from roundtrip.domain.watch.rules import VERBS, Happening, Watch
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import drains, moves

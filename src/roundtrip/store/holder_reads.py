@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.holder_read import State
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.read_state import State
 
 from .words import as_bytes, as_text
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from roundtrip.domain.crowd import FAIRNESS
-from roundtrip.domain.events import Deed
+from roundtrip.domain.base.events import Deed
+from roundtrip.domain.market.fairness import FAIRNESS
 
 from .chain import Ids
 from .words import as_bytes

@@ -20,7 +20,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from roundtrip.domain.our_clock import AHEAD_S
+from roundtrip.domain.base.clock_age import AHEAD_S
 
 CHANNEL = "jobs"
 """Notified of every wish, with its transaction."""

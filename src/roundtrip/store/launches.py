@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 
 from .words import as_address
 

@@ -8,12 +8,12 @@ from decimal import Decimal
 
 import asyncpg
 
-from roundtrip.domain import league
-from roundtrip.domain.crowd import FAIRNESS, Fairness
-from roundtrip.domain.league import LEAST_SELLS, Who
-from roundtrip.domain.mite import Mite
-from roundtrip.domain.practice import monday_s
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.domain.practice import league
+from roundtrip.domain.practice.league import LEAST_SELLS, Who
+from roundtrip.domain.practice.practice import monday_s
 from roundtrip.venues.base import Contracts
 
 from . import accounts, chain, fair
@@ -222,7 +222,7 @@ _IN = f"week.sells >= {LEAST_SELLS}"
 
 
 async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int) -> tuple[Entry, ...]:
-    """The first ``most`` ranks of a week, as ``domain/league.py`` puts them in order."""
+    """The first ``most`` ranks of a week, as ``domain/practice/league.py`` puts them in order."""
     rows = await connection.fetch(
         "SELECT week.*, mite.designation, mite.agent_name FROM ("  # noqa: S608
         f"  SELECT * FROM accounts.league_week AS week WHERE {_IN} AND {_of(who)}"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.linked import EXCHANGE_WALLETS, LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
-from roundtrip.domain.types import BPS, Address, TxHash
+from roundtrip.domain.base.types import BPS, Address, TxHash
+from roundtrip.domain.wallets.linked import EXCHANGE_WALLETS, LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 
 from .addresses import ids_of
 from .words import as_address, as_bytes, as_text

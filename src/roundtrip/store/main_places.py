@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.launchpad_pool import KIND as LAUNCHED_INTO
 from roundtrip.venues.launchpad_pool import USUAL_FEE_PIPS, USUAL_TICK_SPACING

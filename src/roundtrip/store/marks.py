@@ -7,8 +7,8 @@ from typing import cast
 
 import asyncpg
 
-from roundtrip.domain.marks import MOST_MARKS, Mark, name_key
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.community.marks import MOST_MARKS, Mark, name_key
 
 from .words import as_address, as_bytes
 

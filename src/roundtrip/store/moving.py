@@ -9,9 +9,9 @@ from datetime import datetime
 
 import asyncpg
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness, Origin, Purses
-from roundtrip.domain.moving import Checked, Flow
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Origin, Purses
+from roundtrip.domain.market.moving import Checked, Flow
 from roundtrip.venues.base import Contracts
 
 from .words import as_address, as_bytes

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 
 from .words import as_address, as_bytes
 

@@ -7,8 +7,8 @@ from typing import cast
 
 import asyncpg
 
-from roundtrip.domain.calls import By, Kind, State
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.community.flag_calls import By, Kind, State
 
 from .words import as_address, as_bytes, as_text
 

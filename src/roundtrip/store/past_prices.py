@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.worth import MOST_MICRO_USD, capped_usdg
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.market.price_history import MOST_MICRO_USD, capped_usdg
 from roundtrip.venues.base import Contracts
 
 from .words import as_address, as_bytes

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.domain.events import Spot
-from roundtrip.domain.profit import Closing, Fill, Position
-from roundtrip.domain.types import ZERO_ADDRESS, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
+from roundtrip.domain.market.profit import Closing, Fill, Position
 from roundtrip.venues.base import Contracts
 
 from .words import as_bytes

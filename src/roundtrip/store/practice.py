@@ -7,8 +7,8 @@ from typing import Literal
 
 import asyncpg
 
-from roundtrip.domain.practice import Account, Position, SellsBack, Side, Trade
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.practice.practice import Account, Position, SellsBack, Side, Trade
 
 from .words import as_address, as_bytes, as_text
 

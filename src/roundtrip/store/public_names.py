@@ -1,4 +1,4 @@
-"""What enough people call wallets, or mark them as: counted as ``domain/marks.py`` says, kept whole, and read
+"""What enough people call wallets, or mark them as: counted as ``domain/community/marks.py`` says, kept whole, and read
 by a key. Tests hold both against each other."""
 
 from collections.abc import Iterable
@@ -7,9 +7,9 @@ from datetime import datetime
 
 import asyncpg
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness
-from roundtrip.domain.marks import PEOPLE, Public, Said
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.community.marks import PEOPLE, Public, Said
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 
 from .fair import is_kin, pays_many
 from .words import as_address, as_bytes

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
 
 from . import curves
 

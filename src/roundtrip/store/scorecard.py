@@ -8,8 +8,8 @@ from typing import cast
 
 import asyncpg
 
-from roundtrip.domain.scorecard import CODES, HOUR_S, Cause, Outcome, Score
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Cause, Outcome, Score
 
 from .words import as_address, as_bytes, as_text
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.signals import Turnover
+from roundtrip.domain.market.signals import Turnover
 
 from .words import as_text
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import asyncpg
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness
-from roundtrip.domain.types import Address
-from roundtrip.domain.winners import SPANS
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.domain.market.winners import SPANS
 
 from .addresses import id_of, ids_of
 from .deployers import MOST_LAUNCHES
@@ -124,7 +124,7 @@ async def biggest_wins(
     connection: asyncpg.Connection, wallets: Collection[Address], fairness: Fairness = FAIRNESS
 ) -> dict[Address, Win]:
     """The closing with the most profit of each wallet, of those that count for boards
-    (``domain/winners.py``): of tokens that a crowd bought, whose deployer the wallet stands apart from. Any
+    (``domain/market/winners.py``): of tokens that a crowd bought, whose deployer the wallet stands apart from. Any
     other win can be made up, by whoever makes a token and buys it from himself. Of each wallet's newest
     ``MOST_CLOSINGS`` and of what boards remember; who never won is not among them. For a few hundred wallets
     at most."""

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import asyncpg
 
-from roundtrip.domain import names
-from roundtrip.domain.types import Address
+from roundtrip.domain.base import names
+from roundtrip.domain.base.types import Address
 
 from .words import as_address, as_bytes
 

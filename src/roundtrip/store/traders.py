@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import asyncpg
 
-from roundtrip.domain.profit import DUST
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.profit import DUST
 
 from .words import as_address, as_bytes
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.our_clock import AHEAD_S
-from roundtrip.domain.turns import Lane, Ready, choose
+from roundtrip.domain.base.clock_age import AHEAD_S
+from roundtrip.domain.base.job_turns import Lane, Ready, choose
 
 from . import jobs
 from .jobs import Job

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import asyncpg
 
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
 
 from .words import as_address, as_bytes, as_text
 

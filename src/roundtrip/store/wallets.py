@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.venues.base import Contracts
 
 from .words import as_bytes

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.alerts import MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.rule_index import Source
-from roundtrip.domain.rules import Over, Rule, Who
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rules import Over, Rule, Who
 
 from .words import as_address, as_bytes
 

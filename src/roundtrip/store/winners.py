@@ -1,4 +1,4 @@
-"""Boards of winners: counted out of closings as ``domain/winners.py`` says, and kept whole."""
+"""Boards of winners: counted out of closings as ``domain/market/winners.py`` says, and kept whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import asyncpg
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness
-from roundtrip.domain.types import Address, BlockRef
-from roundtrip.domain.winners import MOST_WINNERS, SPANS
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.domain.market.winners import MOST_WINNERS, SPANS
 
 from .chain import Cursor
 from .fair import LOOKED_AT, begun, found_closed, is_kin, keep_found, pays_many

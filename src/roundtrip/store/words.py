@@ -1,6 +1,6 @@
 """Addresses, hashes and places as the database has them: bytes."""
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 
 
 def as_bytes(text: str) -> bytes:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import asyncpg
 
 from roundtrip.chain.spans import BlockRead
-from roundtrip.domain.profit import Fill, Position, fold
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.market.profit import Fill, Position, fold
 from roundtrip.store import chain, curves, facts, inside, partitions, rewind
 from roundtrip.store.positions import (
     Closed,

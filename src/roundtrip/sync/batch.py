@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     Buyback,
     Funded,
     Launch,
@@ -14,7 +14,7 @@ from roundtrip.domain.events import (
     Trade,
     Transfer,
 )
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import asyncpg
 
-from roundtrip.domain.profit import Position, folded
+from roundtrip.domain.market.profit import Position, folded
 from roundtrip.store.positions import Closed, Held, Traded, positions, put_closings, put_positions
 
 

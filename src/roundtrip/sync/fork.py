@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from roundtrip.chain.rpc import Asks, RpcCall, quantity
 from roundtrip.chain.spans import NodeLied, read_refs
-from roundtrip.domain.errors import CannotRun, NodeFault
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import CannotRun, NodeFault
+from roundtrip.domain.base.types import BlockRef
 
 _AT_ONCE = 128
 

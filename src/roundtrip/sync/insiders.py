@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from roundtrip.domain.events import Deed, Trade, Transfer
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.events import Deed, Trade, Transfer
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 

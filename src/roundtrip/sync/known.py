@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from roundtrip.domain.events import Pool, Price
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.events import Pool, Price
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 
 MOST_REMEMBERED = 50_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from roundtrip.chain.spans import BlockRead, Tx
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     Buyback,
     CurveBoughtBack,
     CurveTraded,
@@ -29,8 +29,8 @@ from roundtrip.domain.events import (
     Transfer,
     Transferred,
 )
-from roundtrip.domain.operations import Operation, account_at, operations
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef, TxHash
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
+from roundtrip.domain.transaction.operations import Operation, account_at, operations
 from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder

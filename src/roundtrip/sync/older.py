@@ -12,7 +12,7 @@ from roundtrip.chain.rpc import Asks
 from roundtrip.chain.span_stream import Forked
 from roundtrip.chain.spans import NO_INPUT, Tx
 from roundtrip.chain.width import Width
-from roundtrip.domain.types import ZERO_ADDRESS
+from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.store.chain import Cursor
 from roundtrip.venues import LISTINGS, launchpad
 from roundtrip.venues.base import Contracts

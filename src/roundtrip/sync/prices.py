@@ -1,8 +1,14 @@
 """What money was worth as blocks went by: told by the pools where it is traded for usdg."""
 
-from roundtrip.domain.events import Pool, Price, Priced, Swapped
-from roundtrip.domain.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.worth import MOST_MICRO_USD, capped_usdg, usdg_in_range, usdg_per_unit, worth_wei
+from roundtrip.domain.base.events import Pool, Price, Priced, Swapped
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.market.price_history import (
+    MOST_MICRO_USD,
+    capped_usdg,
+    usdg_in_range,
+    usdg_per_unit,
+    worth_wei,
+)
 from roundtrip.venues.base import Contracts
 
 from .known import Known

@@ -16,9 +16,9 @@ from roundtrip.chain.rpc import Asks
 from roundtrip.chain.span_stream import Forked, spans
 from roundtrip.chain.spans import BlockRead, NodeLied, read_refs
 from roundtrip.chain.width import Width
-from roundtrip.domain.errors import NodeFault, RoundtripError
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.metrics import Measures
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.store import chain
 from roundtrip.store.sync_lock import SYNC_LOCK
 from roundtrip.venues.base import Contracts

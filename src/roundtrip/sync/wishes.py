@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.store import jobs, tokens
 from roundtrip.store.evidence import checked_since
 

@@ -12,7 +12,7 @@ import msgspec
 
 from roundtrip.api.operation import Operation
 from roundtrip.devnet.demo.wallet import Wallet
-from roundtrip.domain.errors import CannotRun
+from roundtrip.domain.base.errors import CannotRun
 
 from .steps import Answer, Arguments, Ground, Step, steps
 

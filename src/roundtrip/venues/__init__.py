@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from roundtrip.domain.venue import VenueKind
+from roundtrip.domain.base.venue import VenueKind
 
 from . import amm_v3, amm_v4, entry_point, erc20, launchpad, launchpad_curve, launchpad_pool, launchpad_v1
 from .base import DecodingFile, LaunchpadFile, ListingFile, VenueFile

@@ -2,7 +2,7 @@
 
 import sha3
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 
 WORD = 32
 MAX_UINT256 = 2**256 - 1

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from roundtrip.domain.events import LiquidityMoved, PoolOpened, Priced, Swapped
-from roundtrip.domain.evidence import Hop
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import PoolFacts, Venue, VenueKind
+from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Priced, Swapped
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
+from roundtrip.domain.check.evidence import Hop
 
 from . import abi, erc20
 from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name

@@ -6,9 +6,9 @@ token that taxes its transfers sells here, and its tax is measured.
 
 from functools import partial
 
-from roundtrip.domain.events import LiquidityMoved, PoolOpened, Swapped
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Swapped
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
 
 from . import abi, erc20, permit2
 from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name

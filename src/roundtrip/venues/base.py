@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
 
-from roundtrip.domain.events import Event
-from roundtrip.domain.evidence import AnyLaunch
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.base.events import Event
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.check.evidence import AnyLaunch
 
 
 @dataclass(frozen=True, slots=True)

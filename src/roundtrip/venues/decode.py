@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from roundtrip.domain.events import Event
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.events import Event
+from roundtrip.domain.base.types import Address
 
 from . import DECODERS
 from .base import Contracts, Log

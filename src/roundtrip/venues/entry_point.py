@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from roundtrip.domain.events import Executing, Operated
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.events import Executing, Operated
+from roundtrip.domain.base.types import Address
 
 from . import abi
 from .base import Contracts, Decoding, Log

@@ -1,6 +1,6 @@
 """Selectors of ERC-20, which every plan speaks, and its Transfer."""
 
-from roundtrip.domain.events import Transferred
+from roundtrip.domain.base.events import Transferred
 
 from . import abi
 from .base import Contracts, Decoding, Log

@@ -4,7 +4,7 @@ a block yet the call is all there is."""
 from types import MappingProxyType
 from typing import NamedTuple
 
-from roundtrip.domain.transaction import Kind
+from roundtrip.domain.transaction.account import Kind
 
 from . import abi
 

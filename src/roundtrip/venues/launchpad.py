@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from roundtrip.domain.events import HookFeeTaken, LaunchMoved
-from roundtrip.domain.evidence import Launch, LaunchPhase
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.events import HookFeeTaken, LaunchMoved
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Launch, LaunchPhase
 
 from . import abi
 from .base import Call, Contracts, Decoding, Log

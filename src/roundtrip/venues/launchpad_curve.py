@@ -5,10 +5,10 @@ A curve has no router and no deadline; a buy near its end is cut to what is left
 
 from math import isqrt
 
-from roundtrip.domain.events import CurveBoughtBack, CurveTraded, Launched
-from roundtrip.domain.evidence import Curve
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import PoolFacts, Venue, VenueKind
+from roundtrip.domain.base.events import CurveBoughtBack, CurveTraded, Launched
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
+from roundtrip.domain.check.evidence import Curve
 
 from . import abi, erc20
 from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name

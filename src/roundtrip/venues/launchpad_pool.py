@@ -1,7 +1,7 @@
 """The v4 pool that a graduated curve becomes: the launchpad's hook takes its fee and the creator's tax."""
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import Quote, Venue, VenueKind
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Quote, Venue, VenueKind
 
 from . import amm_v4
 from .amm_v4 import (

@@ -5,9 +5,9 @@ token has in its first blocks are its own: a simulated buy meets them. Told here
 what its factory says of it.
 """
 
-from roundtrip.domain.events import Launched
-from roundtrip.domain.evidence import PoolLaunch
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.events import Launched
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import PoolLaunch
 
 from . import abi, amm_v3
 from .base import Call, Contracts, Decoding, Listed, Log

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 
 from .base import Contracts
 

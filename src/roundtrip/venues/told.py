@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from roundtrip.domain.transaction import Allowed, AllowedAll, ItemMoved, OperationEnded, Said, Wrapped
+from roundtrip.domain.transaction.account import Allowed, AllowedAll, ItemMoved, OperationEnded, Said, Wrapped
 
 from . import abi
 from .base import Contracts, Log

@@ -9,12 +9,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain import alert_text
-from roundtrip.domain.alerts import Draft
-from roundtrip.domain.rule_index import Source
-from roundtrip.domain.rules import Happening, Over, Rule, Who
-from roundtrip.domain.types import Address
-from roundtrip.domain.vitals import DAY_S
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.chain_stats import DAY_S
+from roundtrip.domain.watch import alert_text
+from roundtrip.domain.watch.alerts import Draft
+from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rules import Happening, Over, Rule, Who
 from roundtrip.jobs import alert_drafts
 from roundtrip.store import alert_cursor, alerts, backlog, watches
 from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.background import beside
-from roundtrip.domain.alerts import MINUTE_S
+from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.store import alert_cursor, alerts, chain, watches
 from roundtrip.store.forget import forget
 from roundtrip.sync.apply import Writer

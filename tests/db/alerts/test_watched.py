@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.rules import Over, Rule, Who
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.jobs.alerts import STILL_S
 from roundtrip.store import watches
 from sim.arena import until

@@ -9,7 +9,7 @@ from roundtrip.api.answers import SETTLE_S, Asker, Shared, SharedAnswers
 from roundtrip.api.dispatch import DEADLINE_S
 from roundtrip.api.draining import ANSWERS_S, DRAIN_S
 from roundtrip.api.shared_answers import Spans
-from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.processes import END_S
 from support.answering import PATIENT_S
 

@@ -12,7 +12,7 @@ from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import Gate
 from roundtrip.api.http import create_app
-from roundtrip.domain.measured import Measures
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.context import Context
 
 

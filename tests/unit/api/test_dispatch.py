@@ -21,7 +21,9 @@ from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.operation import Operation
-from roundtrip.domain.errors import (
+from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
+from roundtrip.domain.accounts.keys import written
+from roundtrip.domain.base.errors import (
     STATUS_BY_CODE,
     CallerFault,
     LimitReached,
@@ -30,9 +32,7 @@ from roundtrip.domain.errors import (
     RoundtripError,
     ServiceFull,
 )
-from roundtrip.domain.keys import written
-from roundtrip.domain.measured import Measures
-from roundtrip.domain.mite import Allowance, Allowances, Mite
+from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Answered, Context
 from roundtrip.services.wallet_params import WalletParams

@@ -16,8 +16,8 @@ from roundtrip.api.callers import Asking, Callers
 from roundtrip.api.gate import Admitted, Counts, Gate, Refused
 from roundtrip.api.group_commit import GroupCommit
 from roundtrip.api.minutes import MinuteLimits
-from roundtrip.domain.mite import Allowance, Allowances, OfAddress
-from roundtrip.domain.types import Address
+from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
+from roundtrip.domain.base.types import Address
 from support.counting import Counts as Ledger
 from support.counting import Wall, hashed, key_of, mite
 

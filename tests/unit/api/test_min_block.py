@@ -3,7 +3,7 @@
 import pytest
 
 from roundtrip.api.min_block import given_min_block, read_min_block
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 
 
 def read(*headers: bytes, meta: object = None) -> int:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from roundtrip.api import minutes as minutes_module
 from roundtrip.api.minutes import MinuteLimits, Ticket
-from roundtrip.domain.errors import LimitReached
+from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
 
 

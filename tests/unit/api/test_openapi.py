@@ -10,7 +10,7 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.llms import llms_txt
 from roundtrip.api.openapi import openapi_json
 from roundtrip.api.operation import Operation
-from roundtrip.domain.errors import STATUS_BY_CODE
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 DOCUMENT = openapi_json()
 WITH_PATH = [row for row in OPERATIONS if row.path is not None]

@@ -17,7 +17,7 @@ from roundtrip.api.pressure import (
     TICK_S,
     Pressure,
 )
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 
 MOST = 100
 

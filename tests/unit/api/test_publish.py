@@ -21,10 +21,10 @@ from roundtrip.api.publish import (
     tools_json,
     verdicts_markdown,
 )
-from roundtrip.domain import explained
-from roundtrip.domain.flags import FLAGS
-from roundtrip.domain.policy import POLICY, Policy
-from roundtrip.domain.verdict import CODES
+from roundtrip.domain.base.policy import POLICY, Policy
+from roundtrip.domain.check import policy_tables as explained
+from roundtrip.domain.check.flags import FLAGS
+from roundtrip.domain.check.verdict import CODES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)

@@ -9,7 +9,7 @@ from roundtrip.api.about import NOTE, QUOTED_NOTE, error_text
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.openapi import openapi_json
 from roundtrip.api.publish import answer_schema, path_schema
-from roundtrip.domain import names
+from roundtrip.domain.base import names
 from roundtrip.services.strangers import QUOTED, WRITTEN
 
 _ANSWERS = """

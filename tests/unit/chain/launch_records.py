@@ -2,7 +2,7 @@
 
 from eth_abi.abi import encode
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from unit.venues.network import BELOW, address
 
 TOKEN, CURVE, DEPLOYER = BELOW, address(0xC0), address(0xDE)

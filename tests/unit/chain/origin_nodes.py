@@ -9,8 +9,8 @@ import msgspec
 from roundtrip.chain.origins import Found, Never, find_origin
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
 from roundtrip.chain.witnesses import State
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BlockRef
 from unit.chain.samples import raw
 from unit.venues.network import address
 

@@ -9,8 +9,8 @@ import msgspec
 
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.simulate import StepResult
-from roundtrip.domain.evidence import Environment
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.check.evidence import Environment
 from unit.venues.network import address
 
 PINNED = BlockRef(1_000, "0x" + "ab" * 32, 1_760_000_000)

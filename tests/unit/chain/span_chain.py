@@ -1,6 +1,6 @@
 """A scripted chain that is read in spans."""
 
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, ScriptedChain
 

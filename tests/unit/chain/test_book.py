@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roundtrip.chain import book as module
 from roundtrip.chain.book import Book
 from roundtrip.chain.rpc import RpcError
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts
 from unit.chain.samples import raw

@@ -18,7 +18,7 @@ from roundtrip.chain.rpc import (
     RpcError,
     SimulationTooLong,
 )
-from roundtrip.domain.errors import NodeFault, OwnLoad, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, OwnLoad, ServiceFull
 from unit.chain.samples import raw
 
 SIMULATION = [RpcCall("eth_simulateV1", [])]

@@ -7,9 +7,9 @@ import pytest
 from roundtrip.chain.legs import Place
 from roundtrip.chain.outcomes import read_buy, read_sell, read_told
 from roundtrip.chain.simulate import StepResult
-from roundtrip.domain.evidence import Bought, Missing, Refused
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import filled
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.evidence import Bought, Missing, Refused
+from roundtrip.domain.check.venue_reading import filled
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused
 from unit.chain.trades import (
     BOUGHT,

@@ -8,11 +8,11 @@ import pytest
 
 from roundtrip.chain.legs import Place, size_raw, size_wei
 from roundtrip.chain.probes import buy_plan, pay_out_plan
-from roundtrip.domain.evidence import Hop, Market, Missing, Probe, Size
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import MAIN_SIZES
-from roundtrip.domain.types import BPS, WEI_PER_ETH
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Hop, Market, Missing, Probe, Size
+from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT
 from unit.chain.trades import (

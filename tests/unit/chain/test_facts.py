@@ -17,10 +17,10 @@ from roundtrip.chain.facts import (
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Results, StepResult
-from roundtrip.domain.evidence import Missing, TokenFacts
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import PoolFacts
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import Missing, TokenFacts
 from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address

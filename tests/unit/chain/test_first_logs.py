@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.first_logs import first_logs
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BlockRef
 from support.recording import filter_of
 from unit.venues.network import address
 

@@ -13,9 +13,9 @@ from eth_abi.abi import encode
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Head, Heads, market_calls, read_market
 from roundtrip.chain.rpc import Node, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Market, Missing
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.check.evidence import Market, Missing
 from roundtrip.venues import amm_v3
 from roundtrip.venues.base import Contracts
 from unit.chain.samples import PINNED, interpreters_recursion_limit, methods, raw

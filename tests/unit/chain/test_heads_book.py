@@ -13,7 +13,7 @@ from roundtrip.chain.book import Book
 from roundtrip.chain.dialect import ANVIL
 from roundtrip.chain.heads import Head, Heads
 from roundtrip.chain.rpc import Node, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import raw
 from unit.venues.network import ABOVE, CONTRACTS
 

@@ -9,9 +9,9 @@ from roundtrip.chain.holder_plans import Holder, PlannedSell, look_plan, plans, 
 from roundtrip.chain.legs import Place, gas_float
 from roundtrip.chain.owner_plans import Sell
 from roundtrip.chain.simulate import Results
-from roundtrip.domain.evidence import Bought, Missing, Refused, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Bought, Missing, Refused, Sold
 from roundtrip.venues import abi, erc20
 from unit.chain.samples import ENVIRONMENT, did, refused
 from unit.chain.trades import BOUGHT, EVERY_PLACE, SETTING, TOKEN, WETH, WHOLE

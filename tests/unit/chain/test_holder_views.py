@@ -22,8 +22,8 @@ from roundtrip.chain.holder_views import (
     views_of,
 )
 from roundtrip.chain.rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from unit.chain.samples import raw
 from unit.venues import logs

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.holding_plans import Control, Trade, rungs, worth_raw
-from roundtrip.domain.evidence import CellOutcome, Missing, Refused, Sold
+from roundtrip.domain.check.evidence import CellOutcome, Missing, Refused, Sold
 
 HALF_BPS = 5000
 NO = Refused("sell", "no", 0)

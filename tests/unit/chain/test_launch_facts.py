@@ -12,10 +12,10 @@ from roundtrip.chain.facts import facts_plan, read_launch, read_pool_facts, snip
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Results, StepResult
-from roundtrip.domain.evidence import Curve, Launch, Missing
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS
-from roundtrip.domain.venue import PoolFacts
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import Curve, Launch, Missing
 from roundtrip.venues import amm_v3, launchpad_curve
 from unit.chain.launch_records import CURVE, DEPLOYER, TOKEN, record
 from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word

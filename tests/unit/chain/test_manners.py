@@ -11,7 +11,9 @@ from roundtrip.chain.outcomes import read_carried
 from roundtrip.chain.probes import buy_plan, pay_out_plan, pull_plan, sell_plan
 from roundtrip.chain.simulate import Plan, Results, Step, StepResult
 from roundtrip.chain.storage import BalanceSlot
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address
+from roundtrip.domain.check.evidence import (
     Bought,
     Carried,
     Environment,
@@ -23,8 +25,6 @@ from roundtrip.domain.evidence import (
     Refused,
     Size,
 )
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.venues import amm_v3, amm_v4, erc20, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, did, error_string, refused

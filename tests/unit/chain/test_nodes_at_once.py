@@ -17,7 +17,7 @@ from roundtrip.chain.endpoints import (
     choose,
 )
 from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import raw
 from unit.chain.standing_nodes import DAY_S, READS, SIMULATIONS, at, endpoints
 

@@ -13,7 +13,7 @@ from roundtrip.chain.between import between
 from roundtrip.chain.origins import Found, Never, find_origin
 from roundtrip.chain.rpc import RpcCall
 from roundtrip.chain.witnesses import State
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 from unit.chain.origin_nodes import (
     BUSY,
     FUNDER,

@@ -11,8 +11,8 @@ from roundtrip.chain import witnesses
 from roundtrip.chain.origins import Found, Never, find_origin, is_monotone, seek_origin
 from roundtrip.chain.rpc import NO_ANSWER, RpcCall, RpcError
 from roundtrip.chain.witnesses import NoArchive, State
-from roundtrip.domain.errors import NodeFault, ServiceFull
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import BlockRef
 from unit.chain.origin_nodes import (
     BUSY,
     FUNDER,

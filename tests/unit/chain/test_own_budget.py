@@ -8,7 +8,7 @@ import pytest
 from roundtrip.chain.own_budget import OwnBudget
 from roundtrip.chain.rpc import Budget, Meter, RpcCall
 from roundtrip.chain.spans import ask
-from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from unit.chain.samples import raw
 
 CALL = RpcCall("eth_chainId", [])

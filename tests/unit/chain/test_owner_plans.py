@@ -12,7 +12,7 @@ from roundtrip.chain.legs import Place, cast
 from roundtrip.chain.owner_plans import STAND_IN_CODE, Actor, Planned, Sell, Try, encode, plan, tries
 from roundtrip.chain.probes import sell_plan
 from roundtrip.chain.setters import Setter
-from roundtrip.domain.evidence import Bought, Missing, Refused
+from roundtrip.domain.check.evidence import Bought, Missing, Refused
 from roundtrip.venues.abi import selector
 from unit.chain.samples import ENVIRONMENT, did, refused
 from unit.chain.trades import BOUGHT, EVERY_PLACE, SETTING, TOKEN, WETH, WHOLE

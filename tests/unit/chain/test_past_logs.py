@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from roundtrip.chain.past_logs import Past, PastBlock, PastLog, Whose, read_past
 from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.spans import NodeLied, SpanRefused
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
 

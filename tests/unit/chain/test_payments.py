@@ -12,9 +12,9 @@ from roundtrip.chain.payments import Paying
 from roundtrip.chain.rpc import NO_ANSWER, NULL, Meter, RpcCall, RpcError
 from roundtrip.chain.spans import NodeLied
 from roundtrip.chain.transactions import Sent
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.events import Transferred
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.events import Transferred
+from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 from unit.chain.told_transactions import (
     ALICE,

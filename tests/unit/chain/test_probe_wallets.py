@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.legs import Place, cast
-from roundtrip.domain.evidence import Probe, Size
-from roundtrip.domain.types import BPS
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Probe, Size
 from unit.chain.samples import ENVIRONMENT
 from unit.chain.trades import (
     BUYER,

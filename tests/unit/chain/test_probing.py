@@ -7,7 +7,7 @@ import pytest
 from roundtrip.chain.dialect import ANVIL, GETH, NITRO
 from roundtrip.chain.probing import REVERTED_WITH, TELLER, number_call, probe_call, read_probe
 from roundtrip.chain.rpc import RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import PINNED, raw
 
 FIRST, LAST, TIME_S = PINNED.number + 1, PINNED.number + 4, PINNED.timestamp_s + 37

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.rates import Rates, rate_calls, read_rate
 from roundtrip.chain.rpc import Meter, Node, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Hop, Market, Missing, QuoteRate
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Hop, Market, Missing, QuoteRate
 from roundtrip.venues import amm_v3
 from unit.chain.samples import PINNED, raw, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address

@@ -9,7 +9,7 @@ from roundtrip.chain.receipts import read_alone
 from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.spans import NodeLied, SpanRefused, asks_too_much, read_span
 from roundtrip.chain.width import Width
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import Answers, ScriptedChain
 from unit.chain.span_chain import FIRST, OTHER_HASH, SECOND, THIRD, chain
 from unit.chain.streams import Waits, stream

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.outcomes import read_handed
 from roundtrip.chain.probes import handed_plan
 from roundtrip.chain.simulate import StepResult
-from roundtrip.domain.evidence import Bought, Missing, Probe, Refused, Sold
+from roundtrip.domain.check.evidence import Bought, Missing, Probe, Refused, Sold
 from roundtrip.venues import abi, amm_v3
 from unit.chain.samples import ENVIRONMENT, did, error_string, refused
 from unit.chain.trades import (

@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.chain.recording import Comparing, Recording
 from roundtrip.chain.rpc import Meter, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 
 CODE = RpcCall("eth_getCode", ["0x11", {"blockHash": "0xab"}])
 SIMULATED = RpcCall(

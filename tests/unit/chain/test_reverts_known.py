@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.known_errors import KNOWN, SIGNATURES
 from roundtrip.chain.reverts import reason_in
-from roundtrip.domain import names
+from roundtrip.domain.base import names
 from unit.chain.samples import error_string, word
 
 WALLET = "0x00000000000000000000000000000000deadbeef"

@@ -16,7 +16,7 @@ from roundtrip.chain.rpc import (
     RpcError,
     quantity,
 )
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from unit.chain.rpc_nodes import ALL, CALLS, Session, answer, node, shown
 from unit.chain.samples import interpreters_recursion_limit
 

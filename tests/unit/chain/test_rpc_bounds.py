@@ -20,7 +20,7 @@ from roundtrip.chain.rpc import (
     quantity,
     text,
 )
-from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from unit.chain.rpc_nodes import ALL, CALLS, DAY_S, Response, Session, answer, node, shown
 
 NOT_READING = """

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from roundtrip.chain.legs import Place
 from roundtrip.chain.outcomes import read_buy, read_sell
 from roundtrip.chain.simulate import Plan, Results, StepResult
-from roundtrip.domain.evidence import Bought, Missing, Probe, Refused, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Bought, Missing, Probe, Refused, Sold
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused, word
 from unit.chain.trades import (
     BACK_WEI,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.legs import Place, late_s, planned, sellable, size_raw
 from roundtrip.chain.probes import sell_plan
-from roundtrip.domain.evidence import Environment, Probe
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS, ZERO_ADDRESS
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
+from roundtrip.domain.check.evidence import Environment, Probe
 from roundtrip.venues import abi, amm_v3, amm_v4, erc20
 from unit.chain.samples import ENVIRONMENT
 from unit.chain.trades import (

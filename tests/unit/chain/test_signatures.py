@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.signatures import contract_accepts, hash_of, signer
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.abi import checksummed
 from support.keys import ORDER, Person
 from unit.venues.network import address

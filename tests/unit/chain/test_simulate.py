@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.dialect import ANVIL, Dialect
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.simulate import Plan, PlannedBlock, Results, Step, StepResult, build, read
-from roundtrip.domain.evidence import Missing
+from roundtrip.domain.check.evidence import Missing
 from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, PINNED, error_string, interpreters_recursion_limit, raw
 from unit.venues.network import address

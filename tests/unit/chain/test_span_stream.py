@@ -11,7 +11,7 @@ from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall
 from roundtrip.chain.span_stream import Forked
 from roundtrip.chain.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.width import Width
-from roundtrip.domain.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from support.scripted_chain import ScriptedChain
 from unit.chain.streams import Waits, asked_for, failing, numbers, stream, turns
 

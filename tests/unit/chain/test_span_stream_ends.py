@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.ranges import MOST_TRIES
 from roundtrip.chain.rpc import RpcCall, RpcError
 from roundtrip.chain.width import Width
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import ScriptedChain
 from unit.chain.streams import asked_for, failing, numbers, stream, turns
 

@@ -16,7 +16,7 @@ from roundtrip.chain.spans import (
     checked,
     read_span,
 )
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
 from unit.chain.span_chain import FIRST, OTHER_HASH, SECOND, THIRD, A, B, chain, ref_of
 

@@ -15,8 +15,8 @@ from roundtrip.chain.token_logs import (
     TokenSpan,
     read_tokens,
 )
-from roundtrip.domain.token_flows import Fill, Move, TokenTx
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.token_flows import Fill, Move, TokenTx
 from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
 from unit.chain.token_chain import (

@@ -17,7 +17,7 @@ from roundtrip.chain.token_logs import (
     oldest_logs,
     read_tokens,
 )
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
 from unit.chain.token_chain import (
     CURVE,

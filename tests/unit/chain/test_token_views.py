@@ -5,8 +5,8 @@ import pytest
 
 from roundtrip.chain.rpc import NO_ANSWER, RpcError
 from roundtrip.chain.token_views import MOST_CHARACTERS, TokenViews, read_views, view_calls
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 
 TOKEN = Address("0x" + "11" * 20)

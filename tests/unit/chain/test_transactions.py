@@ -9,8 +9,8 @@ import pytest
 from roundtrip.chain.rpc import NULL, Meter, RpcCall, RpcError
 from roundtrip.chain.spans import NodeLied
 from roundtrip.chain.transactions import read_block, read_change, read_reason, read_transaction
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, TxHash
 from unit.chain.told_transactions import (
     ALICE,
     BLOCK,

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.spans import BlockTooLarge, HistoryPruned
 from roundtrip.chain.token_logs import IDS_A_CALL, Quoted, Sources, new_width
 from roundtrip.chain.venue_trades import Traded, venue_trades
-from roundtrip.domain.errors import NodeFault
+from roundtrip.domain.base.errors import NodeFault
 from support.recording import filter_of
 from support.scripted_chain import Answers, ScriptedChain
 from unit.chain.token_chain import CURVE, CURVE_BUY, LOW_BUY, LOW_ID, MOVE, POOL, SOURCES, V3_BUY

@@ -27,10 +27,10 @@ from roundtrip.chain.wallet_calls import (
     run_plan,
     together,
 )
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.trade import Allowance, Moved, Ran
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.trade.judge import Allowance, Moved, Ran
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, PINNED, did, error_string, refused, word

@@ -5,8 +5,8 @@ import pytest
 
 from roundtrip.chain.rpc import RpcError
 from roundtrip.chain.wallet_views import TokenHeld, code_calls, read_codes, read_views, view_calls
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
 

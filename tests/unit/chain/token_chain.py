@@ -11,7 +11,7 @@ from roundtrip.chain.token_logs import (
     new_width,
     token_spans,
 )
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
 from unit.venues import logs

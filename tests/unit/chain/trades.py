@@ -8,9 +8,9 @@ from roundtrip.chain.legs import Place, Setting, size_raw
 from roundtrip.chain.outcomes import read_buy, read_sell
 from roundtrip.chain.probes import buy_plan, pull_plan, sell_plan
 from roundtrip.chain.simulate import Plan, Results, Step, StepResult
-from roundtrip.domain.evidence import Bought, Environment, Market, Probe, Refused, Size, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS, Address
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.check.evidence import Bought, Environment, Market, Probe, Refused, Size, Sold
 from roundtrip.venues import amm_v3, amm_v4, erc20
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused
 from unit.venues.network import BELOW, CONTRACTS

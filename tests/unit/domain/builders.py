@@ -3,7 +3,10 @@
 from bisect import bisect_right
 from dataclasses import replace
 
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS, Address, BlockRef
+from roundtrip.domain.base.venue import PoolFacts, Quote, Venue
+from roundtrip.domain.check.evidence import (
     Bought,
     Buy,
     BuyOutcome,
@@ -19,10 +22,7 @@ from roundtrip.domain.evidence import (
     TokenFacts,
     VenueEvidence,
 )
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import pool_keep_bps
-from roundtrip.domain.types import BPS, Address, BlockRef
-from roundtrip.domain.venue import PoolFacts, Quote, Venue
+from roundtrip.domain.check.venue_reading import pool_keep_bps
 
 TOKEN = Address("0x" + "11" * 20)
 WETH = Address("0x" + "ee" * 20)

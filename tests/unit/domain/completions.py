@@ -8,7 +8,10 @@ to go through brings the cells that would have been asked then.
 from dataclasses import dataclass, replace
 from random import Random
 
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.check.evidence import (
     AnyLaunch,
     Bought,
     Buy,
@@ -25,10 +28,7 @@ from roundtrip.domain.evidence import (
     TokenFacts,
     VenueEvidence,
 )
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import main_size
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue import PoolFacts, Venue
+from roundtrip.domain.check.venue_reading import main_size
 
 from .builders import (
     ABSENT,

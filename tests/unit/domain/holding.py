@@ -3,18 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from roundtrip.domain.holder_book import (
-    Beginning,
-    HolderBook,
-    Holding,
-    LaunchBuy,
-    LaunchTold,
-    Ledger,
-)
-from roundtrip.domain.holders import Told, Wallet, outside
-from roundtrip.domain.maker import Maker, Source
-from roundtrip.domain.token_flows import Places
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.holders.book import Beginning, HolderBook, Holding, LaunchBuy, LaunchTold, Ledger
+from roundtrip.domain.holders.deployer import Maker, Source
+from roundtrip.domain.holders.findings import Told, Wallet, outside
+from roundtrip.domain.holders.token_flows import Places
 
 
 def address(number: int) -> Address:

@@ -2,17 +2,10 @@
 
 from hypothesis import strategies as st
 
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.trade import (
-    CallResult,
-    Changed,
-    Exit,
-    ExitFinding,
-    find_exit,
-    judge_trade,
-)
-from roundtrip.domain.trade_sentences import sentence
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.trade.judge import CallResult, Changed, Exit, ExitFinding, find_exit, judge_trade
+from roundtrip.domain.trade.text import sentence
 from unit.domain.builders import NODE
 from unit.domain.trades import ran, received, way
 

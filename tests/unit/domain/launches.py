@@ -2,9 +2,17 @@
 
 from dataclasses import replace
 
-from roundtrip.domain.evidence import AnyLaunch, Curve, Evidence, Launch, Missing, PoolLaunch, VenueEvidence
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import Venue, VenueKind
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Venue, VenueKind
+from roundtrip.domain.check.evidence import (
+    AnyLaunch,
+    Curve,
+    Evidence,
+    Launch,
+    Missing,
+    PoolLaunch,
+    VenueEvidence,
+)
 
 from .builders import EMPTY, OWNER, evidence, venue
 

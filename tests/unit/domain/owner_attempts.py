@@ -1,6 +1,6 @@
 """What came of an owner's calls, as evidence has it."""
 
-from roundtrip.domain.evidence import CellOutcome, OwnerCall, OwnerCalls
+from roundtrip.domain.check.evidence import CellOutcome, OwnerCall, OwnerCalls
 from unit.domain.builders import sold
 
 

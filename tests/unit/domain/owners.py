@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from roundtrip.domain.evidence import CellOutcome, OwnerCall
+from roundtrip.domain.check.evidence import CellOutcome, OwnerCall
 from unit.domain.builders import OWNER, POOL
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from roundtrip.domain.alert_text import said, said_of_more, said_of_verdict, told
-from roundtrip.domain.events import Spot
-from roundtrip.domain.rule_index import Source
-from roundtrip.domain.rules import VERBS, Happening, Verb
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alert_text import said, said_of_more, said_of_verdict, told
+from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rules import VERBS, Happening, Verb
 
 WALLET, TOKEN = Address("0x" + "ab" * 20), Address("0x" + "cd" * 20)
 SPOT = Spot(7, 3, 1_760_000_000, TxHash("0x" + "11" * 32))

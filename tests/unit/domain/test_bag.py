@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.bag import (
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.signals import Turnover
+from roundtrip.domain.watch.bag_guard import (
     GUARD,
     Held,
     Place,
@@ -21,8 +23,6 @@ from roundtrip.domain.bag import (
     sells_much,
     source_of,
 )
-from roundtrip.domain.signals import Turnover
-from roundtrip.domain.types import Address
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR_S = GUARD.again_s

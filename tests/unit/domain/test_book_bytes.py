@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.holder_book import HolderBook, Holding, dump, load
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.holders.book import HolderBook, Holding, dump, load
 from unit.domain.tokens import (
     ALL,
     ANN,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from roundtrip.domain.calls import (
+from roundtrip.domain.community.flag_calls import (
     APART_S,
     DAY_S,
     DEAD_WEI,

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import (
     Bought,
     Buy,
     Carried,
@@ -35,8 +37,6 @@ from roundtrip.domain.evidence import (
     TokenFacts,
     VenueEvidence,
 )
-from roundtrip.domain.types import Address, BlockRef
-from roundtrip.domain.venue import PoolFacts, Venue
 from unit.domain.builders import MARKET, NODE, evidence, sold, venue
 from unit.domain.launches import LAUNCH, POOL_LAUNCH, at, v4
 
@@ -217,7 +217,7 @@ def told(node: object) -> set[tuple[type, str]]:
 
 def load_or_value_error(document: bytes) -> Evidence | None:
     try:
-        return canonical.load(Evidence, document)
+        return canonical_json.load(Evidence, document)
     except ValueError:
         return None
 
@@ -225,9 +225,9 @@ def load_or_value_error(document: bytes) -> Evidence | None:
 @QUICK
 @given(Whole)
 def test_evidence_comes_back_as_it_was(found: Evidence) -> None:
-    document = canonical.dump(found)
-    assert canonical.load(Evidence, document) == found
-    assert canonical.dump(canonical.load(Evidence, document)) == document
+    document = canonical_json.dump(found)
+    assert canonical_json.load(Evidence, document) == found
+    assert canonical_json.dump(canonical_json.load(Evidence, document)) == document
 
 
 def test_the_example_has_every_field_of_every_kind_of_piece() -> None:
@@ -239,19 +239,19 @@ def test_the_example_has_every_field_of_every_kind_of_piece() -> None:
     "whole", [EXAMPLE, OTHER_EXAMPLE, dataclasses.replace(EXAMPLE, launch=NODE, deployer=None)]
 )
 def test_evidence_of_a_launch_comes_back_as_it_was(whole: Evidence) -> None:
-    assert canonical.load(Evidence, canonical.dump(whole)) == whole
+    assert canonical_json.load(Evidence, canonical_json.dump(whole)) == whole
 
 
 @pytest.mark.parametrize("state", [NODE, None])
 def test_a_launch_without_its_curves_state_comes_back_as_it_was(state: Missing | None) -> None:
     known = dataclasses.replace(LAUNCH, curve_state=state)
-    assert canonical.load(Launch, canonical.dump(known)) == known
+    assert canonical_json.load(Launch, canonical_json.dump(known)) == known
 
 
 @QUICK
 @given(Whole)
 def test_a_document_is_plain_sorted_and_exact_in_any_reader(found: Evidence) -> None:
-    document = canonical.dump(found)
+    document = canonical_json.dump(found)
     plain = json.loads(document)
     assert document == json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
@@ -266,17 +266,17 @@ def test_a_document_is_plain_sorted_and_exact_in_any_reader(found: Evidence) -> 
 
 
 def test_integers_beyond_doubles_stand_as_text() -> None:
-    assert b'"paid_raw":"100000000000000000"' in canonical.dump(sold())
-    assert canonical.load(Sold, canonical.dump(Sold(2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3))) == Sold(
-        2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3
-    )
+    assert b'"paid_raw":"100000000000000000"' in canonical_json.dump(sold())
+    assert canonical_json.load(
+        Sold, canonical_json.dump(Sold(2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3))
+    ) == Sold(2**53, 2**53 - 1, 0, 1, 2, -(2**255), 3)
 
 
 def test_a_class_is_named_by_its_tag_and_not_by_its_name() -> None:
     renamed = type("Renamed", (Market,), {"wire": "Market"})(
         *(getattr(MARKET, f.name) for f in dataclasses.fields(MARKET))
     )
-    assert canonical.dump(renamed) == canonical.dump(MARKET)
+    assert canonical_json.dump(renamed) == canonical_json.dump(MARKET)
 
 
 def test_a_field_may_keep_its_key_under_another_name() -> None:
@@ -285,27 +285,27 @@ def test_a_field_may_keep_its_key_under_another_name() -> None:
         wire: ClassVar[str] = "Sample"
         block_gas: int = dataclasses.field(metadata={"wire": "gas"})
 
-    assert canonical.dump(Sample(7)) == b'{"gas":7,"kind_of":"Sample"}'
-    assert canonical.load(Sample, b'{"gas":7,"kind_of":"Sample"}') == Sample(7)
+    assert canonical_json.dump(Sample(7)) == b'{"gas":7,"kind_of":"Sample"}'
+    assert canonical_json.load(Sample, b'{"gas":7,"kind_of":"Sample"}') == Sample(7)
 
 
 def test_a_class_without_a_tag_has_no_place_in_evidence() -> None:
     untagged = type("Untagged", (Market,), {})(*(getattr(MARKET, f.name) for f in dataclasses.fields(MARKET)))
     with pytest.raises(TypeError, match="no wire tag"):
-        canonical.dump(untagged)
+        canonical_json.dump(untagged)
 
 
 @pytest.mark.parametrize("value", [1.5, b"x", [1], {"a": 1}, object()])
 def test_other_values_have_no_place_in_evidence(value: object) -> None:
     with pytest.raises(TypeError, match="no place"):
-        canonical.dump(value)
+        canonical_json.dump(value)
 
 
 @QUICK
 @given(Json)
 def test_arbitrary_json_is_a_value_error(junk: Any) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whatever the text
-        canonical.load(Evidence, json.dumps(junk).encode())
+        canonical_json.load(Evidence, json.dumps(junk).encode())
 
 
 @QUICK
@@ -322,12 +322,12 @@ def leaves(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-PATHS = leaves(json.loads(canonical.dump(EXAMPLE)))
+PATHS = leaves(json.loads(canonical_json.dump(EXAMPLE)))
 
 
 def changed(path: tuple[Any, ...], value: Any, drop: bool = False) -> bytes:
     """The example with one place replaced, or gone."""
-    plain = json.loads(canonical.dump(EXAMPLE))
+    plain = json.loads(canonical_json.dump(EXAMPLE))
     node = plain
     for key in path[:-1]:
         node = node[key]
@@ -350,7 +350,7 @@ def test_a_changed_document_is_evidence_or_a_value_error(
 @pytest.mark.parametrize("path", [p for p in PATHS if not isinstance(p[-1], int)], ids=str)
 def test_no_key_may_be_left_out(path: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
-        canonical.load(Evidence, changed(path, None, drop=True))
+        canonical_json.load(Evidence, changed(path, None, drop=True))
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_no_key_may_be_left_out(path: tuple[Any, ...]) -> None:
 )
 def test_a_value_of_the_wrong_kind_is_a_value_error(path: tuple[Any, ...], value: Any) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
-        canonical.load(Evidence, changed(path, value))
+        canonical_json.load(Evidence, changed(path, value))
 
 
 @pytest.mark.parametrize("text", ["Infinity", "-Infinity", "1e999"])
@@ -403,6 +403,6 @@ def test_what_no_dump_writes_is_not_read(path: tuple[Any, ...], value: Any) -> N
 
 
 def test_the_market_is_read_by_its_own_kind_too() -> None:
-    assert canonical.load(Market, canonical.dump(MARKET)) == MARKET
+    assert canonical_json.load(Market, canonical_json.dump(MARKET)) == MARKET
     with pytest.raises(ValueError, match="Market"):
-        canonical.load(PoolFacts, canonical.dump(MARKET))
+        canonical_json.load(PoolFacts, canonical_json.dump(MARKET))

@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from roundtrip.domain.channels import (
+from roundtrip.domain.watch.channels import (
     DELIVERY_LIFE,
     LIFE,
     MOST_TRIES,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Carried, Cell, Evidence, Launch, Probe, Refused, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.sentences import snipe_left_s
-from roundtrip.domain.types import BPS
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Carried, Cell, Evidence, Launch, Probe, Refused, VenueEvidence
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.check.verdict_text import snipe_left_s
 from unit.domain.builders import (
     ABSENT,
     DRY,

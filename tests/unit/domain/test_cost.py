@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from evidence.corpus import documents
-from roundtrip.domain import canonical
-from roundtrip.domain.cost import Cost, cost_of
-from roundtrip.domain.evidence import Bought, Curve, Evidence, Launch, Missing, Sold, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.verdict import judge, shown
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.cost import Cost, cost_of
+from roundtrip.domain.check.evidence import Bought, Curve, Evidence, Launch, Missing, Sold, VenueEvidence
+from roundtrip.domain.check.verdict import judge, shown
 
 GAP = Missing("node", "it took too long")
 
 
 def kept(name: str) -> Evidence:
-    return canonical.load(Evidence, documents()[name])
+    return canonical_json.load(Evidence, documents()[name])
 
 
 def cost(evidence: Evidence) -> Cost | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.crowd import FAIRNESS, Fairness, Origin, Purses
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Origin, Purses
 
 DAY_S = 86_400
 BEGAN_S = 1_760_000_000

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.curve import (
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.curve import (
     MOST_TAKEN_BPS,
     CurveBuy,
     after_buy,
@@ -17,8 +18,7 @@ from roundtrip.domain.curve import (
     round_trip_loss_bps,
     sell,
 )
-from roundtrip.domain.evidence import Bought, Curve
-from roundtrip.domain.types import BPS
+from roundtrip.domain.check.evidence import Bought, Curve
 from unit.domain.launches import PHANTOM_RAW, STATE, SUPPLY_RAW, THRESHOLD_RAW, state
 
 QUICK = settings(max_examples=300, deadline=None)

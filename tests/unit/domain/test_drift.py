@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.drift import drifted
+from roundtrip.domain.holders.balance_drift import drifted
 
 SUPPLY = 10**27
 

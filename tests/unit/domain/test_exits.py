@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Bought, Buy, CellOutcome, Refused, Sold, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS
-from roundtrip.domain.verdict import Judgement, judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Bought, Buy, CellOutcome, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.verdict import Judgement, judge
 from unit.domain.builders import (
     BOUGHT_RAW,
     NO_MONEY,

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain import explained
-from roundtrip.domain.evidence import Carried, Deployer, Evidence, Launch, Missing, VenueEvidence
-from roundtrip.domain.flags import FLAGS, Judged, raised
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check import policy_tables
+from roundtrip.domain.check.evidence import Carried, Deployer, Evidence, Launch, Missing, VenueEvidence
+from roundtrip.domain.check.flags import FLAGS, Judged, raised
+from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
     ABSENT,
     LIQUID,
@@ -171,7 +171,7 @@ def test_the_lines_of_deployers_and_taxes_are_the_policys() -> None:
 
 def test_a_flag_with_a_line_in_the_policy_tells_that_line() -> None:
     """Another figure there is another one in the published table."""
-    shown = {row.name: row.value for row in explained.flags(POLICY)}
+    shown = {row.name: row.value for row in policy_tables.flags(POLICY)}
     lines = {
         (name, line)
         for name, holds in FLAGS.items()
@@ -180,4 +180,4 @@ def test_a_flag_with_a_line_in_the_policy_tells_that_line() -> None:
     assert {name for name, _ in lines} == {name for name, value in shown.items() if value}
     for name, line in lines:
         moved = replace(POLICY, **{line: getattr(POLICY, line) + 1})
-        assert {row.name: row.value for row in explained.flags(moved)}[name] != shown[name], (name, line)
+        assert {row.name: row.value for row in policy_tables.flags(moved)}[name] != shown[name], (name, line)

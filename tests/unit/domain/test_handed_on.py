@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Bought, Cell, CellOutcome, Missing, Probe, Refused, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import Sale, SellResult, filled, loss_bps, main_size, read_venue
-from roundtrip.domain.types import BPS
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Bought, Cell, CellOutcome, Missing, Probe, Refused, Sold
+from roundtrip.domain.check.venue_reading import Sale, SellResult, filled, loss_bps, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
     LIQUID,

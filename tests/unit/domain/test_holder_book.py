@@ -7,18 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.holder_book import (
-    WINDOW_BLOCKS,
-    Beginning,
-    Holding,
-    Ledger,
-    dump,
-    load,
-)
-from roundtrip.domain.insiders import MOST_COUNTERPARTIES
-from roundtrip.domain.maker import SOURCES, Maker
-from roundtrip.domain.token_flows import Fill, Places, TokenTx
-from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address
+from roundtrip.domain.holders.book import WINDOW_BLOCKS, Beginning, Holding, Ledger, dump, load
+from roundtrip.domain.holders.deployer import SOURCES, Maker
+from roundtrip.domain.holders.insider_ledger import MOST_COUNTERPARTIES
+from roundtrip.domain.holders.token_flows import Fill, Places, TokenTx
 from unit.domain.tokens import (
     ALL,
     ANN,

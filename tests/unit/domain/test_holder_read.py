@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from roundtrip.domain.holder_read import (
+from roundtrip.domain.holders.read_state import (
     STEPS,
     Event,
     IllegalStep,

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import CellOutcome, HolderSell, HolderSells, Missing, Refused, Sold
-from roundtrip.domain.holder_sells import holder_sentence, lost_bps, traps
-from roundtrip.domain.missing import possible_codes
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import read_venue
-from roundtrip.domain.types import Address
-from roundtrip.domain.verdict import Verdict, judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import CellOutcome, HolderSell, HolderSells, Missing, Refused, Sold
+from roundtrip.domain.check.holder_sells import holder_sentence, lost_bps, traps
+from roundtrip.domain.check.missing_pieces import possible_codes
+from roundtrip.domain.check.venue_reading import read_venue
+from roundtrip.domain.check.verdict import Verdict, judge
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, cells, evidence, sold, venue
 from unit.domain.owner_attempts import known as owners
 from unit.domain.owners import call

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.holder_book import Holding
-from roundtrip.domain.holder_ties import Tie, disagreement, ties
-from roundtrip.domain.holders import (
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS
+from roundtrip.domain.holders.book import Holding
+from roundtrip.domain.holders.deployer import Maker
+from roundtrip.domain.holders.findings import (
     FRESH_S,
     MOST_FUNDED,
     Concentration,
@@ -25,8 +26,7 @@ from roundtrip.domain.holders import (
     tags,
     top,
 )
-from roundtrip.domain.maker import Maker
-from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS
+from roundtrip.domain.holders.ties import Tie, disagreement, ties
 from unit.domain.holding import (
     AT_S,
     CREATOR,

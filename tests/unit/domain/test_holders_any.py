@@ -3,9 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.deployer_deeds import deployer_deeds
-from roundtrip.domain.holder_book import Holding, LaunchTold
-from roundtrip.domain.holders import (
+from roundtrip.domain.base.types import BURN_ADDRESS, BURN_ADDRESSES, ZERO_ADDRESS, Address
+from roundtrip.domain.holders.book import Holding, LaunchTold
+from roundtrip.domain.holders.deployer_summary import deployer_deeds
+from roundtrip.domain.holders.findings import (
     MOST_FUNDED,
     Concentration,
     Told,
@@ -18,7 +19,6 @@ from roundtrip.domain.holders import (
     shares,
     top,
 )
-from roundtrip.domain.types import BURN_ADDRESS, BURN_ADDRESSES, ZERO_ADDRESS, Address
 from unit.domain.holding import (
     AT_S,
     DEPLOYER,

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.deployer_deeds import DeployerDeeds, Status, deployer_deeds
-from roundtrip.domain.holder_book import Holding, LaunchTold, Ledger
-from roundtrip.domain.holders import (
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.holders.book import Holding, LaunchTold, Ledger
+from roundtrip.domain.holders.deployer import Maker
+from roundtrip.domain.holders.deployer_summary import DeployerDeeds, Status, deployer_deeds
+from roundtrip.domain.holders.findings import (
     MOST_FUNDED,
     Bundle,
     Told,
@@ -15,8 +17,6 @@ from roundtrip.domain.holders import (
     has_sold_out,
     snipers,
 )
-from roundtrip.domain.maker import Maker
-from roundtrip.domain.types import ZERO_ADDRESS
 from unit.domain.holding import (
     CREATOR,
     DEPLOYER,

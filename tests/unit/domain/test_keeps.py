@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Buy, Carried, Refused, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import filled, main_size, read_venue
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.venue_code import Parts, fee_like_bps, parts
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Buy, Carried, Refused, VenueEvidence
+from roundtrip.domain.check.venue_code import Parts, fee_like_bps, parts
+from roundtrip.domain.check.venue_reading import filled, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
     LIQUID,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain import keys
-from roundtrip.domain.mite import MOST_TRIES, agent_name, designation
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import MOST_TRIES, agent_name, designation
 
 CHANCE = st.binary(min_size=32, max_size=32)
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,7 +1,7 @@
 """Which buyers of a launch belong together."""
 
-from roundtrip.domain.holder_book import LaunchBuy
-from roundtrip.domain.launch_groups import Group, groups
+from roundtrip.domain.holders.book import LaunchBuy
+from roundtrip.domain.holders.launch_groups import Group, groups
 from unit.domain.tokens import ANN, BOB, CAT, hashed
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.holder_book import WINDOW_BLOCKS, Beginning, LaunchBuy, dump, load
-from roundtrip.domain.launching import MOST_LAUNCH_BUYERS
-from roundtrip.domain.token_flows import TokenTx
-from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.holders.book import WINDOW_BLOCKS, Beginning, LaunchBuy, dump, load
+from roundtrip.domain.holders.launch_window import MOST_LAUNCH_BUYERS
+from roundtrip.domain.holders.token_flows import TokenTx
 from unit.domain.tokens import (
     ALL,
     ANN,

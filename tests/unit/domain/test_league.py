@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.league import Entry, Sell, board, entry
-from roundtrip.domain.practice import WEEK_S, monday_s
+from roundtrip.domain.practice.league import Entry, Sell, board, entry
+from roundtrip.domain.practice.practice import WEEK_S, monday_s
 
 MONDAY = datetime(2025, 10, 6, tzinfo=UTC)
 MONDAY_S = int(MONDAY.timestamp())

@@ -2,7 +2,8 @@
 
 import pytest
 
-from roundtrip.domain.linked import (
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.wallets.linked import (
     EXCHANGE_WALLETS,
     LEAST_SCORE,
     TOKENS_SCORE,
@@ -14,7 +15,6 @@ from roundtrip.domain.linked import (
     tokens_score,
     weight_bps,
 )
-from roundtrip.domain.types import BPS
 
 
 def same(shared: int = 5, of: int = 5, own: int = 5, other: int = 5, weight: int = 5 * BPS) -> SameTokens:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.crowd import Origin, Purses
-from roundtrip.domain.marks import PEOPLE, Given, Mark, Public, Said, name_key, public
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.community.marks import PEOPLE, Given, Mark, Public, Said, name_key, public
+from roundtrip.domain.market.fairness import Origin, Purses
 from unit.venues.network import address
 
 AT_S, DAY_S = 1_760_000_000, 86_400

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Cell, Evidence, Refused, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import Sale, read_venue
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.evidence import Cell, Evidence, Refused, VenueEvidence
+from roundtrip.domain.check.venue_reading import Sale, read_venue
+from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
     ITS_OWN,
     LIQUID,

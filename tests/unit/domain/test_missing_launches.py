@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Carried, Evidence, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.evidence import Carried, Evidence, VenueEvidence
+from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
     ABSENT,
     ITS_OWN,

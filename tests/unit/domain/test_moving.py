@@ -5,8 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.crowd import Origin, Purses
-from roundtrip.domain.moving import (
+from roundtrip.domain.base.clock_age import AHEAD_S
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check.verdict import CODES
+from roundtrip.domain.market.fairness import Origin, Purses
+from roundtrip.domain.market.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
     CROWD,
@@ -24,10 +28,6 @@ from roundtrip.domain.moving import (
     standing,
     to_check,
 )
-from roundtrip.domain.our_clock import AHEAD_S
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import VenueKind
-from roundtrip.domain.verdict import CODES
 
 NOW_S = 1_000_000.0
 DAY_S = 86_400

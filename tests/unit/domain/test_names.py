@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain import names
+from roundtrip.domain.base import names
 
 QUICK = settings(max_examples=200, deadline=None)
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from evidence.corpus import documents
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import (
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import (
     Cell,
     Curve,
     Evidence,
@@ -18,10 +20,8 @@ from roundtrip.domain.evidence import (
     Refused,
     Sold,
 )
-from roundtrip.domain.outlook import WORST_FIRST, prospects
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.check.outlook import WORST_FIRST, prospects
+from roundtrip.domain.check.verdict import judge
 from unit.domain.owners import call
 
 GAP = Missing("node", "it took too long")
@@ -29,7 +29,7 @@ SOMEBODY = Address("0x" + "5b" * 20)
 
 
 def kept(name: str) -> Evidence:
-    return canonical.load(Evidence, documents()[name])
+    return canonical_json.load(Evidence, documents()[name])
 
 
 def told(evidence: Evidence, *topics: str) -> list[tuple[str, str]]:

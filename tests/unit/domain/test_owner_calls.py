@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import CellOutcome, Missing, OwnerCall, Refused
-from roundtrip.domain.owner_calls import change, lost_bps, owner_sentence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.evidence import CellOutcome, Missing, OwnerCall, Refused
+from roundtrip.domain.check.owner_calls import change, lost_bps, owner_sentence
+from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, evidence, refused_cells, sold, venue
 from unit.domain.owner_attempts import known
 from unit.domain.owners import call

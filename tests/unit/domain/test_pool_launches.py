@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from roundtrip.domain.evidence import AnyLaunch, Evidence, Missing, PoolLaunch
-from roundtrip.domain.flags import Judged, raised
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import AnyLaunch, Evidence, Missing, PoolLaunch
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import ABSENT, DRY, LIQUID, NODE, evidence, no_trade, refused_buys, venue
 from unit.domain.completions import World, some_evidence
 from unit.domain.launches import POOL_LAUNCH, THRESHOLD_RAW

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain import practice
-from roundtrip.domain.practice import (
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.practice import practice
+from roundtrip.domain.practice.practice import (
     GIFT_WEI,
     LEAST_WEI,
     LIFE,
@@ -22,7 +23,6 @@ from roundtrip.domain.practice import (
     part_of,
     turn_week,
 )
-from roundtrip.domain.types import Address
 
 TOKEN, OTHER = Address("0x" + "aa" * 20), Address("0x" + "bb" * 20)
 MONDAY_S = 1_759_708_800

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain import price
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check import price
 from unit.domain.builders import ABSENT, LIQUID, MARKET, NODE, TOKEN, TOKEN_FACTS, evidence, venue
 
 QUICK = settings(max_examples=100, deadline=None)

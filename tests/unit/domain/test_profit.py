@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.events import Spot
-from roundtrip.domain.profit import DUST, EMPTY, Closing, Fill, Position, fold, folded
-from roundtrip.domain.types import TxHash
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import TxHash
+from roundtrip.domain.market.profit import DUST, EMPTY, Closing, Fill, Position, fold, folded
 
 ETH = 10**18
 

@@ -8,19 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Buy, BuyOutcome, CellOutcome, Missing, Refused, Size, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import (
-    Sale,
-    filled,
-    loss_bps,
-    main_size,
-    pool_keep_bps,
-    read_venue,
-)
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue import PoolFacts
-from roundtrip.domain.venue_code import Parts, code_of, fee_like_bps, parts, takes_sells
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import Buy, BuyOutcome, CellOutcome, Missing, Refused, Size, Sold
+from roundtrip.domain.check.venue_code import Parts, code_of, fee_like_bps, parts, takes_sells
+from roundtrip.domain.check.venue_reading import Sale, filled, loss_bps, main_size, pool_keep_bps, read_venue
 from unit.domain.builders import (
     ABSENT,
     DRY,

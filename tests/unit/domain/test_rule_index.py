@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from roundtrip.domain import rule_index
-from roundtrip.domain.rule_index import RuleIndex, Source
-from roundtrip.domain.rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch import rule_index
+from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
 from support.ruled import HAPPENINGS, TOKENS, WALLETS, happening, rules
 
 ANY, FOLLOW = Who("any"), Who("follow")

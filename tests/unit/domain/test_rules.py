@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from roundtrip.domain.rules import VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
+from roundtrip.domain.watch.rules import VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
 from support.ruled import HAPPENINGS, TOKENS, WALLETS, happening, rules
 
 ANY = Who("any")

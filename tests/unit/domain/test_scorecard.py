@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Cell, Evidence, HolderSell, HolderSells, Probe, Refused
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.scorecard import (
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.check.evidence import Cell, Evidence, HolderSell, HolderSells, Probe, Refused
+from roundtrip.domain.check.verdict import CODES as VERDICT_CODES
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.scorecard.scorecard import (
     CODES,
     WHY,
     Failed,
@@ -23,9 +26,6 @@ from roundtrip.domain.scorecard import (
     tax_bps,
     weigh,
 )
-from roundtrip.domain.types import Address, TxHash
-from roundtrip.domain.verdict import CODES as VERDICT_CODES
-from roundtrip.domain.verdict import judge
 
 from . import builders as made
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Evidence, Missing, Refused
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.sentences import NO_REASON, buy_reason_text, percent, sell_reason_text
-from roundtrip.domain.types import BPS
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Evidence, Missing, Refused
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.check.verdict_text import NO_REASON, buy_reason_text, percent, sell_reason_text
 from unit.domain.builders import (
     ABSENT,
     DRY,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.sign_in import (
+from roundtrip.domain.accounts.sign_in import (
     CLAIM_BYTES,
     LIFETIME_S,
     WINDOW_S,
@@ -18,7 +18,7 @@ from roundtrip.domain.sign_in import (
     text,
     window,
 )
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 
 SECRET = bytes(range(32))
 WALLET = Wallet(Address("0x" + "ab" * 20), "0x" + "Ab" * 20, 3)

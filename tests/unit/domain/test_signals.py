@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.signals import SIGNALS, Seen
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.market.signals import SIGNALS, Seen
 
 SUPPLY, ETH = 10**27, 10**18
 ONE_PERCENT = SUPPLY // 100

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain import standing
-from roundtrip.domain.holder_book import Holding
-from roundtrip.domain.standing import Standing
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders import ranking
+from roundtrip.domain.holders.book import Holding
+from roundtrip.domain.holders.ranking import Standing
 
 KEPT, LEAST = 8, 3
 
@@ -18,8 +18,8 @@ KEPT, LEAST = 8, 3
 def _few() -> object:
     """Small bounds, so that a few wallets are many."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(standing, "KEPT", KEPT)
-    patch.setattr(standing, "_LEAST", LEAST)
+    patch.setattr(ranking, "KEPT", KEPT)
+    patch.setattr(ranking, "_LEAST", LEAST)
     yield
     patch.undo()
 
@@ -65,5 +65,5 @@ def test_where_all_of_the_first_left_everybody_is_looked_at() -> None:
 def test_who_moved_is_forgotten_where_it_is_too_many() -> None:
     kept = Standing()
     kept.look({})
-    kept.touch(address(number) for number in range(standing.MOST_MOVED + 1))
+    kept.touch(address(number) for number in range(ranking.MOST_MOVED + 1))
     assert kept.moved is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain import ticks
-from roundtrip.domain.ticks import MAX_TICK, MIN_TICK, amounts, sqrt_price_x96_at
+from roundtrip.domain.check import ticks
+from roundtrip.domain.check.ticks import MAX_TICK, MIN_TICK, amounts, sqrt_price_x96_at
 
 QUICK = settings(max_examples=200, deadline=None)
 Q96 = 2**96

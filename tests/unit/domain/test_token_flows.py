@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.token_flows import (
+from roundtrip.domain.base.types import BPS, BURN_ADDRESS, ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.holders.token_flows import (
     HOOK_TAKES_BPS,
     MOST_LOTS,
     Fill,
@@ -18,7 +19,6 @@ from roundtrip.domain.token_flows import (
     deeds,
     flows,
 )
-from roundtrip.domain.types import BPS, BURN_ADDRESS, ZERO_ADDRESS, Address, TxHash
 from unit.domain.tokens import (
     ANN,
     BOB,

@@ -7,9 +7,10 @@ from random import Random
 import pytest
 from hypothesis import assume, given, settings
 
-from roundtrip.domain.evidence import Bought, Buy, Cell, CellOutcome, Sold
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.trade import (
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Bought, Buy, Cell, CellOutcome, Sold
+from roundtrip.domain.trade.judge import (
     LEVELS,
     WORST_FIRST,
     Changed,
@@ -19,8 +20,7 @@ from roundtrip.domain.trade import (
     find_exit,
     judge_trade,
 )
-from roundtrip.domain.trade_sentences import sentence
-from roundtrip.domain.types import BPS
+from roundtrip.domain.trade.text import sentence
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NO_MONEY, NODE, sold
 from unit.domain.judged_trades import DONE, FAILED, TRADED, Seeds, of
 from unit.domain.trades import GRID, filled, grid, ran, received, refused_grid, some_exit, way

@@ -5,17 +5,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 
-from roundtrip.domain.evidence import Cell, CellOutcome, Missing, Refused
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import read_venue
-from roundtrip.domain.trade import (
-    Allowance,
-    CallResult,
-    Outcome,
-    find_exit,
-    judge_trade,
-)
-from roundtrip.domain.trade_sentences import opening, reason, sentence
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Refused
+from roundtrip.domain.check.venue_reading import read_venue
+from roundtrip.domain.trade.judge import Allowance, CallResult, Outcome, find_exit, judge_trade
+from roundtrip.domain.trade.text import opening, reason, sentence
 from unit.domain.builders import NO_MONEY, NODE, TOKEN, sold
 from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, text_of
 from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exit, way

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     CurveTraded,
     Executing,
     HookFeeTaken,
@@ -16,7 +16,8 @@ from roundtrip.domain.events import (
     Swapped,
     Transferred,
 )
-from roundtrip.domain.transaction import (
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.transaction.account import (
     Account,
     Allowed,
     Doing,
@@ -26,9 +27,8 @@ from roundtrip.domain.transaction import (
     Said,
     Wrapped,
 )
-from roundtrip.domain.transaction_reading import account
-from roundtrip.domain.transaction_sums import nets, tells_all_eth, told_eth, wrapped_once
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.transaction.reader import account
+from roundtrip.domain.transaction.sums import nets, tells_all_eth, told_eth, wrapped_once
 
 
 def at(number: int) -> Address:

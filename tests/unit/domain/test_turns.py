@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from roundtrip.domain.channels import (
+from roundtrip.domain.base.job_turns import Choice, Lane, Ready, choose
+from roundtrip.domain.watch.channels import (
     HOST_ROWS,
     LANES,
     MOST_AT_ONCE,
@@ -14,7 +15,6 @@ from roundtrip.domain.channels import (
     host_of,
     rows_that_fit,
 )
-from roundtrip.domain.turns import Choice, Lane, Ready, choose
 
 LANE = Lane("some", places=8, of_owner=2, of_host=3)
 SEEDS = range(40)

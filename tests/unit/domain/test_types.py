@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, parse_address, plain_decimal
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, parse_address, plain_decimal
 
 QUICK = settings(max_examples=100, deadline=None)
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Bought, Buy, Carried, CellOutcome, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.readings import read_venue
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.venue_code import ranked
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Bought, Buy, Carried, CellOutcome, VenueEvidence
+from roundtrip.domain.check.venue_code import ranked
+from roundtrip.domain.check.venue_reading import read_venue
+from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import cells, evidence, refused_cells, sold, venue
 from unit.domain.launches import CURVE, IDLE, LAUNCHPAD_POOL, at, v4
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from roundtrip.domain.evidence import Cell, CellOutcome, Evidence, Probe, Refused, Size, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS
-from roundtrip.domain.verdict import CODES, Judgement, judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Cell, CellOutcome, Evidence, Probe, Refused, Size, VenueEvidence
+from roundtrip.domain.check.verdict import CODES, Judgement, judge
 from unit.domain.builders import (
     ABSENT,
     DRY,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundtrip.domain.types import BlockRef
-from roundtrip.domain.vitals import block_time_ms, covered_s, is_node_behind, per_minute
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.market.chain_stats import block_time_ms, covered_s, is_node_behind, per_minute
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,9 @@
 """Who counts as a winner: one exclusion a test."""
 
-from roundtrip.domain.crowd import Origin
-from roundtrip.domain.events import Spot
-from roundtrip.domain.types import Address, TxHash
-from roundtrip.domain.winners import (
-    MOST_WINNERS,
-    Begun,
-    Closed,
-    Wallets,
-    board,
-)
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.market.fairness import Origin
+from roundtrip.domain.market.winners import MOST_WINNERS, Begun, Closed, Wallets, board
 
 DAY_S = 86_400
 BORN_S = 1_760_000_000

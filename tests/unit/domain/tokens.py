@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from roundtrip.domain.holder_book import Beginning, HolderBook
-from roundtrip.domain.token_flows import Fill, Move, Places, TokenTx
-from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, TxHash
+from roundtrip.domain.holders.book import Beginning, HolderBook
+from roundtrip.domain.holders.token_flows import Fill, Move, Places, TokenTx
 
 
 def address(number: int) -> Address:

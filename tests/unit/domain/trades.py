@@ -3,10 +3,10 @@
 from dataclasses import replace
 from random import Random
 
-from roundtrip.domain.evidence import Cell, CellOutcome, Missing, Probe, Refused, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.trade import Allowance, CallResult, Exit, Ran
-from roundtrip.domain.types import BPS
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Probe, Refused, VenueEvidence
+from roundtrip.domain.trade.judge import Allowance, CallResult, Exit, Ran
 from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, TOKEN, buys, sold, venue
 
 GRID: dict[str, Probe] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.rounds import described
 from roundtrip.jobs.worker import where

@@ -1,7 +1,7 @@
 """The newest block, as a check begins with it."""
 
 from roundtrip.chain.heads import Head
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.types import Address, BlockRef
 from unit.domain.builders import MARKET
 
 COINBASE = Address("0x" + "c0" * 20)

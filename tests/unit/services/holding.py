@@ -4,9 +4,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from roundtrip.domain.holder_book import Holding, Ledger
-from roundtrip.domain.holders import Told, Wallet
-from roundtrip.domain.types import BURN_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
+from roundtrip.domain.holders.book import Holding, Ledger
+from roundtrip.domain.holders.findings import Told, Wallet
 from roundtrip.services.holders_gathered import Crowd, Gathered, Win, Winner
 from unit.domain.holding import (
     AT_S,

@@ -3,7 +3,7 @@
 import msgspec
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.venue import Venue
 from unit.venues.network import BELOW, CONTRACTS
 
 TOKEN = BELOW

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.domain.alerts import Alert, Draft
-from roundtrip.domain.types import Address, TxHash
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.watch.alerts import Alert, Draft
 from roundtrip.services.alert_rows import AlertRow, rows
 
 WALLET, TOKEN = Address("0x" + "c0" * 20), Address("0x" + "70" * 20)

@@ -3,8 +3,8 @@
 import pytest
 
 from roundtrip.chain.holder_views import Views
-from roundtrip.domain.holder_book import Holding
-from roundtrip.domain.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.holders.book import Holding
 from roundtrip.services.balances import held_against
 from unit.domain.holding import address, book
 

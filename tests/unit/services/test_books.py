@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from roundtrip.domain.errors import ServiceFull
-from roundtrip.domain.holder_book import HolderBook, Holding
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders.book import HolderBook, Holding
 from roundtrip.services import books
 from roundtrip.services.books import MOST_READING, Books, Open, reading_budget
 from unit.domain.holding import address

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.book import Book
-from roundtrip.domain.evidence import Missing
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Missing
 from roundtrip.services import candidates as module
 from roundtrip.services.candidates import Candidates, unseen
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool

@@ -11,13 +11,13 @@ import pytest
 
 from roundtrip.chain.recording import pack
 from roundtrip.chain.rpc import RpcCall
-from roundtrip.domain import canonical
-from roundtrip.domain.evidence import Evidence, Hop, QuoteRate
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.proof import Begun
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Hop, QuoteRate
+from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.claim import (
     MOST_FILE_BYTES,
     Claim,
@@ -59,7 +59,7 @@ def proof(found: Evidence | None = None, **begun: Any) -> Json:
     began = Begun(**{"seed": "0x" + SEED.hex(), "venues": (OURS,), "others": 0, **begun})
     document = written(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
     trip = pack([[RpcCall("eth_chainId", [])]])
-    kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical.dump(found), document, [trip])
+    kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical_json.dump(found), document, [trip])
     answer: Json = json.loads(msgspec.json.encode(present(kept)))
     return answer
 

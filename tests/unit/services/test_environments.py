@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Environment
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS, Address, parse_address
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, parse_address
+from roundtrip.domain.check.evidence import Environment
 from roundtrip.services.environments import draw
 from unit.services.heads import COINBASE, HEAD
 

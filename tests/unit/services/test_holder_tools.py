@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.holder_book import Holding, LaunchTold
+from roundtrip.domain.holders.book import Holding, LaunchTold
 from roundtrip.services.holders_present import MOST_LISTED, present
 from roundtrip.services.launch_bundle_answer import present_launch_bundle
 from roundtrip.services.smart_money_answer import present_smart_money

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from roundtrip.domain.deployer_deeds import Status
-from roundtrip.domain.holder_book import Ledger
-from roundtrip.domain.holder_ties import Disagreement
-from roundtrip.domain.holders import Concentration, Wallet
+from roundtrip.domain.holders.book import Ledger
+from roundtrip.domain.holders.deployer_summary import Status
+from roundtrip.domain.holders.findings import Concentration, Wallet
+from roundtrip.domain.holders.ties import Disagreement
 from roundtrip.services.holders_answer import (
     BiggestWin,
     BundleAnswer,

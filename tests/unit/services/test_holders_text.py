@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from roundtrip.domain.deployer_deeds import Status
-from roundtrip.domain.holder_book import Holding, Ledger
-from roundtrip.domain.holder_ties import Disagreement
-from roundtrip.domain.holders import Wallet
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.holders.book import Holding, Ledger
+from roundtrip.domain.holders.deployer_summary import Status
+from roundtrip.domain.holders.findings import Wallet
+from roundtrip.domain.holders.ties import Disagreement
 from roundtrip.services.holders_answer import Drift
 from roundtrip.services.holders_present import present
 from roundtrip.services.launch_bundle_answer import present_launch_bundle

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.services.money import Amount, amount, is_money, parse_amount, symbol_of
 from unit.venues.network import CONTRACTS
 

@@ -9,8 +9,8 @@ import pytest
 
 from roundtrip.chain.heads import Heads
 from roundtrip.chain.rpc import Asks, RpcCall, RpcError
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import Address, BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.own_token import OwnToken
 from unit.chain.samples import raw, word
 

@@ -8,9 +8,9 @@ import pytest
 
 from roundtrip.chain.payments import Finalized, Paying
 from roundtrip.chain.transactions import Sent
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.events import Transferred
-from roundtrip.domain.types import Address, BlockRef, TxHash
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.events import Transferred
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.services.context import Context
 from roundtrip.services.payment_read import not_final, own_raw, tx_in_a_block
 from roundtrip.store.credits import GRACE_BLOCKS, PaidTo

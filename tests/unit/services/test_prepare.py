@@ -14,11 +14,11 @@ from roundtrip.chain.heads import Head
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import REVERTED, RpcError
 from roundtrip.chain.wallet_calls import Pair
-from roundtrip.domain.errors import CallerFault, NodeFault
-from roundtrip.domain.trade import LEVELS, refusal
-from roundtrip.domain.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.domain.venue import Quote, Venue, VenueKind
-from roundtrip.domain.verdict import Verdict
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.venue import Quote, Venue, VenueKind
+from roundtrip.domain.check.verdict import Verdict
+from roundtrip.domain.trade.judge import LEVELS, refusal
 from roundtrip.services.context import Context
 from roundtrip.services.desk import (
     Desk,

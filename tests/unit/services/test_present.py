@@ -7,12 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.domain.curve import buy
-from roundtrip.domain.evidence import Bought, Deployer, Evidence, Launch, Missing, QuoteRate, VenueEvidence
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import BPS
-from roundtrip.domain.venue import Venue
-from roundtrip.domain.verdict import judge
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.curve import buy
+from roundtrip.domain.check.evidence import (
+    Bought,
+    Deployer,
+    Evidence,
+    Launch,
+    Missing,
+    QuoteRate,
+    VenueEvidence,
+)
+from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check_answer import Check, DeployerAnswer, LaunchpadAnswer, PaidAnswer, present
 from unit.domain.builders import (
     ABSENT,

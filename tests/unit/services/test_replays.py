@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from roundtrip.domain.errors import ServiceFull
+from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.replays import Replays
 
 

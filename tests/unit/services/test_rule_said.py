@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.services.rule_said import when_it_tells
 from roundtrip.services.rules import parse
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.errors import CallerFault
-from roundtrip.domain.rules import VERBS, Over, Rule, Who
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.rules import VERBS, Over, Rule, Who
 from roundtrip.services.rules import BELOW, MOST_CHARACTERS, parse
 from support.ruled import rules
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.domain.evidence import Curve, Launch, Missing, OwnerCalls
-from roundtrip.domain.policy import POLICY
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.check.evidence import Curve, Launch, Missing, OwnerCalls
 from roundtrip.services.check import _ttl_ms
 from unit.domain.builders import ITS_OWN, NODE, sold
 from unit.domain.launches import NOW_S, gone, launch, launched, state

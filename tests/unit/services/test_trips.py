@@ -5,11 +5,11 @@ from dataclasses import replace
 from roundtrip.chain.legs import Place
 from roundtrip.chain.rpc import NodeAnswerTooLarge
 from roundtrip.chain.simulate import Plan
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.evidence import Bought, Buy, Missing, Refused
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import ZERO_ADDRESS
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Bought, Buy, Missing, Refused
 from roundtrip.services.run import MOST_PLANS_A_REQUEST, Tried, _grouped
 from roundtrip.services.second_trip import best
 from roundtrip.venues import amm_v4

@@ -2,7 +2,7 @@
 
 from math import isqrt
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
 from support.told_blocks import (
     Q96,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from roundtrip.chain.spans import BlockRead
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.sync.batch import Batch
 from roundtrip.sync.known import Known
 from roundtrip.sync.ledger import Ledger, told_by, wanted

@@ -7,8 +7,8 @@ import pytest
 
 from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.chain.spans import NodeLied
-from roundtrip.domain.errors import NodeFault
-from roundtrip.domain.types import BlockRef
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BlockRef
 from roundtrip.sync.fork import Parting, first_hash_of, parting
 from support.told_blocks import Chain
 

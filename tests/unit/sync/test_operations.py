@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.told_blocks import (
     ENTRY_POINT,

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.sides import sides
 from support.told_blocks import (

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.worth import MOST_MICRO_USD
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.sync.batch import Batch
 from roundtrip.venues.base import Log
 from support.told_blocks import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundtrip.domain.events import Trade
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.events import Trade
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.told_blocks import (
     HOOK,

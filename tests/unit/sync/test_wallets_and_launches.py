@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from roundtrip.chain.spans import BlockRead
-from roundtrip.domain.events import Funded, Met
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.events import Funded, Met
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.sync.batch import Batch
 from support.told_blocks import (
     ENTRY_POINT,

@@ -6,7 +6,7 @@ from typing import Any
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
 from unit.venues.network import CONTRACTS, address
 

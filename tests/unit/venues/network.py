@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Contracts
 
 

@@ -9,9 +9,9 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Hop
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import PoolFacts, Venue
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import PoolFacts, Venue
+from roundtrip.domain.check.evidence import Hop
 from roundtrip.venues import VENUES, amm_v3
 from roundtrip.venues.base import Call, Contracts
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, SWAPPED, address

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from eth_abi.abi import decode
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import PoolFacts, Venue
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.venues import amm_v4
 from roundtrip.venues.base import Call
 from unit.venues.network import CONTRACTS

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from roundtrip import venues
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     CurveBoughtBack,
     CurveTraded,
     Event,
@@ -23,7 +23,7 @@ from roundtrip.domain.events import (
     Swapped,
     Transferred,
 )
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues import DECODERS
 from roundtrip.venues.base import Contracts, Decoding, Log
 from roundtrip.venues.decode import Decoder

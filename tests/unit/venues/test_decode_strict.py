@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.domain.events import (
+from roundtrip.domain.base.events import (
     CurveBoughtBack,
     CurveTraded,
     Event,
@@ -24,7 +24,7 @@ from roundtrip.domain.events import (
     Swapped,
     Transferred,
 )
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues import DECODERS, amm_v3
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues import abi, amm_v3, amm_v4
 from unit.venues.logs import NETWORK
 from unit.venues.network import address

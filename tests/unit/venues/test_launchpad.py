@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.types import Address
+from roundtrip.domain.base.types import Address
 from roundtrip.venues import launchpad
 from roundtrip.venues.base import Call
 from roundtrip.venues.launchpad import Record, read_record

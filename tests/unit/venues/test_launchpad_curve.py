@@ -10,9 +10,9 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.domain.evidence import Curve
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import PoolFacts
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import Curve
 from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Call
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address

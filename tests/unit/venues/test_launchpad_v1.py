@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from roundtrip.chain.book import Book
 from roundtrip.chain.facts import facts_plan, read_launch
 from roundtrip.chain.simulate import Results
-from roundtrip.domain.evidence import Launch, Missing, PoolLaunch
-from roundtrip.domain.policy import POLICY
-from roundtrip.domain.types import Address, parse_address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.policy import POLICY
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Launch, Missing, PoolLaunch
 from roundtrip.networks import ROBINHOOD
 from roundtrip.venues import BY_KIND, amm_v3, launchpad_v1
 from roundtrip.venues.base import Call, Contracts, Listed, Log

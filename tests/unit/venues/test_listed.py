@@ -10,8 +10,8 @@ from eth_utils.crypto import keccak
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from roundtrip.domain.types import ZERO_ADDRESS, Address
-from roundtrip.domain.venue import Venue
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import VENUES, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Listed, Log
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address

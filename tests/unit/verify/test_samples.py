@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import roundtrip.verify
-from roundtrip.domain.types import Address
-from roundtrip.domain.venue import Quote, Venue
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Quote, Venue
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, Terms, VenueFile
 from roundtrip.verify import Network, Report, Request, lines, verify

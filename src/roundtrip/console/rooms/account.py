@@ -10,7 +10,7 @@ from starlette.responses import Response
 from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Room
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
 from .own import bag, channels, inbox, keys, marks, overview, practice, watch
 

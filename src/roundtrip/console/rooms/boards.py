@@ -12,7 +12,7 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import Dispatch, Named
 from roundtrip.console.page import Visit
 from roundtrip.console.render import Templates
-from roundtrip.domain.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault
 
 log = structlog.get_logger(__name__)
 _NOBODY = Asking("")

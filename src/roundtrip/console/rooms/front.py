@@ -8,8 +8,8 @@ from roundtrip.api.about import STRANGERS, UNKNOWN, WHAT
 from roundtrip.api.catalog import tools
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.measured import NEWEST
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.metrics import NEWEST
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.service_status import SLOW_JOBS_S, ServiceStatus, service_status
 

@@ -9,7 +9,7 @@ from roundtrip.api.dispatch import error_reply
 from roundtrip.api.draining import ENDING, Ending
 from roundtrip.console.live import LiveResponse
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.base.errors import RoundtripError
 
 from .boards import named
 

@@ -9,7 +9,7 @@ from roundtrip.api import catalog
 from roundtrip.api.operation import Operation
 from roundtrip.api.publish import params_schema
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import STATUS_BY_CODE
+from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 
 async def operations(visit: Visit) -> Response:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import CallerFault, RoundtripError
+from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.report_verdict import MOST_NOTE, Reported, ReportParams, report_verdict
 from roundtrip.services.scorecard import Scorecard, ScorecardParams
 from roundtrip.services.scorecard import scorecard as scorecard_of

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import RoundtripError
-from roundtrip.domain.flags import FLAGS
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services.check_card import CardParams, KeptCard, check_card
 from roundtrip.services.holders_page import HoldersPage, holders_page
 

@@ -5,7 +5,7 @@ from typing import Any
 from starlette.responses import Response
 
 from roundtrip.console.page import Visit
-from roundtrip.domain.errors import RoundtripError
+from roundtrip.domain.base.errors import RoundtripError
 
 from .own.marks import FLAG, OWN_FLAGS
 

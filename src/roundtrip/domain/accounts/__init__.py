@@ -1,0 +1,1 @@
+"""Accounts, keys, credits, sign-in."""

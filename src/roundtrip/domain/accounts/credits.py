@@ -1,0 +1,34 @@
+"""Calls that are paid for: how many a payment buys."""
+
+from dataclasses import dataclass
+
+from roundtrip.domain.base.types import Address, TxHash
+
+USDG_UNITS = 10**6
+"""Base units of one usdg."""
+MOST_CREDITS = 2**53 - 1
+"""Of one mite: the largest whole number that every JSON reader tells apart from the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payments:
+    """Where calls are paid for, and what they cost. ``calls_per_usdg``: for one whole usdg."""
+
+    pay_to: Address
+    calls_per_usdg: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What a wallet paid in one transaction. ``amount_raw``: base units of usdg; ``block_hash``: 0x and 64
+    lower-case hex digits."""
+
+    tx_hash: TxHash
+    amount_raw: int
+    block_number: int
+    block_hash: str
+
+
+def calls_for(amount_raw: int, calls_per_usdg: int) -> int:
+    """Whole calls that so many base units of usdg buy, rounded down."""
+    return amount_raw * calls_per_usdg // USDG_UNITS

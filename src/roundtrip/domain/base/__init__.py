@@ -1,0 +1,1 @@
+"""Types, errors, events, policy: what every other room uses."""

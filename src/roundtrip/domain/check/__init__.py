@@ -1,0 +1,1 @@
+"""Evidence, flags and the verdict."""

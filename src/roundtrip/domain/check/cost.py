@@ -1,0 +1,151 @@
+"""What a round trip costs: the pool's fees, the token's taxes, price impact. In bps; None: not known."""
+
+from dataclasses import dataclass
+
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.base.venue import PoolFacts
+
+from .curve import MOST_TAKEN_BPS
+from .evidence import AnyLaunch, Bought, Carried, Curve, Evidence, Launch, Missing, Size, VenueEvidence
+from .venue_reading import PIPS, Sale, VenueReading
+
+_Q96 = 2**96
+ROUNDING_BPS = 3
+"""So little is what rounding leaves: losses are rounded up, leg by leg."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of the venue that an answer shows. ``round_trip_bps``: what all of it sold straight back lost, at
+    ``size``. ``taken_bps``: what a trip so small that it moves no price lost; it is ``pool_bps``, which the
+    pool or the launchpad keeps, and ``tax_bps``. ``buy_tax_bps`` and ``sell_tax_bps`` are shares of each
+    way alone, told by the launchpad's contract or worked out of what arrived. ``impact_bps``: so many fewer
+    tokens a buy of this size gets than a small one; who sells straight back has that again."""
+
+    size: Size | None
+    round_trip_bps: int | None
+    taken_bps: int | None
+    pool_bps: int | None
+    tax_bps: int | None
+    buy_tax_bps: int | None
+    sell_tax_bps: int | None
+    impact_bps: int | None
+
+
+def cost_of(evidence: Evidence, number: int, reading: VenueReading) -> Cost | None:
+    """Of venue ``number``; None where nothing was bought there."""
+    if reading.status != "bought":
+        return None
+    venue = evidence.venues[number]
+    taken = reading.fees_bps if isinstance(reading.fees_bps, int) else None
+    if venue.venue.kind in ("launchpad_curve", "launchpad_pool"):
+        pool, tax, buy, sell = _by_launchpad(evidence.launch, taken)
+    else:
+        pool = _pool_bps(venue, reading)
+        tax = None if pool is None or taken is None else _beyond(taken, pool)
+        buy, sell = _each_way(venue, evidence.token, taken, pool, tax)
+    return Cost(
+        size=reading.size,
+        round_trip_bps=reading.full.loss_bps if isinstance(reading.full, Sale) else None,
+        taken_bps=taken,
+        pool_bps=pool,
+        tax_bps=tax,
+        buy_tax_bps=buy,
+        sell_tax_bps=sell,
+        impact_bps=reading.impact_bps if isinstance(reading.impact_bps, int) else None,
+    )
+
+
+def _beyond(taken_bps: int, told_bps: int) -> int:
+    """What was taken beyond what is told; nothing where that is only rounding."""
+    rest = taken_bps - told_bps
+    return 0 if rest <= ROUNDING_BPS else rest
+
+
+def _both_ways(buy_bps: int, sell_bps: int) -> int:
+    """What two shares, one of each way, keep of a round trip; rounded up."""
+    return -(-(BPS * BPS - (BPS - buy_bps) * (BPS - sell_bps)) // BPS)
+
+
+def _by_launchpad(
+    launch: AnyLaunch | Missing | None, taken_bps: int | None
+) -> tuple[int | None, int | None, int | None, int | None]:
+    """The launchpad's fees, the taxes of both ways, and of each, as its contract tells them. Where more was
+    taken than it tells, what each way takes is not known."""
+    if not isinstance(launch, Launch):
+        return None, None, None, None
+    state, creator_bps = launch.curve_state, launch.creator_tax_bps
+    fee_bps = state.fee_bps if isinstance(state, Curve) else launch.hook_fee_bps
+    if fee_bps is None or (launch.phase == "curve" and not isinstance(state, Curve)):
+        return None, None, None, None
+    snipe_bps = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
+    buy_bps = min(MOST_TAKEN_BPS - fee_bps, creator_bps + snipe_bps)
+    pool_bps = _both_ways(fee_bps, fee_bps)
+    told_bps = max(0, _both_ways(fee_bps + buy_bps, fee_bps + creator_bps) - pool_bps)
+    if taken_bps is None:
+        # What the token itself takes was not measured.
+        return pool_bps, None, buy_bps, creator_bps
+    measured_bps = _beyond(taken_bps, pool_bps)
+    if measured_bps > told_bps + ROUNDING_BPS:
+        return pool_bps, measured_bps, None, None
+    return pool_bps, told_bps, buy_bps, creator_bps
+
+
+def _pool_bps(venue: VenueEvidence, reading: VenueReading) -> int | None:
+    """What a pool keeps of a round trip. Of one with a hook that is told apart from the token's taxes only
+    where it was seen what the token takes of its own transfers."""
+    apart = isinstance(venue.carried, Carried) and isinstance(reading.fees_bps, int)
+    if venue.venue.keeps_by_hook() and not apart:
+        return None
+    return reading.keep_bps if isinstance(reading.keep_bps, int) else None
+
+
+def _each_way(
+    venue: VenueEvidence, token: Address, taken_bps: int | None, pool_bps: int | None, tax_bps: int | None
+) -> tuple[int | None, int | None]:
+    """The tax of the buy and of the sell."""
+    if tax_bps is None or taken_bps is None or pool_bps is None:
+        return None, None
+    if tax_bps == 0:
+        return 0, 0
+    if isinstance(venue.carried, Carried):
+        moved = max(1, venue.carried.moved_raw)
+        ways = (venue.carried.received_raw, venue.carried.arrived_raw)
+        buy, sell = (_rounded(BPS - way * BPS // moved) for way in ways)
+        return buy, sell
+    buy = _bought_less(venue, token)
+    left = (BPS - pool_bps) * (BPS - (buy or 0))
+    if buy is None or left <= 0:
+        return None, None
+    sell = _rounded(BPS - (BPS - taken_bps) * BPS * BPS // left)
+    return (None, None) if sell is None else (buy, sell)
+
+
+def _rounded(share_bps: int) -> int | None:
+    """A share; None where it is less than nothing by more than rounding: then it was worked out wrong."""
+    if share_bps < -ROUNDING_BPS:
+        return None
+    return 0 if share_bps <= ROUNDING_BPS else share_bps
+
+
+def _bought_less(venue: VenueEvidence, token: Address) -> int | None:
+    """How much less a small buy brought than the pool's own formula gives for it, as a share of that."""
+    found = (b.outcome for b in venue.buys if b.size == "thousandth" and b.environment == 0)
+    bought = next(found, None)
+    if not isinstance(bought, Bought) or not isinstance(venue.facts, PoolFacts):
+        return None
+    net_raw = bought.paid_raw * (PIPS - venue.venue.fee_pips) // PIPS
+    given_raw = _given_raw(venue.facts, token < venue.venue.quote_address, net_raw)
+    return None if given_raw <= 0 else _rounded(BPS - bought.received_raw * BPS // given_raw)
+
+
+def _given_raw(pool: PoolFacts, token_is_zero: bool, net_raw: int) -> int:
+    """What a pool gives for ``net_raw`` of the quote, where that crosses no tick; 0 where it has nothing."""
+    price, liquidity = pool.sqrt_price_x96, pool.liquidity
+    if price <= 0 or liquidity <= 0:
+        return 0
+    if token_is_zero:
+        after = price + net_raw * _Q96 // liquidity
+        return liquidity * _Q96 * (after - price) // (after * price)
+    after = liquidity * _Q96 * price // (liquidity * _Q96 + net_raw * price)
+    return liquidity * (price - after) // _Q96

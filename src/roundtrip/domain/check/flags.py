@@ -1,0 +1,136 @@
+"""Worth knowing, but not what decided the verdict: one function a flag."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BURN_ADDRESSES
+from roundtrip.domain.base.venue import Venue
+
+from .evidence import Curve, Evidence, Launch, Missing
+from .price import quote_in_wei
+from .venue_code import kept, parts, takes_sells
+from .venue_reading import VenueReading
+from .verdict import Judgement, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a flag may look at."""
+
+    evidence: Evidence
+    judgement: Judgement
+    policy: Policy
+
+    def shown(self) -> Venue | None:
+        """The venue that the answer shows: the one that decided, else the first that is there."""
+        index = shown(self.judgement)
+        return None if index is None else self.evidence.venues[index].venue
+
+    def others(self) -> tuple[VenueReading, ...]:
+        """The venues that trade the token beside the one that was chosen."""
+        best = self.judgement.best
+        return tuple(r for i, r in enumerate(self.judgement.readings) if i != best and r.status == "bought")
+
+
+def owner_active(seen: Judged) -> bool:
+    """An owner or proxy admin exists and is neither zero nor a burn address."""
+    facts = seen.evidence.facts
+    return any(isinstance(a, str) and a not in BURN_ADDRESSES for a in (facts.owner, facts.proxy_admin))
+
+
+def toll_pool(seen: Judged) -> bool:
+    """Another venue of the token keeps a toll for itself."""
+    return any(kept(reading) >= seen.policy.toll_warn_bps for reading in seen.others())
+
+
+def thin_pool(seen: Judged) -> bool:
+    """Another venue of the token is thin."""
+    return any(
+        takes_sells(reading, seen.policy)
+        and parts(reading, seen.policy).worst_bps >= seen.policy.warn_loss_bps
+        and parts(reading, seen.policy).largest() == "thin_pool"
+        for reading in seen.others()
+    )
+
+
+def no_liquidity(seen: Judged) -> bool:
+    """The best venue's quote side is worth less than the policy's floor."""
+    best = seen.judgement.best
+    if best is None:
+        return False
+    venue = seen.evidence.venues[best]
+    if isinstance(venue.facts, Missing):
+        return False
+    worth_wei = quote_in_wei(venue.facts.quote_reserve_raw, venue.venue.quote, seen.evidence.market)
+    return worth_wei is not None and worth_wei < seen.policy.thin_quote_wei
+
+
+def hook(seen: Judged) -> bool:
+    """The venue is a v4 pool whose hook, not the launchpad's, takes part in swaps."""
+    venue = seen.shown()
+    return venue is not None and venue.hook_in_swaps()
+
+
+def dynamic_fee(seen: Judged) -> bool:
+    """The venue's fee is set swap by swap."""
+    venue = seen.shown()
+    return venue is not None and venue.dynamic_fee()
+
+
+def high_creator_tax(seen: Judged) -> bool:
+    """The launch's creator takes a large share of every trade."""
+    launch = seen.evidence.launch
+    return isinstance(launch, Launch) and launch.creator_tax_bps >= seen.policy.high_creator_tax_bps
+
+
+def serial_deployer(seen: Judged) -> bool:
+    """Its deployer has launched many, and few of them graduated."""
+    known, policy = seen.evidence.deployer, seen.policy
+    if known is None:
+        return False
+    few = known.graduated * policy.serial_graduated_divisor < known.launches
+    return known.launches >= policy.serial_launches and few
+
+
+def deployer_sold(seen: Judged) -> bool:
+    """Its deployer sold half or more of what it got."""
+    known = seen.evidence.deployer
+    return known is not None and known.got_raw > 0 and 2 * known.sold_raw >= known.got_raw
+
+
+def snipe_tax_active(seen: Judged) -> bool:
+    """A fresh wallet that bought in the pinned block would pay the curve's tax of the first seconds."""
+    launch = seen.evidence.launch
+    state = launch.curve_state if isinstance(launch, Launch) else None
+    return isinstance(state, Curve) and not state.closed and state.snipe_bps > 0
+
+
+def curve_closed(seen: Judged) -> bool:
+    """A launch between the close of its curve and the opening of its pool, or called off."""
+    launch = seen.evidence.launch
+    return isinstance(launch, Launch) and launch.closed()
+
+
+FLAGS: MappingProxyType[str, Callable[[Judged], bool]] = MappingProxyType(
+    {
+        "owner_active": owner_active,
+        "hook": hook,
+        "dynamic_fee": dynamic_fee,
+        "toll_pool": toll_pool,
+        "thin_pool": thin_pool,
+        "high_creator_tax": high_creator_tax,
+        "serial_deployer": serial_deployer,
+        "deployer_sold": deployer_sold,
+        "snipe_tax_active": snipe_tax_active,
+        "curve_closed": curve_closed,
+        "no_liquidity": no_liquidity,
+    }
+)
+"""Every flag, in the order they are answered in."""
+
+
+def raised(seen: Judged) -> tuple[str, ...]:
+    """The flags that hold for what was seen."""
+    return tuple(name for name, holds in FLAGS.items() if holds(seen))

@@ -1,0 +1,287 @@
+"""Which codes are still possible while pieces of the evidence are missing.
+
+A missing piece makes a verdict unproven only if some value of it would change the code. So each venue
+is read into every outcome it could still come to, with losses taken from both sides of every line that
+can tell two codes or two venues apart, and the outcomes of the venues are put together: a code is
+possible if one venue can come to it while no other venue has to win. No product over venues is taken.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+
+from . import holder_sells
+from .evidence import Evidence, Missing, Refused
+from .venue_code import (
+    Rank,
+    code_of_parts,
+    enough,
+    fee_like_bps,
+    group_of,
+    kept,
+    parts,
+    ranked,
+    split,
+    takes_sells,
+)
+from .venue_reading import Sale, SellResult, Status, VenueReading
+
+_REFUSED = Refused("sell", None, 0)
+_LEAST_LOSS = -BPS * BPS
+_FIRST: Rank = (-1, 0, False)
+_LAST: Rank = (9, 0, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a venue may come to. ``rank`` and ``code`` are set where it takes the sell; a venue that
+    bought and has none is a trap."""
+
+    status: Status
+    rank: Rank | None = None
+    code: str = ""
+
+
+def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing]:
+    """Every missing piece that a code is read from, the weightiest first. Holders are asked only where all
+    else is proven: what is missing of them is what decides."""
+    facts = evidence.facts
+    found: list[object] = [*holder_sells.gaps(evidence.holder_sells)]
+    found += [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
+    for reading in readings:
+        found += [reading.status, reading.full, reading.hour, reading.day]
+    for reading in readings:
+        found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half]
+        found += [reading.keep_bps, reading.first_tax_bps, reading.exit_bps]
+    return [gap for gap in found if isinstance(gap, Missing)]
+
+
+def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> frozenset[str]:
+    """Every code that some value of the missing pieces leads to."""
+    facts = evidence.facts
+    codes: set[str] = set()
+    if isinstance(facts.code_bytes, Missing) or facts.code_bytes == 0:
+        codes.add("no_contract")
+    if facts.code_bytes == 0:
+        return frozenset(codes)
+    answers = (facts.balance_answers, facts.total_supply_raw)
+    if any(isinstance(answer, Missing) or answer in (None, False) for answer in answers):
+        codes.add("not_a_token")
+    if not facts.balance_answers or facts.total_supply_raw is None:
+        return frozenset(codes)
+    if evidence.role != "token":
+        return frozenset(codes | {"quote_asset"})
+    codes |= _together([_outcomes(one, readings, policy) for one in readings])
+    caught = holder_sells.traps(evidence.holder_sells, policy)
+    return frozenset((codes if False in caught else set()) | ({"cannot_sell"} if True in caught else set()))
+
+
+# --- venues together ------------------------------------------------------------------------------
+
+
+def _together(outcomes: list[frozenset[Outcome]]) -> set[str]:
+    # How badly a venue can be forced to rank: None when it need not sell at all.
+    weakest = [None if any(o.rank is None for o in own) else max(o.rank for o in own) for own in outcomes]  # type: ignore[type-var]
+    codes = {
+        outcome.code
+        for index, own in enumerate(outcomes)
+        for outcome in own
+        if outcome.rank is not None
+        and all(
+            worst is None or (outcome.rank, index) < (worst, other)
+            for other, worst in enumerate(weakest)
+            if other != index
+        )
+    }
+    quiet = [{o.status for o in own if o.rank is None} for own in outcomes]
+    for status, code in (
+        ("bought", "cannot_sell"), ("keeps", "heavy_fees"), ("refused", "cannot_buy"), ("dry", "empty_pool")
+    ):  # fmt: skip
+        if all(quiet) and any(status in own for own in quiet):
+            codes.add(code)
+        quiet = [{s for s in own if s != status} for own in quiet]
+    if all(quiet):
+        codes.add("no_pool")
+    return codes
+
+
+def _around(lines: Iterable[int]) -> list[int]:
+    """Each line with its neighbours, within what a loss can be."""
+    near = {line + step for line in lines for step in (-1, 0, 1)}
+    return sorted({loss for loss in near if loss < BPS} | {BPS})
+
+
+def _where_ranks_meet(
+    reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
+) -> set[int]:
+    """Losses at which this venue ranks as another one does that lost what it is known to have lost."""
+    weight = reading.brought_raw
+    if weight <= 0:
+        return set()
+    lines = set()
+    for other in all_readings:
+        if other is reading or other.status != "bought":
+            continue
+        for full in {other.full_at_best, None}:
+            settled = _settled(other if full is None else replace(other, full=full))
+            _, score, _ = ranked(0, parts(settled, policy).worst_bps, other, policy)
+            margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
+            lines |= {BPS - margin + score // weight, BPS - margin - (-score // weight)}
+    return lines
+
+
+# --- one venue ------------------------------------------------------------------------------------
+
+
+def _outcomes(
+    reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
+) -> frozenset[Outcome]:
+    if isinstance(reading.status, Missing):
+        found = {Outcome(status) for status in reading.may_be}
+        if "bought" in reading.may_be:
+            gap = reading.status
+            blank = replace(
+                reading, status="bought", full=gap, fickle=gap, hour=gap, impact_bps=gap, brought_raw=1
+            )
+            # What the buy brought is not known either: it may rank before and behind every other venue.
+            for outcome in _Venue(blank, (), policy).outcomes():
+                places = (None,) if outcome.rank is None else (_FIRST, _LAST)
+                found |= {replace(outcome, rank=place) for place in places}
+        return frozenset(found)
+    if reading.status != "bought":
+        return frozenset({Outcome(reading.status)})
+    return frozenset(_Venue(reading, all_readings, policy).outcomes())
+
+
+def _settled(reading: VenueReading) -> VenueReading:
+    """One completion: every missing sell refused, every missing figure zero."""
+    sells = ("full", "hour", "day", "half")
+    changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
+    figures = ("fees_bps", "impact_bps", "keep_bps", "first_tax_bps", "exit_bps")
+    changes |= {n: 0 for n in figures if isinstance(getattr(reading, n), Missing)}
+    if isinstance(reading.fickle, Missing):
+        changes["fickle"] = False
+    return replace(reading, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One way the sells may have come out: the group it ranks in, what is lost at least apart from price
+    impact, and whether it may be more."""
+
+    group: int
+    least_bps: int
+    grows: bool
+
+
+class _Venue:
+    """The outcomes of one venue that bought."""
+
+    def __init__(self, reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy) -> None:
+        self._reading = reading
+        self._policy = policy
+        keep = kept(reading)
+        lines = {policy.toll_warn_bps} if isinstance(reading.keep_bps, Missing) else set()
+        lines |= {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
+        impact = parts(_settled(reading), policy).impact_bps
+        lines |= {impact, impact + keep}
+        settled = fee_like_bps(_settled(reading), policy)
+        lines |= {settled, settled - keep} | _where_ranks_meet(reading, all_readings, policy)
+        self._lines = _around(lines)
+        self._codes: dict[int, frozenset[tuple[int, str]]] = {}
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Every outcome, some of them more than once."""
+        reading = self._reading
+        if reading.fickle is not False:
+            yield Outcome("bought")
+            if reading.fickle is True:
+                return
+        for state in {self._state(*sells) for sells in self._sells()}:
+            if state is None:
+                yield Outcome("bought")
+                continue
+            more = [loss for loss in self._lines if loss > state.least_bps] if state.grows else []
+            for loss in (state.least_bps, *more):
+                for worst, code in self._codes_at(loss):
+                    yield Outcome("bought", ranked(state.group, worst, reading, self._policy), code)
+
+    # --- the sells --------------------------------------------------------------------------------
+
+    def _sells(self) -> Iterator[tuple[SellResult, ...]]:
+        """Every way the missing sells may have come out. A loss that is not known is the least there is."""
+        reading = self._reading
+        some = Sale(_LEAST_LOSS, self._policy.half_bps, True)
+        laters = (Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), _REFUSED)
+        hours, days = (_choices(sell, laters) for sell in (reading.hour, reading.day))
+        return product(self._fulls(), hours, days, _choices(reading.half, (some, _REFUSED)))
+
+    def _fulls(self) -> list[SellResult]:
+        reading = self._reading
+        if not isinstance(reading.full, Missing):
+            return [reading.full]
+        best = reading.full_at_best
+        if best is None:
+            return [Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), Sale(0, 1, False), _REFUSED]
+        found: list[SellResult] = [best, replace(best, whole=False)]
+        if best.share_bps >= self._policy.sellable_share_bps:
+            # The environment that is unknown may have sold too small a part.
+            found.append(Sale(max(best.loss_bps, 0), 1, False))
+        if reading.fickle is False:
+            # The first environment is the unknown one: its refusal would be a plain refusal.
+            found.append(_REFUSED)
+        return found
+
+    def _state(self, *sells: SellResult) -> _State | None:
+        names = ("full", "hour", "day", "half")
+        reading = replace(self._reading, **dict(zip(names, sells, strict=True)))  # type: ignore[arg-type]
+        settled = _settled(reading)
+        if not takes_sells(settled, self._policy):
+            return None
+        figures = (reading.fees_bps, reading.first_tax_bps)
+        open_sells = (isinstance(getattr(self._reading, name), Missing) for name in self._counting(settled))
+        grows = any(open_sells) or any(isinstance(figure, Missing) for figure in figures)
+        return _State(group_of(settled, self._policy), max(fee_like_bps(settled, self._policy), 0), grows)
+
+    def _counting(self, settled: VenueReading) -> list[str]:
+        """The sells whose loss counts (as ``fee_like_bps`` has it)."""
+        names = ["full", "hour", "day"]
+        if not enough(settled.full, self._policy):
+            names.append("half")
+        return [name for name in names if enough(getattr(settled, name), self._policy)]
+
+    # --- codes ------------------------------------------------------------------------------------
+
+    def _codes_at(self, loss: int) -> frozenset[tuple[int, str]]:
+        """The worst loss and the code, for this much lost apart from price impact, whatever that is."""
+        known = self._codes.get(loss)
+        if known is not None:
+            return known
+        reading = self._reading
+        impacts = [parts(_settled(reading), self._policy).impact_bps]
+        keeps = self._keeps(loss, impacts[0])
+        if isinstance(reading.impact_bps, Missing) or isinstance(reading.exit_bps, Missing):
+            more = _around({*self._lines, loss, *(loss - keep for keep in keeps)})
+            impacts += [impact for impact in more if impact > impacts[0]]
+        parted = (split(loss, impact, keep) for impact in impacts for keep in keeps)
+        found = frozenset((one.worst_bps, code_of_parts(one, self._policy)[0]) for one in parted)
+        self._codes[loss] = found
+        return found
+
+    def _keeps(self, loss: int, impact: int) -> list[int]:
+        """What the pool may keep of a loss: never more than what was lost at once."""
+        keep, fees, full = self._reading.keep_bps, self._reading.fees_bps, self._reading.full
+        if isinstance(keep, int):
+            return [keep]
+        most = loss
+        if not isinstance(fees, Missing) and not isinstance(full, Missing):
+            most = min(loss, max(fees or 0, full.loss_bps if isinstance(full, Sale) else 0))
+        lines = {0, self._policy.toll_warn_bps, impact, loss - impact, loss // 2, most}
+        return [line for line in _around(lines) if 0 <= line <= most] or [0]
+
+
+def _choices(known: SellResult, otherwise: tuple[SellResult, ...]) -> tuple[SellResult, ...]:
+    return otherwise if isinstance(known, Missing) else (known,)

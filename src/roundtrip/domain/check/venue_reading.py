@@ -1,0 +1,397 @@
+"""One venue's evidence read into the few figures a verdict is made of. Losses are in bps."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import Venue
+
+from .evidence import (
+    AnyLaunch,
+    Bought,
+    BuyOutcome,
+    Carried,
+    CellOutcome,
+    Curve,
+    Missing,
+    PoolLaunch,
+    Refused,
+    Size,
+    Sold,
+    VenueEvidence,
+)
+
+PIPS = 1_000_000
+
+MAIN_SIZES: tuple[Size, ...] = ("probe", "tenth", "hundredth")
+"""The sizes a venue may be judged at, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """A sell that went through. ``share_bps`` of what was bought was sold, never more than was asked;
+    ``whole``: all that was asked. ``loss_bps`` is against what left the wallet had cost, rounded up; below
+    zero is a gain."""
+
+    loss_bps: int
+    share_bps: int
+    whole: bool
+
+
+SellResult = Sale | Refused | Missing | None
+"""None: not asked, because the venue did not buy at that size."""
+
+Status = Literal["absent", "dry", "refused", "keeps", "bought"]
+
+
+@dataclass(frozen=True, slots=True)
+class VenueReading:
+    """What one venue showed. ``status`` Missing: it is not known which of ``may_be`` holds.
+
+    absent: no such pool. dry: a pool without liquidity that fills. refused: it will not sell us any.
+    ``brought_raw`` is what a buy of the probe's worth brings. ``exit_bps`` is what is lost when what was
+    bought where it is cheapest has to be sold here, because it does not sell there. ``closing``: a larger
+    buy would sell the curve out.
+    ``keep_bps`` is what the pool itself, or its hook, keeps of a round trip; of what the launchpad takes
+    nothing counts as such.
+    ``full`` is the worse of its environments. Where one of them is Missing, ``full_at_best`` is what the
+    other came to. ``first_tax_bps`` is what a curve takes of a fresh wallet's buy at the pinned block, in a
+    launch's first seconds. ``fickle``: it sold in one environment and was refused in the other.
+    ``refused_elsewhere``: one environment bought, and this is why the other did not.
+    """
+
+    status: Status | Missing
+    keep_bps: int | Missing
+    rival_hook: bool = False
+    brought_raw: int = 0
+    exit_bps: int | Missing = 0
+    closing: bool = False
+    may_be: frozenset[Status] = frozenset()
+    size: Size | None = None
+    bought: Bought | None = None
+    buy_refusal: Refused | None = None
+    full: SellResult = None
+    full_at_best: Sale | None = None
+    fickle: bool | Missing = False
+    refused_elsewhere: Refused | None = None
+    hour: SellResult = None
+    day: SellResult = None
+    half: SellResult = None
+    sliver: SellResult = None
+    handed_on: SellResult = None
+    large: SellResult = None
+    fees_bps: int | Missing | None = None
+    first_tax_bps: int | Missing = 0
+    impact_bps: int | Missing | None = None
+    most_gas: int = 0
+
+    def sells(self) -> tuple[SellResult, ...]:
+        """Every probe that might show that the wallet that bought can sell within a day."""
+        return (self.full, self.hour, self.day, self.half, self.sliver)
+
+
+def loss_bps(paid_raw: int, back_raw: int) -> int:
+    """What is lost of ``paid_raw`` when ``back_raw`` comes back, rounded up. ``paid_raw`` above zero."""
+    return -((back_raw - paid_raw) * BPS // paid_raw)
+
+
+def sold_after_buy(outcome: CellOutcome, steps: Container[str]) -> Sold | Missing | None:
+    """The sell behind a buy that went through before. None: it was refused at one of ``steps``, or brought
+    nothing. Refused before them nothing is known of it."""
+    if isinstance(outcome, Refused):
+        return (
+            None
+            if outcome.step in steps
+            else Missing("token", "the buy was refused that went through before")
+        )
+    return None if isinstance(outcome, Sold) and outcome.back_raw <= 0 else outcome
+
+
+def pool_keep_bps(fee_pips: int) -> int:
+    """What the pool's own fee keeps of a round trip, rounded up: 1 - (1 - fee)^2."""
+    kept = PIPS * PIPS - (PIPS - fee_pips) ** 2
+    return -(-kept * BPS // (PIPS * PIPS))
+
+
+def read_venue(
+    venue: VenueEvidence, policy: Policy, launch: AnyLaunch | Missing | None = None
+) -> VenueReading:
+    """The figures of one venue. Pieces that could not be found out, or were not asked, stay Missing.
+
+    In a launch's first seconds the curve's snipe tax counts where it is more than what was measured.
+    """
+    rival = venue.venue.rival_hook()
+    status, may_be, size = _status(venue)
+    if status != "bought" or size is None:
+        refusals = (b.outcome for b in venue.buys if isinstance(b.outcome, Refused))
+        refusal = None if status == "keeps" else next(refusals, None)
+        keep = 0 if venue.venue.keeps_by_hook() else _fee_keep(venue.venue)
+        return VenueReading(
+            status=status, may_be=may_be, keep_bps=keep, rival_hook=rival, buy_refusal=refusal
+        )
+
+    def results(delay_s: int, share_bps: int, seller: str = "buyer", at: Size = size) -> list[SellResult]:
+        return [
+            _sell_result(cell.outcome, policy)
+            for cell in venue.cells
+            if (cell.probe.size, cell.probe.delay_s, cell.probe.share_bps, cell.probe.seller)
+            == (at, delay_s, share_bps, seller)
+        ]
+
+    bought, small = _buy(venue, size), _buy(venue, "thousandth")
+    assert isinstance(bought, Bought)
+    small_round_trip = results(policy.later_s, BPS, at="thousandth")
+    hour, _ = _where_bought(results(policy.hour_s, BPS))
+    day, _ = _where_bought(results(policy.day_s, BPS))
+    full, elsewhere = _where_bought(results(policy.later_s, BPS))
+    measured = small if isinstance(small, Missing) else _fees(small_round_trip)
+    return VenueReading(
+        status="bought",
+        keep_bps=_keep(venue, measured, _worst(full)),
+        rival_hook=rival,
+        brought_raw=brought_raw(venue),
+        closing=any(
+            isinstance(buy.outcome, Bought) and buy.outcome.closes
+            for buy in venue.buys
+            if buy.size in MAIN_SIZES
+        ),
+        size=size,
+        bought=bought,
+        full=_worst(full) or _NOT_ASKED,
+        full_at_best=_at_best(full),
+        fickle=_any_fickle([full, hour, day]),
+        refused_elsewhere=elsewhere,
+        hour=_worst(hour) or _NOT_ASKED,
+        day=_worst(day) or _NOT_ASKED,
+        half=_worst(results(policy.later_s, policy.half_bps)),
+        sliver=_worst(results(policy.later_s, policy.sliver_bps)),
+        handed_on=_handed_on([results(policy.later_s, s, "receiver") for s in (BPS, policy.half_bps)]),
+        large=_worst(results(policy.later_s, BPS, at="large")),
+        fees_bps=measured,
+        first_tax_bps=_first_tax(venue.venue, launch),
+        impact_bps=_impact(bought, _smallest(venue, size)),
+        most_gas=_most_gas(venue, size),
+    )
+
+
+def _fee_keep(venue: Venue) -> int:
+    """What a pool keeps by its fee alone; the launchpad's fees are no toll."""
+    return 0 if venue.kind in ("launchpad_curve", "launchpad_pool") else pool_keep_bps(venue.fee_pips)
+
+
+def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) -> int | Missing:
+    """What the pool keeps of a round trip. With a hook in it that is what is lost beyond what the token
+    takes of its own transfers; all of it where the token would not be moved so."""
+    if not venue.venue.keeps_by_hook():
+        return _fee_keep(venue.venue)
+    if isinstance(full, Missing):
+        return full
+    if isinstance(fees, Missing):
+        return fees
+    losses = [fees, full.loss_bps if isinstance(full, Sale) else None]
+    known = [loss for loss in losses if loss is not None]
+    if not known:
+        return 0
+    lost = max(known)
+    carried = venue.carried
+    if isinstance(carried, Missing) and carried.fault == "node":
+        return carried
+    lost = min(BPS, max(0, lost))
+    if not isinstance(carried, Carried):
+        return lost
+    moved, least = carried.moved_raw, min(carried.arrived_raw, carried.received_raw)
+    if least <= 0:
+        return 0
+    through = min(carried.arrived_raw, moved) * min(carried.received_raw, moved)
+    return max(0, BPS - (BPS - lost) * moved * moved // through)
+
+
+def _first_tax(venue: Venue, launch: AnyLaunch | Missing | None) -> int | Missing:
+    if venue.kind != "launchpad_curve" or launch is None or isinstance(launch, PoolLaunch):
+        return 0
+    if isinstance(launch, Missing):
+        return launch
+    state = launch.curve_state
+    return state.snipe_bps if isinstance(state, Curve) else state or 0
+
+
+_NOT_ASKED = Missing("node", "a sell was not tried")
+
+
+def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome | None:
+    found = (b.outcome for b in venue.buys if b.size == size and b.environment == environment)
+    return next(found, None)
+
+
+_DIVISORS: dict[Size, int] = {"probe": 1, "tenth": 10, "hundredth": 100}
+
+
+def brought_raw(venue: VenueEvidence) -> int:
+    """What the judged buy brought, as much more as the probe is larger; 0 where nothing was bought."""
+    size = main_size(venue)
+    bought = _buy(venue, size) if isinstance(size, str) else None
+    return (
+        bought.received_raw * _DIVISORS[size] if isinstance(bought, Bought) and isinstance(size, str) else 0
+    )
+
+
+def main_size(venue: VenueEvidence) -> Size | Missing | None:
+    """The largest size, from the probe down, that the venue filled; Missing when a larger one is unknown."""
+    for size in MAIN_SIZES:
+        outcome = _buy(venue, size)
+        if isinstance(outcome, Missing):
+            return outcome
+        if isinstance(outcome, Bought) and filled(outcome):
+            return size
+    return None
+
+
+def filled(buy: Bought) -> bool:
+    """True when the pool took what was offered, not only a part, gave tokens for it, and goes on selling."""
+    return not buy.closes and buy.received_raw > 0 and buy.paid_raw * 100 >= buy.offered_raw * 99
+
+
+def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], Size | None]:
+    """The status, what else it may be where it is Missing, and the size that was bought."""
+    size = main_size(venue)
+    if isinstance(size, str):
+        return "bought", frozenset(), size
+    facts, tried = venue.facts, [_buy(venue, one) for one in MAIN_SIZES]
+    if size is None and not any(isinstance(buy, Bought) for buy in tried) and any(map(_kept, tried)):
+        return "keeps", frozenset(), None
+    if not isinstance(facts, Missing) and not facts.exists:
+        return "absent", frozenset(), None
+    if size is not None:
+        return size, frozenset({"absent", "dry", "refused", "keeps", "bought"}), None
+    if any(isinstance(buy, Bought) for buy in tried):
+        return "dry", frozenset(), None
+    if isinstance(facts, Missing):
+        return facts, frozenset({"absent", "dry", "refused"}), None
+    dry = facts.sqrt_price_x96 == 0 or facts.liquidity == 0
+    return ("dry" if dry else "refused"), frozenset(), None
+
+
+def _kept(buy: BuyOutcome | None) -> bool:
+    """True for a buy that was paid for and brought nothing."""
+    return isinstance(buy, Refused) and buy.step == "arrive"
+
+
+def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
+    if not isinstance(outcome, Sold):
+        return outcome
+    if outcome.sold_raw <= 0 or outcome.held_raw <= 0:
+        return Refused("sell", "the sell went through and moved nothing", outcome.sell_gas)
+    # What a transfer to the seller took is part of the cost of what could be sold.
+    had_raw = outcome.held_raw if outcome.arrived_raw is None else outcome.arrived_raw
+    cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // max(1, had_raw))
+    slack_raw = outcome.planned_raw * policy.whole_tolerance_bps // BPS
+    # What a sell takes beyond what was asked is no part that could be sold: it is lost, and in the loss.
+    share_raw = min(outcome.sold_raw, outcome.planned_raw)
+    return Sale(
+        loss_bps=loss_bps(cost_raw, outcome.back_raw),
+        share_bps=min(BPS, -(-share_raw * BPS // outcome.held_raw)),
+        whole=outcome.sold_raw >= outcome.planned_raw - slack_raw,
+    )
+
+
+def _worst(results: list[SellResult]) -> SellResult:
+    """The worse of several environments: refused, then unknown, then the worst of each figure."""
+    for kind in (Refused, Missing):
+        for result in results:
+            if isinstance(result, kind):
+                return result
+    sales = [result for result in results if isinstance(result, Sale)]
+    if not sales:
+        return None
+    return Sale(
+        loss_bps=max(sale.loss_bps for sale in sales),
+        share_bps=min(sale.share_bps for sale in sales),
+        whole=all(sale.whole for sale in sales),
+    )
+
+
+def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], Refused | None]:
+    """Results of the environments whose buy went through, and the refusal of one whose buy did not.
+
+    A refused buy says nothing of selling, as long as another environment bought.
+    """
+    elsewhere = [r for r in results if isinstance(r, Refused) and r.step in ("fund", "buy", "arrive")]
+    rest = [r for r in results if r not in elsewhere]
+    return (rest, elsewhere[0]) if elsewhere and rest else (results, None)
+
+
+def _handed_on(shares: list[list[SellResult]]) -> SellResult:
+    """What a receiver could sell, the larger of all and half: where transfers are taxed it is half."""
+    found = [_worst(results) for results in shares]
+    sales = [result for result in found if isinstance(result, Sale)]
+    if sales:
+        return max(sales, key=lambda sale: sale.share_bps)
+    told = [result for result in found if result is not None]
+    return next((result for result in told if isinstance(result, Missing)), told[0] if told else None)
+
+
+def _at_best(results: list[SellResult]) -> Sale | None:
+    """Where one environment is unknown: the best that the worse of them can be."""
+    found = _worst([result for result in results if isinstance(result, Sale)])
+    unknown = any(isinstance(result, Missing) for result in results)
+    return found if unknown and isinstance(found, Sale) else None
+
+
+def _fickle(results: list[SellResult]) -> bool | Missing:
+    """True when the first environment sold and another one refused: what was sold holds for some wallets
+    and blocks only. (Where only the first one refused, that is a refusal: the others sell less of it.)"""
+    first, others = results[0], results[1:]
+    if isinstance(first, Refused):
+        return False
+    refused = any(isinstance(result, Refused) and result.step == "sell" for result in others)
+    unknown = next((result for result in others if isinstance(result, Missing)), None)
+    if refused:
+        return first if isinstance(first, Missing) else True
+    return unknown if unknown is not None else False
+
+
+def _any_fickle(groups: list[list[SellResult]]) -> bool | Missing:
+    """Fickle at any delay; Missing when an unknown result could make it so."""
+    found = [_fickle(group) for group in groups if len(group) > 1]
+    if True in found:
+        return True
+    return next((one for one in found if isinstance(one, Missing)), False)
+
+
+def _fees(results: list[SellResult]) -> int | Missing | None:
+    found = _worst(results)
+    return found.loss_bps if isinstance(found, Sale) else found if isinstance(found, Missing) else None
+
+
+def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:
+    """The smallest buy that went through below the judged size. A token that refuses every smaller one
+    hides what its price does, and that is its own doing."""
+    for smaller in ("thousandth", "hundredth", "tenth"):
+        outcome = _buy(venue, smaller)
+        if smaller == size:
+            break
+        if isinstance(outcome, Missing):
+            return outcome
+        if isinstance(outcome, Bought) and outcome.received_raw > 0 and outcome.paid_raw > 0:
+            return outcome
+    return Missing("token", "smaller buys are refused, so its price impact is not known")
+
+
+def _impact(main: Bought, small: BuyOutcome) -> int | Missing:
+    """How much less a unit paid buys at the judged size than at the smallest."""
+    if not isinstance(small, Bought):
+        assert isinstance(small, Missing)
+        return small
+    best = small.received_raw * main.paid_raw
+    got = main.received_raw * small.paid_raw
+    return max(0, loss_bps(best, got))
+
+
+def _most_gas(venue: VenueEvidence, size: Size) -> int:
+    legs = [0]
+    for cell in venue.cells:
+        if cell.probe.size == size and isinstance(cell.outcome, Sold):
+            legs += [cell.outcome.buy_gas, cell.outcome.sell_gas]
+    return max(legs)

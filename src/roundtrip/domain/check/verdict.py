@@ -1,0 +1,125 @@
+"""THE judge: (Evidence, Policy) -> code, level, text. Check, simulate, prepare and practice share it.
+
+A piece that could not be found out makes the verdict ``unproven`` only if some value of it would
+change the code (see ``missing``).
+"""
+
+from dataclasses import dataclass, replace
+
+from roundtrip.domain.base.policy import Policy
+
+from . import holder_sells, verdict_text
+from .cross_exit import with_exits
+from .evidence import Evidence, Missing
+from .missing_pieces import gaps, possible_codes
+from .owner_calls import owner_sentence
+from .venue_code import Level, code_of, rank, takes_sells
+from .venue_reading import Sale, VenueReading, read_venue
+
+CODES = (
+    "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees", "no_pool",
+    "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
+)  # fmt: skip
+"""Every code a check can answer, as the specification lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Code, level and one plain sentence."""
+
+    code: str
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict with what it was read from. ``best`` indexes ``readings``; None: no venue decided.
+
+    ``missing`` is the piece that kept the verdict from being proven.
+    """
+
+    verdict: Verdict
+    readings: tuple[VenueReading, ...]
+    best: int | None
+    missing: Missing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """A verdict before its sentence."""
+
+    code: str
+    level: Level
+    venue: int | None = None
+
+
+def judge(evidence: Evidence, policy: Policy) -> Judgement:
+    """The verdict that ``evidence`` proves under ``policy``."""
+    alone = tuple(read_venue(venue, policy, evidence.launch) for venue in evidence.venues)
+    readings = with_exits(evidence, alone, policy)
+    missing = gaps(evidence, readings)
+    if missing and len(possible_codes(evidence, readings, policy)) > 1:
+        verdict = Verdict("unproven", "unknown", verdict_text.unproven(missing[0]))
+        return Judgement(verdict, readings, _best(readings, policy), missing[0])
+    finding = _find(evidence, readings, policy)
+    if evidence.left_out and finding.code == "ok":
+        # Among what was not looked at may be the pool that a wallet would trade on.
+        finding = replace(finding, level="warn")
+    text = verdict_text.sentence(finding.code, finding.venue, evidence, readings, policy)
+    held = evidence.holder_sells
+    if True in holder_sells.traps(held, policy):
+        # What holds for a fresh wallet would mislead: nobody stays one.
+        finding, text = replace(finding, code="cannot_sell", level="danger"), ""
+    elif holder_sells.warns(held, policy) and finding.level == "ok":
+        finding = replace(finding, level="warn")
+    said = (text, holder_sells.holder_sentence(held, policy), owner_sentence(evidence.owner_calls, policy))
+    text = " ".join(filter(None, said))
+    return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
+
+
+def shown(judgement: Judgement) -> int | None:
+    """Which venue an answer shows: the one that decided; where none did, the first that is known to be
+    there."""
+    if judgement.best is not None:
+        return judgement.best
+    there = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "keeps", "bought"))
+    return next(there, None)
+
+
+def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _Finding:
+    """The first code, in the policy's order, that the evidence proves.
+
+    What is missing is read as not there, which is one of its values: since every value of it gives the
+    same code, it gives the code.
+    """
+    facts = evidence.facts
+    if facts.code_bytes == 0:
+        return _Finding("no_contract", "warn")
+    if not facts.balance_answers or facts.total_supply_raw is None:
+        return _Finding("not_a_token", "warn")
+    if evidence.role != "token":
+        return _Finding("quote_asset", "ok")
+    statuses = [reading.status for reading in readings]
+    if "bought" in statuses:
+        best = _best(readings, policy)
+        if best is None:
+            tried = [i for i, status in enumerate(statuses) if status == "bought"]
+            return _Finding("cannot_sell", "danger", max(tried, key=lambda i: _sold(readings[i])))
+        return _Finding(*code_of(readings[best], policy), best)
+    if "keeps" in statuses:
+        return _Finding("heavy_fees", "danger")
+    if "refused" in statuses:
+        return _Finding("cannot_buy", "warn")
+    return _Finding("empty_pool" if "dry" in statuses else "no_pool", "warn")
+
+
+def _sold(reading: VenueReading) -> tuple[bool, int]:
+    shares = [sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)]
+    return reading.fickle is True, max(shares, default=0)
+
+
+def _best(readings: tuple[VenueReading, ...], policy: Policy) -> int | None:
+    """The venue where most is had in the end, among those that take the sell."""
+    selling = [i for i, r in enumerate(readings) if r.status == "bought" and takes_sells(r, policy)]
+    return min(selling, key=lambda i: rank(readings[i], policy), default=None)

@@ -1,0 +1,96 @@
+"""Names and marks that mites give wallets, and which of them everybody is told.
+
+A name or a mark is public that three people gave. Mites cost a wallet and a signature, so they are counted as
+people are everywhere here (``crowd.py``): mites whose wallets one wallet paid are one. A mite counts once it
+is seven days old and its wallet has traded, and never for a wallet that may be its own.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.fairness import Purses
+
+Mark = Literal["good", "bad", "scam"]
+MARKS: tuple[Mark, ...] = ("good", "bad", "scam")
+PEOPLE = 3
+OLD = timedelta(days=7)
+"""So old is a mite that counts."""
+MOST_MARKS = 500
+"""Of one mite."""
+MOST_NAME = 24
+
+
+def name_key(name: str) -> str:
+    """A name as names are compared: without capitals and spaces."""
+    return "".join(name.split()).casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a mite of age, whose wallet has traded, said of a wallet. ``wallet``, ``by``: the wallets; of the
+    index, where it knows them, what it knows stands in ``Purses``."""
+
+    wallet: Address
+    by: Address
+    name: str | None
+    mark: Mark | None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A name or a mark, and how many people gave it."""
+
+    what: str
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What is said of a wallet by enough people: names and marks, what most said first."""
+
+    wallet: Address
+    names: tuple[Said, ...]
+    marks: tuple[Said, ...]
+
+    @property
+    def people(self) -> int:
+        """How many gave what most gave."""
+        return max(said.people for said in (*self.names, *self.marks))
+
+
+def public(given: Iterable[Given], purses: Purses[Address], at_s: int) -> list[Public]:
+    """What everybody is told, by the chain's time ``at_s``: what most people said first."""
+    of_wallet: dict[Address, list[Given]] = {}
+    for one in given:
+        if not purses.is_kin(one.by, one.wallet):
+            of_wallet.setdefault(one.wallet, []).append(one)
+    found = []
+    for wallet, own in of_wallet.items():
+        names = _said(own, lambda one: None if one.name is None else name_key(one.name), purses, at_s)
+        shown = tuple(Said(_shown(own, key), people) for key, people in names)
+        marks = tuple(Said(mark, people) for mark, people in _said(own, lambda one: one.mark, purses, at_s))
+        if shown or marks:
+            found.append(Public(wallet, shown, marks))
+    return sorted(found, key=lambda one: (-one.people, one.wallet))
+
+
+def _said(
+    given: list[Given], what: Callable[[Given], str | None], purses: Purses[Address], at_s: int
+) -> list[tuple[str, int]]:
+    people: dict[str, set[Address | None]] = {}
+    for one in given:
+        said = what(one)
+        if said is not None:
+            people.setdefault(said, set()).add(purses.purse(one.by, at_s))
+    enough = [(said, len(who)) for said, who in people.items() if len(who) >= PEOPLE]
+    return sorted(enough, key=lambda one: (-one[1], one[0]))
+
+
+def _shown(given: list[Given], key: str) -> str:
+    """A name as most wrote it."""
+    written = Counter(one.name for one in given if one.name is not None and name_key(one.name) == key)
+    return min(written, key=lambda name: (-written[name], name))

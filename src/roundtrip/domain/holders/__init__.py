@@ -1,0 +1,1 @@
+"""Folding transfers into holders, ties and groups."""

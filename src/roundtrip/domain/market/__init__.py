@@ -1,0 +1,1 @@
+"""Moves, prices, profit, winners."""

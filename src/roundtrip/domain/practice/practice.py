@@ -1,0 +1,204 @@
+"""Practice: pretend eth, traded at the chain's own prices. Accounts, the life of a position, the weekly gift.
+
+No wei and no token is made or lost: what an account can spend and what is set apart are together what it was
+given, less what it paid, and what its sells brought; what a position holds is what was bought of it, less
+what was sold or written off.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from roundtrip.domain.base.types import WEI_PER_ETH, Address
+
+START_WEI = WEI_PER_ETH
+"""What an account begins with."""
+GIFT_WEI = WEI_PER_ETH
+LEAST_WEI = WEI_PER_ETH // 1000
+"""The smallest buy, and the smallest sell of a part. Who has less and holds nothing can do nothing any more,
+and is given something."""
+AT_ONCE_S = 600
+"""Trades of one token within so long of each other are priced as one."""
+MOST_POSITIONS = 50
+"""Open ones of one account: all of them are valued in one trip."""
+WEEK_S = 7 * 86_400
+GIVEN_UP_S = WEEK_S
+"""What as a whole could not be sold, and not so long after either, is taken for what cannot be sold."""
+_FIRST_MONDAY_S = 4 * 86_400
+"""1970 began on a Thursday."""
+
+State = Literal["open", "closed"]
+Event = Literal["bought", "sold_part", "sold_all", "written_off"]
+
+LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
+    {
+        ("closed", "bought"): "open",
+        ("open", "bought"): "open",
+        ("open", "sold_part"): "open",
+        ("open", "sold_all"): "closed",
+        ("open", "written_off"): "closed",
+    }
+)
+"""What nobody ever bought is closed."""
+
+Side = Literal["buy", "sell", "gift", "written_off"]
+SellsBack = Literal["yes", "no", "unknown"]
+
+
+class Illegal(Exception):
+    """Nothing of the kind can happen as it stands; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What is held of a token, and what that cost. ``is_stuck``: it cannot be sold, as far as is known."""
+
+    token: Address
+    state: State = "closed"
+    held_raw: int = 0
+    cost_wei: int = 0
+    is_stuck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """``eth_wei``: what it can spend. ``given_wei``: all that it ever got without a trade. ``week_s``: the
+    Monday, in seconds since 1970, up to which gifts were looked at. ``apart_wei``: gains of sells that do not
+    count, which are never spent."""
+
+    eth_wei: int
+    given_wei: int
+    week_s: int
+    apart_wei: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """One line of the ledger. ``cost_wei``: of a sell or a write-off what that part had cost; of a buy what
+    was paid; ``profit_wei`` None: nothing was closed."""
+
+    side: Side
+    token: Address | None
+    token_raw: int
+    eth_wei: int
+    cost_wei: int
+    profit_wei: int | None
+
+
+def after(state: State, event: Event) -> State:
+    """What a position is then. Raises Illegal."""
+    found = LIFE.get((state, event))
+    if found is None:
+        raise Illegal(f"a position that is {state} cannot be {event}")
+    return found
+
+
+# --- trades ----------------------------------------------------------------------------------------
+
+
+def bought(
+    account: Account, position: Position, eth_wei: int, token_raw: int
+) -> tuple[Account, Position, Trade]:
+    """``eth_wei`` paid for ``token_raw``. Raises Illegal."""
+    if not 0 < eth_wei <= account.eth_wei:
+        raise Illegal(f"{eth_wei} wei cannot be paid out of {account.eth_wei}")
+    if token_raw <= 0:
+        raise Illegal("a buy brings something")
+    state = after(position.state, "bought")
+    return (
+        replace(account, eth_wei=account.eth_wei - eth_wei),
+        replace(
+            position,
+            state=state,
+            held_raw=position.held_raw + token_raw,
+            cost_wei=position.cost_wei + eth_wei,
+        ),
+        Trade("buy", position.token, token_raw, eth_wei, eth_wei, None),
+    )
+
+
+def sold(
+    account: Account, position: Position, token_raw: int, eth_wei: int
+) -> tuple[Account, Position, Trade]:
+    """``token_raw`` of it sold for ``eth_wei``. A part takes its share of the cost with it, rounded down, and
+    the last part what is left. Raises Illegal."""
+    if not 0 < token_raw <= position.held_raw:
+        raise Illegal(f"{token_raw} cannot be sold of {position.held_raw}")
+    if eth_wei < 0:
+        raise Illegal("a sell takes nothing")
+    is_all = token_raw == position.held_raw
+    state = after(position.state, "sold_all" if is_all else "sold_part")
+    cost_wei = position.cost_wei * token_raw // position.held_raw
+    return (
+        replace(account, eth_wei=account.eth_wei + eth_wei),
+        Position(
+            position.token, state, position.held_raw - token_raw, position.cost_wei - cost_wei, is_stuck=False
+        ),
+        Trade("sell", position.token, token_raw, eth_wei, cost_wei, eth_wei - cost_wei),
+    )
+
+
+def set_apart(account: Account, trade: Trade) -> Account:
+    """The account after a sell that does not count for the league: what it cost can be spent again, what it
+    gained is set apart. Who can move the price of a pool of his own gains nothing to trade with."""
+    gain_wei = max(0, trade.profit_wei or 0)
+    return replace(account, eth_wei=account.eth_wei - gain_wei, apart_wei=account.apart_wei + gain_wei)
+
+
+def written_off(position: Position) -> tuple[Position, Trade]:
+    """All of it given up for nothing. Raises Illegal."""
+    state = after(position.state, "written_off")
+    return (
+        Position(position.token, state),
+        Trade("written_off", position.token, position.held_raw, 0, position.cost_wei, -position.cost_wei),
+    )
+
+
+# --- weeks -----------------------------------------------------------------------------------------
+
+
+def monday_s(now_s: int) -> int:
+    """When the week began that ``now_s`` is in: Monday, 00:00 UTC."""
+    return now_s - (now_s - _FIRST_MONDAY_S) % WEEK_S
+
+
+def begun(now_s: int) -> Account:
+    """A new account."""
+    return Account(START_WEI, START_WEI, monday_s(now_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """An account after a Monday. ``lost``: the positions that were written off; ``trades``: what that, and
+    the gift, put into the ledger."""
+
+    account: Account
+    lost: tuple[Position, ...]
+    trades: tuple[Trade, ...]
+
+
+def turn_week(account: Account, positions: Iterable[Position], now_s: int) -> Turned:
+    """What the last Monday did, where it was not looked at yet. ``positions``: all open ones. What could not
+    be sold is written off then; who has less than the smallest trade and holds nothing gets a gift. Of
+    several Mondays that passed only one can have given anything: a gift is more than the smallest trade.
+    """
+    week_s = monday_s(now_s)
+    if week_s <= account.week_s:
+        return Turned(account, (), ())
+    known = list(positions)
+    lost = tuple(one for one in known if one.is_stuck)
+    trades = [written_off(one)[1] for one in lost]
+    account = replace(account, week_s=week_s)
+    if account.eth_wei < LEAST_WEI and len(lost) == len(known):
+        account = replace(account, eth_wei=account.eth_wei + GIFT_WEI, given_wei=account.given_wei + GIFT_WEI)
+        trades.append(Trade("gift", None, 0, GIFT_WEI, 0, None))
+    return Turned(account, lost, tuple(trades))
+
+
+# --- what is priced as one -------------------------------------------------------------------------
+
+
+def part_of(whole: int, share: int, of: int) -> int:
+    """``share`` of ``of`` parts of ``whole``, rounded up: what is paid."""
+    return -(-whole * share // of)

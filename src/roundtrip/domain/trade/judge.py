@@ -1,0 +1,363 @@
+"""What a wallet's own calls came to, and how that is judged: simulate, prepare and practice share it.
+
+Losses are in bps of what was spent, valued at the pinned block.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, product
+from types import MappingProxyType
+from typing import Literal
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Probe, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.venue_code import Level, enough, takes_sells
+from roundtrip.domain.check.venue_reading import Sale, SellResult, VenueReading, read_venue
+from roundtrip.domain.check.verdict import Verdict
+
+LEVELS: Mapping[str, Level] = MappingProxyType(
+    {
+        "ok": "ok",
+        "tx_reverts": "warn",
+        "cannot_sell": "danger",
+        "heavy_loss": "danger",
+        "high_loss": "warn",
+        "nothing_received": "warn",
+        "no_route": "unknown",
+        "unproven": "unknown",
+    }
+)
+"""Every code a simulation or a trade can have, as the specification lists them, and its level; ``level_of``
+has the exception."""
+
+WORST_FIRST = ("cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
+"""In which order what became of several received tokens decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """One call. ``reason``: why it failed, as decoded, empty where it gave none; None when it did not."""
+
+    ok: bool
+    gas_used: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """By how much a balance changed over all calls, gas left out; the zero address is eth. ``before_raw`` is
+    what was held, ``later_raw`` what is held in a later block, an hour and a day later with nothing done."""
+
+    asset: Address
+    raw: int
+    before_raw: int
+    later_raw: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the calls newly let a spender take. ``raw`` None: all there is of a collection or a vault."""
+
+    token: Address
+    spender: Address
+    raw: int | None
+    via: Literal["erc20", "permit2", "all", "operator", "item", "claim"]
+
+    def unlimited(self) -> bool:
+        """True for amounts that stand for no bound: wallets and tokens use 2^96 - 1, 2^160 - 1 and 2^256 - 1,
+        or what is left of them."""
+        return self.raw is None or self.raw >= 2**128 or self.raw == 2**96 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A whole run. ``eth_changes_wei``: what each call changed of the wallet's eth, without its gas.
+    ``told``: decimals and symbol as each token answered; ``unread``: what told no balance."""
+
+    calls: tuple[CallResult, ...]
+    moved: tuple[Moved, ...]
+    allowances: tuple[Allowance, ...]
+    eth_changes_wei: tuple[int, ...]
+    gas_price_wei: int
+    told: Mapping[Address, tuple[int | None, bytes | None]] = field(default_factory=dict)
+    unread: frozenset[Address] = frozenset()
+    items: tuple[Address, ...] = ()
+    """Collections of which items leave the wallet, as their events tell: items have no amounts here."""
+
+    def reverted(self) -> bool:
+        """True when some call failed."""
+        return not all(call.ok for call in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """What became of one received token when it was sold. ``paid_known``: what was spent for it has a price
+    in what came back; ``free``: nothing was. ``through_opening``: the calls sold its curve out, and it was
+    sold in the pool that anybody may open then. ``left_out``: there are places where it was not tried."""
+
+    token: Address
+    received_raw: int
+    venues: tuple[VenueEvidence, ...]
+    paid_known: bool
+    free: bool = False
+    through_opening: bool = False
+    left_out: bool = False
+    gap: Missing | None = None
+    """Where it could not even be looked for a place to sell it on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitFinding:
+    """The code of one received token, with the venue that decided and what it showed. ``loss_bps`` is what
+    is lost at worst by the sells that count; None where that is not known, or nothing was paid."""
+
+    exit: Exit
+    code: str
+    venue: VenueEvidence | None = None
+    reading: VenueReading | None = None
+    loss_bps: int | None = None
+    missing: Missing | None = None
+
+    def shown(self) -> tuple[Probe, Sold] | None:
+        """The sell that an answer shows: all of it straight back, the worse of its environments; where that
+        did not go through, the first one of the same wallet that did."""
+        if self.venue is None:
+            return None
+        sold = _sold(self.venue)
+        full = [one for one in sold if _straight_back(one[0])]
+        if full:
+            return min(full, key=lambda one: one[1].back_raw * one[1].held_raw)
+        return next(iter(sold), None)
+
+    def sold_straight_back(self) -> bool:
+        """True where all of it sold at once, on a venue that was open already."""
+        full = self.reading.full if self.reading is not None else None
+        return isinstance(full, Sale) and full.whole and not self.exit.through_opening
+
+    def impact_bps(self) -> int:
+        """How much less this size gets than a small buy on the same venue; 0 where that is not known."""
+        impact = self.reading.impact_bps if self.reading is not None else None
+        return impact if isinstance(impact, int) else 0
+
+
+def _sold(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
+    cells = [cell for cell in venue.cells if cell.probe.seller == "buyer"]
+    return [(cell.probe, cell.outcome) for cell in cells if isinstance(cell.outcome, Sold)]
+
+
+def _straight_back(probe: Probe) -> bool:
+    return probe.share_bps == BPS and probe.delay_s < 60
+
+
+def find_exit(one: Exit, policy: Policy) -> ExitFinding:
+    """The code of a received token: by the venue where it sells best.
+
+    A missing piece leaves it unproven only if two fillings of it give different codes.
+    """
+    if one.gap is not None:
+        return ExitFinding(one, "unproven", missing=one.gap)
+    if not one.venues:
+        return ExitFinding(one, "no_route", missing=None)
+    possible = [_codes(venue, one, policy) for venue in one.venues]
+    worst = min((max(codes, key=_badness) for codes in possible), key=_badness)
+    best = min((min(codes, key=_badness) for codes in possible), key=_badness)
+    readings = [read_venue(venue, policy) for venue in one.venues]
+    number = min(
+        range(len(readings)),
+        key=lambda n: (_badness(max(possible[n], key=_badness)), _lost(readings[n], policy)),
+    )
+    venue, reading = one.venues[number], readings[number]
+    if worst != best:
+        gap = next((gap for other in readings for gap in _gaps(other)), _NOT_SOLD)
+        return ExitFinding(one, "unproven", venue, reading, missing=gap)
+    if one.left_out and worst != "ok":
+        return ExitFinding(one, "unproven", venue, reading, missing=_NOT_EVERYWHERE)
+    known = one.paid_known and not one.free and takes_sells(reading, policy)
+    return ExitFinding(one, worst, venue, reading, _lost(reading, policy) if known else None)
+
+
+_NOT_SOLD = Missing("node", "a sell was not tried")
+_NOT_EVERYWHERE = Missing("token", "the calls burn so much gas that it was not tried everywhere")
+
+
+def _badness(code: str) -> int:
+    return -WORST_FIRST.index(code)
+
+
+def _codes(venue: VenueEvidence, one: Exit, policy: Policy) -> set[str]:
+    """Every code that some filling of the venue's missing pieces gives, or the best and the worst of all."""
+    codes: set[str] = set()
+    for filled in _fillings(venue):
+        reading = read_venue(filled, policy)
+        impact = reading.impact_bps
+        for lost_bps in (impact,) if isinstance(impact, int) else (0, BPS):
+            codes.add(_venue_code(reading, lost_bps, one, policy))
+        if {"ok", "cannot_sell"} <= codes:
+            break
+    return codes
+
+
+def _venue_code(reading: VenueReading, impact_bps: int, one: Exit, policy: Policy) -> str:
+    if not takes_sells(reading, policy):
+        return "cannot_sell"
+    if one.free:
+        return "ok"
+    if not one.paid_known:
+        return "no_route"
+    return code_of_loss(max(_lost(reading, policy), impact_bps), policy)
+
+
+def code_of_loss(lost_bps: int, policy: Policy) -> str:
+    """The code for what selling straight back loses, or what the price falls by."""
+    if lost_bps >= policy.danger_loss_bps:
+        return "heavy_loss"
+    return "high_loss" if lost_bps >= policy.warn_loss_bps else "ok"
+
+
+# --- missing pieces --------------------------------------------------------------------------------
+
+
+def _fillings(venue: VenueEvidence) -> Iterator[VenueEvidence]:
+    """The venue with the buyer's missing sells filled in: sold at a gain, refused, sold for nothing, sold in
+    the least part; of two environments also sold in the first and refused in the second."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for number, cell in enumerate(venue.cells):
+        probe = cell.probe
+        if isinstance(cell.outcome, Missing) and probe.seller == "buyer":
+            groups.setdefault((probe.delay_s, probe.share_bps), []).append(number)
+    ways = [_fickle, _refused, _best, _worst, _least]
+    extremes = ((way,) * len(groups) for way in ways)
+    for choice in chain(extremes, product(ways, repeat=len(groups))):
+        cells = list(venue.cells)
+        for fill, numbers in zip(choice, groups.values(), strict=True):
+            for number in numbers:
+                cells[number] = Cell(cells[number].probe, fill(cells[number].probe))
+        yield replace(venue, cells=tuple(cells))
+        if not groups:
+            return
+
+
+def _filling(probe: Probe, sold_raw: int, back_raw: int) -> Sold:
+    return Sold(BPS, BPS, probe.share_bps, sold_raw, back_raw, 0, 0)
+
+
+def _best(probe: Probe) -> CellOutcome:
+    return _filling(probe, probe.share_bps, BPS * BPS)
+
+
+def _worst(probe: Probe) -> CellOutcome:
+    return _filling(probe, probe.share_bps, 0)
+
+
+def _least(probe: Probe) -> CellOutcome:
+    return _filling(probe, 1, 0)
+
+
+def _refused(probe: Probe) -> CellOutcome:
+    return Refused("sell", None, 0)
+
+
+def _fickle(probe: Probe) -> CellOutcome:
+    return _refused(probe) if probe.environment else _best(probe)
+
+
+_SELLS = ("full", "hour", "day", "half")
+
+
+def _gaps(reading: VenueReading) -> list[Missing]:
+    found = [getattr(reading, name) for name in (*_SELLS, "fickle", "impact_bps")]
+    return [gap for gap in found if isinstance(gap, Missing)]
+
+
+# --- what is lost ----------------------------------------------------------------------------------
+
+
+def _lost(reading: VenueReading, policy: Policy) -> int:
+    """What is lost at worst by the sells that count: all of it straight back, an hour and a day later, what
+    did not sell counted as lost. Where not enough of it sells at once, half of it. What sells now and no
+    longer within a day is a high loss at least.
+    """
+    laters = (reading.hour, reading.day)
+    losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
+    if not enough(reading.full, policy):
+        half = reading.half
+        losses += [half.loss_bps] if isinstance(half, Sale) and enough(half, policy) else []
+    elif not all(enough(later, policy) for later in laters):
+        losses.append(policy.warn_loss_bps)
+    return max(losses, default=BPS)
+
+
+def _of_all(sale: SellResult) -> int:
+    """Of what all of it cost: what did not sell is lost too."""
+    assert isinstance(sale, Sale)
+    if sale.share_bps >= BPS:
+        return sale.loss_bps
+    return BPS - sale.share_bps * (BPS - sale.loss_bps) // BPS
+
+
+# --- the whole trade -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What the wallet comes out with. ``short``: it could not have paid for all of the calls. ``lost_bps``:
+    where only money came, what that lost at the pinned block's prices; None where that is not known."""
+
+    spent: bool
+    received: bool
+    short: bool = False
+    lost_bps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A whole trade, judged. ``decided``: the received token that decided; None: none did. ``lost_bps``:
+    where no token came, what is lost at the pinned block's prices; ``unpriced``: that is not known."""
+
+    code: str
+    decided: ExitFinding | None = None
+    missing: Missing | None = None
+    lost_bps: int | None = None
+    unpriced: bool = False
+
+    def level(self) -> Level:
+        """The level that goes with the code and what decided."""
+        return level_of(self.code, self.decided)
+
+
+def level_of(code: str, found: ExitFinding | None) -> Level:
+    """The level that goes with the code; of code ok it is warn where what was bought sells only later, in
+    part, or in a pool that has to be opened first: it did not sell straight back. ``found``: the received
+    token that decided, None where there is none."""
+    level = LEVELS[code]
+    return "warn" if level == "ok" and found is not None and not found.sold_straight_back() else level
+
+
+def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, policy: Policy) -> Outcome:
+    """The decided order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
+    if ran.reverted() or changed.short:
+        return Outcome("tx_reverts")
+    open_ = next((one for one in exits if one.code == "unproven"), None)
+    if open_ is not None:
+        return Outcome("unproven", open_, open_.missing)
+    if exits:
+        worst = min(exits, key=lambda one: (WORST_FIRST.index(one.code), -(one.loss_bps or 0)))
+        return Outcome(worst.code, worst)
+    if changed.lost_bps is not None and code_of_loss(changed.lost_bps, policy) != "ok":
+        return Outcome(code_of_loss(changed.lost_bps, policy), lost_bps=changed.lost_bps)
+    if changed.spent and not changed.received:
+        return Outcome("nothing_received")
+    return Outcome("ok", unpriced=changed.spent and changed.lost_bps is None)
+
+
+def refusal(code: str, check: Verdict) -> str | None:
+    """The code that a buy is refused with; None: it is written. What cannot be sold, what loses half and
+    what a check calls a trap is not written, nor what no sell was proven for."""
+    if code in ("cannot_sell", "heavy_loss"):
+        return code
+    if check.level == "danger":
+        return "cannot_sell" if check.code == "cannot_sell" else "heavy_loss"
+    if code in ("unproven", "no_route") or check.level == "unknown":
+        return "unproven"
+    return None

@@ -1,0 +1,138 @@
+"""The sentence of a simulation or a trade, with the figure that decided. Allowances open it."""
+
+from typing import Literal
+
+from roundtrip.domain.base import names
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.check.venue_code import enough
+from roundtrip.domain.check.venue_reading import Sale, VenueReading
+from roundtrip.domain.check.verdict_text import NO_REASON, percent, sell_reason_text, unproven
+
+from .judge import Allowance, CallResult, ExitFinding, Outcome, Ran
+
+_NAMED_IMPACT_BPS = 10
+
+
+def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy, tokens: int = 1) -> str:
+    """What the calls come to. ``short``: why the wallet could not pay for them, where it could not;
+    ``tokens``: how many they bring."""
+    if outcome.code == "tx_reverts":
+        return short or _reverts(ran)
+    if outcome.code == "unproven":
+        return unproven(outcome.missing or Missing("node", "it gave no answer"))
+    if outcome.code == "nothing_received":
+        return "It goes through; something leaves the wallet and nothing comes back."
+    found = outcome.decided
+    if found is None:
+        return _without_token(outcome, ran)
+    which = "" if tokens == 1 else f" of the {tokens} tokens that it brings {found.exit.token} decides:"
+    told = _sold(outcome.code, found, policy)
+    if outcome.code == "cannot_sell" or found.impact_bps() < policy.warn_loss_bps:
+        size = "" if outcome.code == "cannot_sell" else impact(found.impact_bps(), "buy")
+        return f"It goes through;{which} {told}{size}."
+    fewer = percent(found.impact_bps())
+    return f"It goes through;{which} this size gets {fewer} less for its money than a small one; {told}."
+
+
+def _without_token(outcome: Outcome, ran: Ran) -> str:
+    if outcome.lost_bps is not None:
+        worth = percent(outcome.lost_bps)
+        return f"It goes through; what comes back is worth {worth} less than what is spent."
+    if outcome.unpriced:
+        return "It goes through; what is spent has no known price, so what that loses is not known."
+    if not ran.moved and not ran.allowances:
+        return "It goes through; no balance and no allowance of the wallet that is looked at changes."
+    return "It goes through."
+
+
+def opening(
+    allowances: tuple[Allowance, ...], known: frozenset[Address], items: tuple[Address, ...] = ()
+) -> str:
+    """What leaves of collections, and what is allowed without a bound, or to a spender whose code is not
+    known here: it opens the text."""
+    said = [f"Items of the collection {collection} leave the wallet." for collection in items]
+    for one in allowances:
+        if one.via in ("all", "operator"):
+            said.append(f"It lets {one.spender} take everything you hold of the collection {one.token}.")
+        elif one.via == "item":
+            said.append(f"It lets {one.spender} take an item of the collection {one.token} from you.")
+        elif one.unlimited():
+            said.append(f"It lets {one.spender} take all you have, and will have, of {one.token}.")
+        elif one.spender not in known:
+            said.append(
+                f"It lets {one.spender}, whose code is not known here, take some of your {one.token}."
+            )
+    return " ".join(said)
+
+
+def reason(call: CallResult) -> str:
+    """Why a call failed, cleaned."""
+    return names.reason(call.reason or "") or NO_REASON
+
+
+def _reverts(ran: Ran) -> str:
+    number = next(n for n, call in enumerate(ran.calls) if not call.ok)
+    said = names.reason(ran.calls[number].reason or "")
+    which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"
+    return f'{which} would fail ("{said}").' if said else f"{which} would fail; no reason was given."
+
+
+def _sold(code: str, found: ExitFinding, policy: Policy) -> str:
+    if code == "no_route":
+        if found.venue is None:
+            return "no pool was found to sell what it buys on"
+        return "what was spent for it has no known price, so what selling it loses is not known"
+    assert found.venue is not None
+    assert found.reading is not None
+    why = sell_reason_text(found.venue, found.reading)
+    quoted = f' ("{why}")' if why and why != NO_REASON else ""
+    if code == "cannot_sell":
+        if found.reading.fickle is True:
+            return f"what it buys sold in one block and not in another just like it{quoted}"
+        sells = "; another wallet that it is handed on to can sell it"
+        handed = sells if enough(found.reading.handed_on, policy) else ""
+        return f"what it buys cannot be sold, at once or within a day{quoted}{handed}"
+    return f"{_how(found, found.reading, quoted, policy)}{_opened(found)}"
+
+
+def _how(found: ExitFinding, reading: VenueReading, quoted: str, policy: Policy) -> str:
+    if found.exit.free:
+        return "what it brings, for nothing, can be sold"
+    lost = loss(found.loss_bps or 0)
+    if not enough(reading.full, policy):
+        if enough(reading.half, policy):
+            return f"what it buys does not sell whole at once{quoted}; half of it does, for {lost}"
+        return f"what it buys does not sell at once{quoted}; it sells within a day, for {lost}"
+    assert isinstance(reading.full, Sale)
+    at_once = loss(reading.full.loss_bps)
+    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+        if not enough(later, policy):
+            return f"sold straight back for {at_once}, and {when} it no longer sells"
+    if not reading.full.whole:
+        share = percent(reading.full.share_bps)
+        return f"only {share} of what it buys sells straight back, for {lost} in all"
+    for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
+        if isinstance(later, Sale) and later.loss_bps == found.loss_bps != reading.full.loss_bps:
+            return f"sold straight back for {at_once}, and {when} for {lost}"
+    return f"what it buys was sold straight back for {lost}"
+
+
+def loss(bps: int) -> str:
+    """``a loss of 0.60 %``, or a gain."""
+    return f"a loss of {percent(bps)}" if bps >= 0 else f"a gain of {percent(-bps)}"
+
+
+def _opened(found: ExitFinding) -> str:
+    if not found.exit.through_opening:
+        return ""
+    return ", in the pool that opens now that its curve is sold out; until it opens nobody can sell"
+
+
+def impact(bps: int, side: Literal["buy", "sell"]) -> str:
+    """What the trade's own size costs, to stand before a full stop; nothing where it is next to nothing."""
+    if bps < _NAMED_IMPACT_BPS:
+        return ""
+    gets = "gets that much less for its money" if side == "buy" else "brings that much less for each token"
+    return f". Price impact {percent(bps)}: this size {gets} than a small one"

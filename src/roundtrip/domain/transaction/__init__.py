@@ -1,0 +1,1 @@
+"""Reading a transaction: what moved, what was traded."""

@@ -1,0 +1,1 @@
+"""Rules, alerts, follows, channels."""

@@ -1,0 +1,122 @@
+"""Standing rules: what is watched for, how that is written, and whether a happening is it."""
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from roundtrip.domain.base.events import Spot
+from roundtrip.domain.base.types import Address, plain_decimal
+
+Verb = Literal["buying", "selling", "launching", "graduating", "moving", "draining"]
+VERBS: tuple[Verb, ...] = ("buying", "selling", "launching", "graduating", "moving", "draining")
+Unit = Literal["eth", "usd", "%"]
+WhoKind = Literal["follow", "any", "wallet", "deployer", "creator"]
+
+DECIMALS: dict[Unit, int] = {"eth": 18, "usd": 6, "%": 4}
+"""Of a threshold: wei, millionths of a dollar, millionths of the whole."""
+WITHOUT_SHARE: frozenset[Verb] = frozenset({"launching", "graduating"})
+"""Verbs of which no share of anything is known: ``%`` is refused."""
+FOLLOWED_VERBS: frozenset[Verb] = frozenset({"buying", "selling", "launching"})
+"""What a followed wallet does that is told without a rule."""
+_PPM = 1_000_000
+
+
+class Happening(NamedTuple):
+    """Something on the chain that a rule may be about. ``wallet``: who did it; of a graduation the token's
+    deployer. ``eth_wei``, ``micro_usd``: what moved was worth; None: not known. ``part_raw`` of
+    ``whole_raw``: which share of the supply, or of the pool's liquidity, that was; None: not known. More than
+    the whole is no share: that supply is not, or no longer, what the token has."""
+
+    verb: Verb
+    spot: Spot
+    wallet: Address
+    token: Address
+    eth_wei: int | None
+    micro_usd: int | None
+    part_raw: int | None
+    whole_raw: int | None
+
+    def share_ppm(self) -> int | None:
+        """The share in millionths, rounded down."""
+        part = self._part()
+        return None if part is None else part[0] * _PPM // part[1]
+
+    def beyond(self, unit: Unit) -> int | None:
+        """It was more than exactly the thresholds below that; None: not known, so more than none."""
+        if unit == "eth":
+            return self.eth_wei
+        if unit == "usd":
+            return self.micro_usd
+        part = self._part()
+        # Rounded up: 5.00001 % is more than 5 %.
+        return None if part is None else -(-part[0] * _PPM // part[1])
+
+    def _part(self) -> tuple[int, int] | None:
+        if self.part_raw is None or not self.whole_raw or self.part_raw > self.whole_raw:
+            return None
+        return self.part_raw, self.whole_raw
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """``address``: the wallet; of ``deployer`` and ``creator`` the token whose one is meant."""
+
+    kind: WhoKind
+    address: Address | None = None
+
+    def text(self) -> str:
+        """As it is written in a rule."""
+        if self.kind == "wallet":
+            return str(self.address)
+        return self.kind if self.address is None else f"{self.kind}:{self.address}"
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """More than ``raw``, in the units of ``DECIMALS``."""
+
+    unit: Unit
+    raw: int
+
+    def text(self) -> str:
+        """As it is written in a rule."""
+        return f"over {plain_decimal(self.raw, DECIMALS[self.unit])} {self.unit}"
+
+    def holds(self, happening: Happening) -> bool:
+        """Whether it was more. What is not known is not."""
+        beyond = happening.beyond(self.unit)
+        return beyond is not None and self.raw < beyond
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``<who> <verb> [over <n> eth|usd|%] [on <token>]``."""
+
+    who: Who
+    verb: Verb
+    over: Over | None = None
+    token: Address | None = None
+
+    def text(self) -> str:
+        """The canonical text: parsed, it is this rule again."""
+        on = f"on {self.token}" if self.token is not None else ""
+        parts = (self.who.text(), self.verb, self.over.text() if self.over else "", on)
+        return " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A rule with whom it is about. ``wallets``: who may have done it; None: anybody."""
+
+    rule: Rule
+    wallets: Set[Address] | None
+
+    def matches(self, happening: Happening) -> bool:
+        """Whether it is what the rule is about. Who launched, and whose launch graduated, is the deployer."""
+        rule = self.rule
+        return (
+            happening.verb == rule.verb
+            and (self.wallets is None or happening.wallet in self.wallets)
+            and (rule.token is None or happening.token == rule.token)
+            and (rule.over is None or rule.over.holds(happening))
+        )
