@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.chain.book import Book
+from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.domain.base.types import Address
 from roundtrip.services.chain_vitals import chain_vitals
 from roundtrip.services.context import Answered, Context

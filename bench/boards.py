@@ -29,11 +29,11 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL
-from roundtrip.chain.heads import Head, Heads
-from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError
+from roundtrip.chain.blocks.heads import Head, Heads
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.dialect import ANVIL
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef

@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from roundtrip.assembly import context
-from roundtrip.chain.rpc import Meter, Node
+from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token

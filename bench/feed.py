@@ -16,8 +16,8 @@ from pathlib import Path
 
 import aiohttp
 
-from roundtrip.chain.feed import Feed
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.blocks.head_feed import Feed
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from roundtrip.assembly import context
-from roundtrip.chain.rpc import Meter, Node
+from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import Market
 from roundtrip.devnet.node import NodeOptions

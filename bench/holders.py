@@ -28,9 +28,9 @@ import msgspec
 import uvloop
 
 from roundtrip.assembly import context, spare_the_collector, worker
-from roundtrip.chain import background
-from roundtrip.chain.rpc import Node
-from roundtrip.chain.spans import read_refs
+from roundtrip.chain.blocks.spans import read_refs
+from roundtrip.chain.rpc import background
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import RunningNode
 from roundtrip.devnet.wire import SyncRpc

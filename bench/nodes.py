@@ -14,9 +14,9 @@ import time
 import aiohttp
 import uvloop
 
-from roundtrip.chain.endpoints import Hedging, NodeUrl
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Asks, Node, RpcCall
+from roundtrip.chain.rpc.client import Asks, Node, RpcCall
+from roundtrip.chain.rpc.endpoints import Hedging, NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
 from support.nodes import QuirkyNode
 
 CHAIN_ID = 4663

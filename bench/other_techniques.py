@@ -20,7 +20,7 @@ from eth_abi.abi import encode
 from vyper.compiler import compile_from_file_input
 from vyper.compiler.input_bundle import FilesystemInputBundle
 
-from roundtrip.chain.rpc import REVERTED, Asks, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import REVERTED, Asks, Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import BY_KIND, abi, amm_v3, amm_v4, erc20

@@ -19,10 +19,10 @@ from typing import get_args
 
 import asyncpg
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rates import Rates
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.dialect import ANVIL
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.practice.league import Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s

@@ -26,7 +26,7 @@ import uvloop
 from bench.check import PROJECT, figures, service
 
 from roundtrip.assembly import context
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc

@@ -19,10 +19,10 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from roundtrip.chain.rpc import Asks, Meter, Node, RpcCall, RpcError, quantity
-from roundtrip.chain.span_stream import spans
-from roundtrip.chain.spans import checked, read_span
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.span_stream import spans
+from roundtrip.chain.blocks.spans import checked, read_span
+from roundtrip.chain.rpc.client import Asks, Meter, Node, RpcCall, RpcError, quantity
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 

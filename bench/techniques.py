@@ -19,7 +19,7 @@ from pathlib import Path
 import uvloop
 
 from roundtrip.assembly import context
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc

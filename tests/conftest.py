@@ -15,11 +15,11 @@ import asyncpg
 import pytest
 import redis
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL, Dialect
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.client import Node
+from roundtrip.chain.rpc.dialect import ANVIL, Dialect
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc

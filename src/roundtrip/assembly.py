@@ -16,19 +16,19 @@ import aiohttp
 import asyncpg
 import coincurve
 
-from roundtrip.chain import bulkhead
-from roundtrip.chain.background import beside
-from roundtrip.chain.book import READ_AGAIN_BLOCKS, Book
-from roundtrip.chain.bulkhead import Bulkhead
+from roundtrip.chain.blocks.head_feed import Feed
+from roundtrip.chain.blocks.heads import Heads, newest
+from roundtrip.chain.blocks.venue_index import READ_AGAIN_BLOCKS, Book
 from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
-from roundtrip.chain.endpoints import Endpoint, NodeUrl
-from roundtrip.chain.feed import Feed
-from roundtrip.chain.heads import Heads, newest
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.origins import Never
-from roundtrip.chain.probing import speaks_as
-from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import MOST_ANSWER_BYTES, Budget, Node, RpcError
+from roundtrip.chain.holders.origins import Never
+from roundtrip.chain.rpc import bulkhead
+from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.bulkhead import Bulkhead
+from roundtrip.chain.rpc.client import MOST_ANSWER_BYTES, Budget, Node, RpcError
+from roundtrip.chain.rpc.dialect_probe import speaks_as
+from roundtrip.chain.rpc.endpoints import Endpoint, NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import POLICY

@@ -17,7 +17,7 @@ import typer
 from rich.status import Status
 
 from roundtrip import assembly, demo_cast, installation, metrics, processes, serving, spans
-from roundtrip.chain.background import beside
+from roundtrip.chain.rpc.background import beside
 from roundtrip.devnet import live, world
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import STORIES

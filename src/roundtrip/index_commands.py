@@ -7,7 +7,7 @@ import asyncpg
 import typer
 
 from roundtrip import assembly, metrics, processes, spans
-from roundtrip.chain.origins import Never
+from roundtrip.chain.holders.origins import Never
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, parse_address

@@ -19,9 +19,9 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 import roundtrip
-from roundtrip.chain.background import beside
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.client import Node
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from conftest import context_for
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite

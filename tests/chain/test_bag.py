@@ -11,8 +11,8 @@ import asyncpg
 import pytest
 
 from conftest import context_for
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet import launchpad
 from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.launchpad import Launched

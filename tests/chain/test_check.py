@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conftest import context_for
-from roundtrip.chain.rpc import READ_METHODS
-from roundtrip.chain.signatures import hash_of
+from roundtrip.chain.rpc.client import READ_METHODS
+from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.wire import SyncRpc

@@ -10,9 +10,9 @@ import pytest
 
 from conftest import PROJECT, context_for
 from roundtrip.assembly import context
-from roundtrip.chain.dialect import ANVIL, GETH, NITRO, Dialect
-from roundtrip.chain.probing import probe
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
+from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story

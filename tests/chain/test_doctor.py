@@ -10,11 +10,11 @@ import aiohttp
 import asyncpg
 import pytest
 
+from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, examine
-from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Budget, Node
+from roundtrip.chain.rpc.client import Budget, Node
+from roundtrip.chain.rpc.endpoints import NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address

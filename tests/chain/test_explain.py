@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, graduate, launch, launch_and_buy
 from roundtrip.devnet.wire import SyncRpc

@@ -3,8 +3,8 @@
 import pytest
 
 from conftest import PROJECT
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rpc import Budget
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.rpc.client import Budget
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.wire import SyncRpc

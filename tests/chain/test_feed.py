@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from conftest import PROJECT
-from roundtrip.chain.feed import MOST_FRAME_BYTES, Feed, Hint, Patience
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, Hint, Patience
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc
 from support.scripted_ws import PATH, ScriptedWs, ToldNode, head_frame, header, log_frame, scripted

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.first_block import FirstBlock, Made, NoArchive, first_block, maker_of
-from roundtrip.chain.holder_views import was_made_in
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Asks, Meter, Node
+from roundtrip.chain.holders.first_block import FirstBlock, Made, NoArchive, first_block, maker_of
+from roundtrip.chain.holders.views import was_made_in
+from roundtrip.chain.rpc.client import Asks, Meter, Node
+from roundtrip.chain.rpc.endpoints import NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet import world
 from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.node import NodeOptions, find_anvil, running

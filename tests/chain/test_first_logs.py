@@ -5,8 +5,8 @@ from dataclasses import replace
 import aiohttp
 import msgspec
 
-from roundtrip.chain.first_logs import first_logs
-from roundtrip.chain.rpc import Meter, Node, RpcCall, RpcError
+from roundtrip.chain.holders.first_logs import first_logs
+from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address

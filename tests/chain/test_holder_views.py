@@ -1,7 +1,7 @@
 """What the local chain's tokens tell of their holders, the hostile ones too."""
 
-from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, views_of
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.holders.views import Funding, entry_point_txs, funding_txs, had_before, views_of
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.actors import FUNDER, SNIPERS
 from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.trading import actor_address

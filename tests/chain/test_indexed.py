@@ -7,9 +7,9 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL
-from roundtrip.chain.heads import Heads
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from conftest import context_for
-from roundtrip.chain.heads import Head
+from roundtrip.chain.blocks.heads import Head
 from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.signatures import hash_of
+from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
 from roundtrip.domain.base.errors import LimitReached, RoundtripError

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.origins import Found
-from roundtrip.chain.rpc import Asks, Budget, RpcCall
-from roundtrip.chain.witnesses import NoArchive
+from roundtrip.chain.blocks.state_witness import NoArchive
+from roundtrip.chain.holders.origins import Found
+from roundtrip.chain.rpc.client import Asks, Budget, RpcCall
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
 from roundtrip.services import holders_gather, kept_books, late_venues, token_read
 from roundtrip.services.books import Open

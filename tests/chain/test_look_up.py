@@ -7,8 +7,8 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from roundtrip.chain.rpc import Node
-from roundtrip.chain.token_views import read_views, view_calls
+from roundtrip.chain.holders.token_views import read_views, view_calls
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull

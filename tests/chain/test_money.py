@@ -3,8 +3,8 @@
 import pytest
 
 from conftest import PROJECT
-from roundtrip.chain.rpc import Meter, RpcCall
-from roundtrip.chain.storage import guess_calls, read_guesses
+from roundtrip.chain.rpc.client import Meter, RpcCall
+from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MAX, Deployer, calldata, v3_pool
 from roundtrip.devnet.launchpad import Launch, Launched, approve_quote, curve_buy, launch

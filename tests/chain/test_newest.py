@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story

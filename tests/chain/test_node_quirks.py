@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.rpc import Budget, Meter, Node, NodeTimeout, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.client import Budget, Meter, Node, NodeTimeout, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull

@@ -10,12 +10,12 @@ import asyncpg
 import pytest
 
 from roundtrip.assembly import context
-from roundtrip.chain.dialect import ANVIL
-from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.probing import speaks_as
-from roundtrip.chain.rpc import Meter, Node, RpcCall, RpcError, quantity
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.dialect import ANVIL
+from roundtrip.chain.rpc.dialect_probe import speaks_as
+from roundtrip.chain.rpc.endpoints import NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.origins import Found, Never, find_origin
-from roundtrip.chain.rpc import Asks, Node
+from roundtrip.chain.holders.origins import Found, Never, find_origin
+from roundtrip.chain.rpc.client import Asks, Node
+from roundtrip.chain.rpc.endpoints import NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.rpc import Budget
+from roundtrip.chain.rpc.client import Budget
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built

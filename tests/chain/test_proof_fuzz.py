@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.world import Built
 from roundtrip.services.claim import Unreadable, read_claim
 from roundtrip.services.context import Context

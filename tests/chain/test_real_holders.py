@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from conftest import closed_database, context_for, no_database
-from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError
 from roundtrip.devnet import deploy as chain
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built

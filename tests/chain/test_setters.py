@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.chain.setters import find
+from roundtrip.chain.owner.owner_setters import find
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.venues.abi import selector

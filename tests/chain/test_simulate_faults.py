@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import Budget, Meter, Node, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Budget, Meter, Node, RpcCall, RpcError
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.context import Context

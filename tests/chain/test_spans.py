@@ -6,12 +6,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import Node, NodeAnswerTooLarge
-from roundtrip.chain.span_stream import Forked, spans
-from roundtrip.chain.spans import BlockRead, read_block, read_refs, read_span
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.span_stream import Forked, spans
+from roundtrip.chain.blocks.spans import BlockRead, read_block, read_refs, read_span
+from roundtrip.chain.rpc.client import Node, NodeAnswerTooLarge
+from roundtrip.chain.rpc.endpoints import NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault

@@ -5,8 +5,8 @@ import contextlib
 from collections import defaultdict
 from typing import Any
 
-from roundtrip.chain.token_logs import Quoted, Sources, TokenSpan, oldest_logs, token_spans
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.holders.token_logs import Quoted, Sources, TokenSpan, oldest_logs, token_spans
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef

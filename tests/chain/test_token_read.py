@@ -5,8 +5,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ReadFailed

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from roundtrip.chain.first_block import NoArchive
-from roundtrip.chain.rpc import Asks, Meter, RpcCall
+from roundtrip.chain.holders.first_block import NoArchive
+from roundtrip.chain.rpc.client import Asks, Meter, RpcCall
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load

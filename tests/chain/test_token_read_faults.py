@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from conftest import closed_database
-from roundtrip.chain.rpc import RpcCall, RpcError
+from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import load

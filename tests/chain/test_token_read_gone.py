@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.span_stream import Forked
+from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
 from roundtrip.services import token_read
 from roundtrip.services.token_read import Bounds

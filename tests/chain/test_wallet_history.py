@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, TRADERS
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc

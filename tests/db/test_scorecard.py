@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, BlockRef, TxHash

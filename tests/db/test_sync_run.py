@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.rpc import RpcCall
+from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.store import chain
 from roundtrip.store.forget import StillFollowed, forget
 from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain

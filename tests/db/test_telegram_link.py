@@ -9,7 +9,7 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from roundtrip.chain.background import beside
+from roundtrip.chain.rpc.background import beside
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import MOST_CHANNELS

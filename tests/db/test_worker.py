@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.chain.background import beside
+from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.jobs.worker import Effect, Kind, Worker, nothing
 from roundtrip.store import jobs

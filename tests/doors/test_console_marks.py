@@ -11,7 +11,7 @@ from typing import cast
 import asyncpg
 import pytest
 
-from roundtrip.chain.heads import Heads
+from roundtrip.chain.blocks.heads import Heads
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, WEEK_S, Kind

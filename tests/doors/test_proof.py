@@ -14,7 +14,7 @@ import pytest
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.publish import answer_schema
-from roundtrip.chain.rpc import READ_METHODS, RpcCall, RpcError
+from roundtrip.chain.rpc.client import READ_METHODS, RpcCall, RpcError
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check import canonical_json

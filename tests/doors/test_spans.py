@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from structlog.testing import capture_logs
 
 from roundtrip import otlp, spans
-from roundtrip.chain.rpc import Node
+from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import free_port
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import UNTRACED, Measures

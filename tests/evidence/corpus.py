@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from conftest import PROJECT, context_for, no_database
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.world import Built

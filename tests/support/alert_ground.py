@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.chain.spans import BlockRead
+from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.jobs.alerts import Alerts

@@ -8,7 +8,7 @@ from math import isqrt, log
 from eth_abi.abi import encode
 
 from conftest import PROJECT
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MAX, PERMIT2, ZERO, Deployer, calldata, put_token, v3_pool, v4_pool
 from roundtrip.devnet.launchpad import mine_salt

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import asyncpg
 
-from roundtrip.chain.dialect import ANVIL
-from roundtrip.chain.heads import Head, Heads
-from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Asks, Meter
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.blocks.heads import Head, Heads
+from roundtrip.chain.rpc.client import Asks, Meter
+from roundtrip.chain.rpc.dialect import ANVIL
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY

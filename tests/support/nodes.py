@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.endpoints import NodeUrl
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rates import Rates
-from roundtrip.chain.rpc import Meter, Node
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.client import Meter, Node
+from roundtrip.chain.rpc.endpoints import NodeUrl
+from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context

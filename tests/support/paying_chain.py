@@ -8,7 +8,7 @@ from typing import Any, cast
 import asyncpg
 import msgspec
 
-from roundtrip.chain.rpc import NULL, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import NULL, Meter, RpcCall, RpcError
 from roundtrip.domain.accounts.credits import USDG_UNITS, Payments
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.services.context import Context

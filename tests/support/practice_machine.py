@@ -12,8 +12,8 @@ import asyncpg
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef, plain_decimal

@@ -8,9 +8,9 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef

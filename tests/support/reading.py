@@ -10,9 +10,9 @@ import asyncpg
 import msgspec
 import pytest
 
-from roundtrip.chain.first_block import FirstBlock
-from roundtrip.chain.rpc import Asks, RpcCall, RpcError
-from roundtrip.chain.spans import read_refs
+from roundtrip.chain.blocks.spans import read_refs
+from roundtrip.chain.holders.first_block import FirstBlock
+from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.kinds import KINDS

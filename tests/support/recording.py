@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 
 Answer = msgspec.Raw | RpcError

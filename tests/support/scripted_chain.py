@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.venues.base import Log
 

@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.loopback import on_loopback
 

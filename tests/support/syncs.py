@@ -8,7 +8,7 @@ from typing import cast
 
 import asyncpg
 
-from roundtrip.chain.feed import Feed, Hint
+from roundtrip.chain.blocks.head_feed import Feed, Hint
 from roundtrip.store import chain
 from roundtrip.sync.run import Following, Sync
 from support.scripted_chain import ScriptedChain

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from roundtrip.chain.spans import BlockRead
+from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.store import chain
 from roundtrip.store.migrate import migrate

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.spans import BlockRead, Entry, Tx
+from roundtrip.chain.blocks.spans import BlockRead, Entry, Tx
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.rates import Rates
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.simulate.rates import Rates
 from roundtrip.devnet.deploy import ZERO
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc

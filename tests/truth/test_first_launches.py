@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.launchpad_v1 import (
     FIRST,

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from roundtrip.chain.first_block import NoArchive
-from roundtrip.chain.rpc import Asks, Meter
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.holders.first_block import NoArchive
+from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services import books, token_read, token_source

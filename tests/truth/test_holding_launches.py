@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from roundtrip.chain.rpc import Asks, Meter
+from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.findings import MOST_FUNDED
 from roundtrip.services import kin

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from roundtrip.chain.rpc import Asks, Meter
+from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.devnet.deploy import calldata
 from roundtrip.domain.base.types import Address
 from roundtrip.services import kin

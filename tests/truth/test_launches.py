@@ -3,7 +3,7 @@ whole life."""
 
 import pytest
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, Launched, curve_buy, launch
 from roundtrip.devnet.wire import SyncRpc

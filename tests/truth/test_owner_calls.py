@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from conftest import PROJECT
-from roundtrip.chain import setters
-from roundtrip.chain.facts import IMPLEMENTATION_SLOT
-from roundtrip.chain.functions import Unreadable
-from roundtrip.chain.owner_plans import STAND_IN_CODE
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.owner import owner_setters
+from roundtrip.chain.owner.owner_plans import STAND_IN_CODE
+from roundtrip.chain.owner.selectors import Unreadable
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token, v3_pool
 from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
@@ -251,10 +251,10 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
 async def test_code_that_cannot_be_read_makes_no_owner_harmless(
     ctx: Context, built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(*codes: bytes) -> setters.Found:
+    def unreadable(*codes: bytes) -> owner_setters.Found:
         raise Unreadable
 
-    monkeypatch.setattr(setters, "find", unreadable)
+    monkeypatch.setattr(owner_setters, "find", unreadable)
     evidence = await gather_deep(ctx, Address(built.tokens["max_transaction"]), Meter())
     text = judge(evidence, POLICY).verdict.text
     assert text.endswith("What its owner could change was not found out: its functions could not be read.")

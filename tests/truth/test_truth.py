@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.stories import STORIES, PoolPlan, Story
 from roundtrip.devnet.wire import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from conftest import PROJECT
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story

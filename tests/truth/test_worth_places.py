@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from conftest import context_for
-from roundtrip.chain.dialect import ANVIL, BY_NAME
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rpc import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.rpc.client import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.dialect import ANVIL, BY_NAME
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built

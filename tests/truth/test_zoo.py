@@ -3,7 +3,7 @@
 import pytest
 
 from conftest import PROJECT
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.wire import SyncRpc

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from conftest import PROJECT, context_for, no_database
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.chain.rpc import READ_METHODS
+from roundtrip.chain.rpc.client import READ_METHODS
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "roundtrip"
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -9,7 +9,7 @@ from pydantic_settings import SettingsError
 
 from roundtrip import sending
 from roundtrip.assembly import node_urls
-from roundtrip.chain.endpoints import NodeUrl
+from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.demo_commands import of_ones_own
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.networks import ROBINHOOD

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from roundtrip.chain.bulkhead import Lane
+from roundtrip.chain.rpc.bulkhead import Lane
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.context import Answered
 

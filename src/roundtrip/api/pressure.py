@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from roundtrip.chain.background import beside
+from roundtrip.chain.rpc.background import beside
 
 TICK_S = 0.05
 LATE_S = 0.15

@@ -11,17 +11,16 @@ import aiohttp
 import msgspec
 import structlog
 
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.client import REVERTED, Node, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.dialect_probe import probe
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
 from roundtrip.venues.base import Contracts
-
-from .background import beside
-from .heads import Heads
-from .node_errors import in_our_words
-from .nodes import Nodes
-from .probing import probe
-from .rpc import REVERTED, Node, RpcCall, RpcError, hex_bytes, quantity
 
 State = Literal["works", "in part", "missing"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import asyncpg
 import structlog
 
-from roundtrip.chain.background import is_cancelled
+from roundtrip.chain.rpc.background import is_cancelled
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.names import clean
 

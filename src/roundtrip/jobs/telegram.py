@@ -7,7 +7,7 @@ from collections.abc import Callable
 import asyncpg
 import structlog
 
-from roundtrip.chain.background import is_cancelled
+from roundtrip.chain.rpc.background import is_cancelled
 from roundtrip.channels.post import NotTried
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.base.errors import RoundtripError

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from roundtrip.chain.token_views import read_views, view_calls
+from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.domain.base.types import parse_address
 from roundtrip.services.context import Context
 from roundtrip.store import tokens

@@ -17,7 +17,7 @@ import asyncpg
 import structlog
 from structlog.contextvars import bind_contextvars
 
-from roundtrip.chain.background import beside
+from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.job_turns import Lane
 from roundtrip.domain.base.metrics import Measures

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from roundtrip.chain.holder_views import Views, views_of
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.holders.views import Views, views_of
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.balance_drift import drifted
 from roundtrip.domain.holders.book import HolderBook, Holding

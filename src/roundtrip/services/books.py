@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from roundtrip.chain.rpc import Budget
-from roundtrip.chain.token_logs import new_width
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.holders.token_logs import new_width
+from roundtrip.chain.rpc.client import Budget
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import HolderBook

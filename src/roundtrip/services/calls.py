@@ -7,8 +7,8 @@ from typing import cast
 
 import asyncpg
 
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.storage import BalanceSlot, Layout
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.balance_slots import BalanceSlot, Layout
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.evidence import Refused
 from roundtrip.domain.community import flag_calls

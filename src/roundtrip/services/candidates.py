@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from roundtrip.chain.book import Book
+from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import AnyLaunch, Launch, Missing, PoolLaunch

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.heads import Head
+from roundtrip.chain.blocks.heads import Head
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.check.price import usd_per_eth

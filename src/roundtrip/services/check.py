@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import structlog
 from msgspec.structs import replace
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.recording import Recording
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.rpc.recorder import Recording
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.chain.book import COMMON_MONEY
-from roundtrip.chain.dialect import BY_NAME
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import READ_METHODS
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.venue_index import COMMON_MONEY
+from roundtrip.chain.rpc.client import READ_METHODS
+from roundtrip.chain.rpc.dialect import BY_NAME
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address, parse_address

@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 
 import asyncpg
 
-from roundtrip.chain.bulkhead import BoundedNode, Bulkhead, Lane
+from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.doctor import Finding
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rates import KnowsRates, Rates
-from roundtrip.chain.rpc import Asks, Meter
+from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, Lane
+from roundtrip.chain.rpc.client import Asks, Meter
+from roundtrip.chain.simulate.rates import KnowsRates, Rates
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.metrics import Measures

@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from roundtrip.chain import payments as chain_payments
-from roundtrip.chain.background import beside
-from roundtrip.chain.payments import Paying
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.wallet import payments as chain_payments
+from roundtrip.chain.wallet.payments import Paying
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.credits import MOST_CREDITS, Payment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError

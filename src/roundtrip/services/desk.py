@@ -6,13 +6,13 @@ from typing import Literal
 
 import msgspec
 
-from roundtrip.chain import wallet_calls
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Place, route_to
-from roundtrip.chain.node_errors import in_our_words
-from roundtrip.chain.rpc import REVERTED, RpcCall, RpcError, hex_bytes, quantity
-from roundtrip.chain.simulate import Plan, Results
-from roundtrip.chain.wallet_calls import PLENTY_WEI, Pair, WalletCalls, Watched
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.simulate.legs import Place, route_to
+from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.wallet import calls as wallet_calls
+from roundtrip.chain.wallet.calls import PLENTY_WEI, Pair, WalletCalls, Watched
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal

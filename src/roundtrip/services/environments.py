@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from roundtrip.chain.heads import Head
+from roundtrip.chain.blocks.heads import Head
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Environment

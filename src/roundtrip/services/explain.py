@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.transactions import (
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.wallet.transactions import (
     OUT_OF_GAS,
     Around,
     Mined,

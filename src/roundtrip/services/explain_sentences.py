@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.chain.transactions import Around, Mined, Sent
+from roundtrip.chain.wallet.transactions import Around, Mined, Sent
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.transaction.account import TRADES, Account, Moved, Step, StepKind
 from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall

@@ -11,9 +11,9 @@ from typing import Protocol
 import asyncpg
 import msgspec
 
-from roundtrip.chain.heads import Head, Header
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.transactions import Around, Sent
+from roundtrip.chain.blocks.heads import Head, Header
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.wallet.transactions import Around, Sent
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from roundtrip.chain import wallet_calls
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.simulate import build, read
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.request import build, read
+from roundtrip.chain.wallet import calls
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, Refused
@@ -95,7 +95,7 @@ async def _run(
         for plan, results in zip(plans, told, strict=True)
     )
     runs = [
-        desks.read_rehearsal(desk, final, own, wallet_calls.together(before, results))
+        desks.read_rehearsal(desk, final, own, calls.together(before, results))
         for own, results in zip(owns, after, strict=True)
     ]
     done = next((run for run in runs if isinstance(run, Rehearsed)), runs[0])

@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain import facts, legs, outcomes, probes
-from roundtrip.chain.legs import Place
-from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.simulate import Plan, Results
+from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.simulate import legs, outcomes, probe_plans
+from roundtrip.chain.simulate import token_facts as facts
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import (
@@ -48,7 +49,7 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
     """Raises NodeFault when it gave nothing usable, or is of another chain."""
     reader, block, contracts = run.environments[0], run.head.block, run.ctx.contracts
     facts_plan = facts.facts_plan(run.token, places, contracts, reader, run.ctx.policy)
-    pay_out_plan = probes.pay_out_plan(places, run.setting, reader)
+    pay_out_plan = probe_plans.pay_out_plan(places, run.setting, reader)
     curve = next((place for place in places if place.venue.kind == "launchpad_curve"), None)
     fixed = [
         RpcCall("eth_chainId", []),
@@ -158,7 +159,7 @@ def _buy_plan(run: Run, place: Place, size: Size, env: int) -> Plan | Missing:
     amount = legs.size_raw(size, place, run.setting, run.environments[env])
     if isinstance(amount, Missing):
         return amount
-    return probes.buy_plan(place, run.setting, run.environments[env], size, amount)
+    return probe_plans.buy_plan(place, run.setting, run.environments[env], size, amount)
 
 
 def _read_buy(

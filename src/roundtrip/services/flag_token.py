@@ -9,8 +9,8 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roundtrip.chain import outcomes
-from roundtrip.chain.book import COMMON_MONEY
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Place, Setting
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.storage import guess_calls, read_guesses
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.venue_index import COMMON_MONEY
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate import outcomes
+from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
+from roundtrip.chain.simulate.legs import Place, Setting
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue

@@ -1,6 +1,6 @@
 """Who holds a token, and how they came by it; which of them win elsewhere; who bought at its launch."""
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 
 from .context import Answered, Context
 from .holders_answer import HoldersParams, TokenHolders

@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from roundtrip.chain.holder_views import Funding, entry_point_txs, funding_txs, had_before, was_made_in
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
-from roundtrip.chain.wallet_views import code_calls, read_codes
+from roundtrip.chain.holders.views import Funding, entry_point_txs, funding_txs, had_before, was_made_in
+from roundtrip.chain.holders.wallet_views import code_calls, read_codes
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.names import text_in
 from roundtrip.domain.base.types import BPS, Address, BlockRef

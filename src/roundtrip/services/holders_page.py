@@ -2,7 +2,7 @@
 
 import msgspec
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 
 from .context import Answered, Context
 from .holders import ttl_ms

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain import facts, holding_plans, legs
-from roundtrip.chain.heads import Head
-from roundtrip.chain.holding_plans import Control, Seller
-from roundtrip.chain.legs import Place, Setting, cast
-from roundtrip.chain.rpc import RpcError
-from roundtrip.chain.simulate import Plan, Results
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.holders import holding_plans
+from roundtrip.chain.holders.holding_plans import Control, Seller
+from roundtrip.chain.rpc.client import RpcError
+from roundtrip.chain.simulate import legs, token_facts
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
+from roundtrip.chain.simulate.legs import Place, Setting, cast
+from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import (
@@ -127,9 +128,9 @@ def asked(case: Case, places: Sequence[Place]) -> list[Request]:
     requests = [Request("facts", plan=_facts_plan(case))]
     block = case.head.block
     coded = {*case.counted(), *(() if case.seller or case.slot else case.holders[:_MOST_HOLDERS])}
-    requests += [Request(("code", one), call=facts.code_call(one, block)) for one in sorted(coded)]
+    requests += [Request(("code", one), call=token_facts.code_call(one, block)) for one in sorted(coded)]
     if coded:
-        requests.append(Request("admin", call=facts.admin_call(case.token, block)))
+        requests.append(Request("admin", call=token_facts.admin_call(case.token, block)))
     for amount_raw in case.amounts():
         sellers = case.sellers(amount_raw)
         if not sellers:
@@ -150,7 +151,7 @@ def asked(case: Case, places: Sequence[Place]) -> list[Request]:
 
 def _facts_plan(case: Case) -> Plan:
     contracts, policy = case.means.contracts, case.means.policy
-    return facts.facts_plan(case.token, case.places, contracts, case.environment, policy)
+    return token_facts.facts_plan(case.token, case.places, contracts, case.environment, policy)
 
 
 # --- what was answered -----------------------------------------------------------------------------
@@ -174,10 +175,10 @@ def found(case: Case, places: Sequence[Place], told: Mapping[Hashable, Told]) ->
     results = _results(told, "facts")
     contracts = case.means.contracts
     states = {
-        place: facts.read_pool_facts(results, number, place, case.token, contracts)
+        place: token_facts.read_pool_facts(results, number, place, case.token, contracts)
         for number, place in enumerate(case.places)
     }
-    launch = facts.read_launch(results, case.token, case.places, None, contracts)
+    launch = token_facts.read_launch(results, case.token, case.places, None, contracts)
     out = _insiders(results, told, launch)
     values = {}
     for place in places:
@@ -200,7 +201,7 @@ def _insiders(
     results: Results | Missing, told: Mapping[Hashable, Told], launch: AnyLaunch | Missing | None
 ) -> frozenset[object]:
     """Those behind the token: what holds for them holds for nobody else."""
-    own = facts.read_token_facts(results, RpcError(0, ""), _answer(told, "admin"))
+    own = token_facts.read_token_facts(results, RpcError(0, ""), _answer(told, "admin"))
     behind: set[object] = {own.owner, own.proxy_admin}
     if isinstance(launch, Launch | PoolLaunch):
         behind.add(launch.deployer)
@@ -240,7 +241,7 @@ def _uncounted(
         return None
     trusted = {case.token} if isinstance(launch, Launch | PoolLaunch) else set()
     parties = [one for one in (case.token, place.venue.hook) if one is not None and one not in trusted]
-    gaps = (facts.block_count(_answer(told, ("code", one))) for one in parties)
+    gaps = (token_facts.block_count(_answer(told, ("code", one))) for one in parties)
     return next((gap for gap in gaps if gap is not None), None)
 
 
@@ -257,7 +258,7 @@ def _value(
     look = _results(told, ("look", amount_raw))
     for number, one in enumerate(case.sellers(amount_raw)):
         if case.seller is None and one.slot is None:
-            code = facts.read_code(_answer(told, ("code", one.wallet())))
+            code = token_facts.read_code(_answer(told, ("code", one.wallet())))
             if one.wallet() in out or code != b"":
                 continue
         held_raw = holding_plans.read_look(look, number, one)

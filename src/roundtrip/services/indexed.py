@@ -5,7 +5,7 @@ import asyncio
 
 import asyncpg
 
-from roundtrip.chain.book import MOST_VENUES_A_TOKEN, Book
+from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN, Book
 from roundtrip.domain.base.events import Pool
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, time, timedelta
 
 import asyncpg
 
-from roundtrip.chain import signatures
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.wallet import signatures
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
 from roundtrip.domain.base.errors import CallerFault, LimitReached

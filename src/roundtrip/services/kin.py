@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from roundtrip.chain.holder_views import had_before
-from roundtrip.chain.origins import Found, seek_origin
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError, quantity
-from roundtrip.chain.witnesses import NoArchive
+from roundtrip.chain.blocks.state_witness import NoArchive
+from roundtrip.chain.holders.origins import Found, seek_origin
+from roundtrip.chain.holders.views import had_before
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from roundtrip.chain.venue_trades import venue_trades
+from roundtrip.chain.holders.venue_trades import venue_trades
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import asyncpg
 
-from roundtrip.chain.wallet_views import code_calls, read_codes
+from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.wallets.linked import Money, SameTokens, is_exchange

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from roundtrip.chain.code import DELEGATED
-from roundtrip.chain.rpc import Meter, RpcCall, hex_bytes
+from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
+from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import Pool
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.store import addresses, chain, deployers, look_up, origins, tokens

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import asyncpg
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.wallet_views import UNREAD, WalletViews, read_views, view_calls
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.wallet_views import TokenHeld, WalletViews
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, plain_decimal

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from roundtrip.chain.heads import Head
+from roundtrip.chain.blocks.heads import Head
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.store import chain
 from roundtrip.store.faults import DATABASE_FAULTS

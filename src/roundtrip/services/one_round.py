@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Place
-from roundtrip.chain.rpc import CodeFault, Meter, RpcCall, RpcError
-from roundtrip.chain.simulate import Plan, Results, build, read
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check.evidence import Missing
 

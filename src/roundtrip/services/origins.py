@@ -2,9 +2,9 @@
 
 import asyncpg
 
-from roundtrip.chain.heads import newest, read_header
-from roundtrip.chain.origins import Found, Never, find_origin
-from roundtrip.chain.rpc import Asks, RpcCall, quantity
+from roundtrip.chain.blocks.heads import newest, read_header
+from roundtrip.chain.holders.origins import Found, Never, find_origin
+from roundtrip.chain.rpc.client import Asks, RpcCall, quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.store import jobs, origins

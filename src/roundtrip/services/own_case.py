@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Setting
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.wallet_calls import GAS_SLACK, PLENTY_WEI, WalletCalls
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.legs import Setting
+from roundtrip.chain.wallet.calls import GAS_SLACK, PLENTY_WEI, WalletCalls
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.domain.trade.judge import Ran

@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from roundtrip.chain import wallet_calls
-from roundtrip.chain.hints import Hints, read_hints
-from roundtrip.chain.rpc import CodeFault, Meter, RpcCall, RpcError, quantity
-from roundtrip.chain.simulate import Plan, Results, build, read
-from roundtrip.chain.wallet_calls import Pair, WalletCalls
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.simulate.request import Plan, Results, build, read
+from roundtrip.chain.wallet import calls as wallet_calls
+from roundtrip.chain.wallet.calls import Pair, WalletCalls
+from roundtrip.chain.wallet.event_hints import Hints, read_hints
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.check.evidence import Missing

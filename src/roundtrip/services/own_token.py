@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rpc import Asks, RpcCall, RpcError
-from roundtrip.chain.token_views import told
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.holders.token_views import told
+from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20

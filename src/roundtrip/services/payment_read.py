@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from roundtrip.chain.payments import Paying
-from roundtrip.chain.transactions import Sent
+from roundtrip.chain.wallet.payments import Paying
+from roundtrip.chain.wallet.transactions import Sent
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, plain_decimal

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, plain_decimal

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.store.practice import Kept, Slot
 
 from .worth import Holding

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import cast
-from roundtrip.chain.node_errors import in_our_words
-from roundtrip.chain.rpc import REVERTED, Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
+from roundtrip.chain.simulate.legs import cast
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, plain_decimal

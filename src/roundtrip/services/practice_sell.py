@@ -8,8 +8,8 @@ from functools import partial
 import asyncpg
 import msgspec
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, plain_decimal

@@ -7,8 +7,8 @@ buy the sell. This service holds no key and sends nothing.
 
 from decimal import ROUND_DOWN, Decimal, localcontext
 
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.wallet_calls import PLENTY_WEI
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.wallet.calls import PLENTY_WEI
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 

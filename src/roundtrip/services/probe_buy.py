@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Evidence, Missing, Refused
 from roundtrip.domain.check.venue_reading import Sale

@@ -5,9 +5,9 @@ import contextlib
 
 import structlog
 
-from roundtrip.chain.heads import read_header
-from roundtrip.chain.node_errors import concern, in_our_words
-from roundtrip.chain.rpc import NO_ANSWER, RpcCall, RpcError
+from roundtrip.chain.blocks.heads import read_header
+from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
+from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.store import evidence as evidence_store

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.chain import facts, holder_plans
-from roundtrip.chain.holder_plans import Holder, PlannedSell
-from roundtrip.chain.owner_plans import Sell
-from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.simulate import Results
+from roundtrip.chain.holders import sell_plans
+from roundtrip.chain.holders.sell_plans import Holder, PlannedSell
+from roundtrip.chain.owner.owner_plans import Sell
+from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.simulate import token_facts
+from roundtrip.chain.simulate.request import Results
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import (
     Evidence,
@@ -40,8 +41,8 @@ def calls(first: Opened) -> list[RpcCall]:
     holders, run = first.indexed.holders, first.run
     if not holders:
         return []
-    look = holder_plans.look_plan(run.setting, run.environments[0], holders)
-    return [*(facts.code_call(one, run.head.block) for one in holders), run.request(look)]
+    look = sell_plans.look_plan(run.setting, run.environments[0], holders)
+    return [*(token_facts.code_call(one, run.head.block) for one in holders), run.request(look)]
 
 
 def read(first: Opened, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | Missing | None:
@@ -52,11 +53,11 @@ def read(first: Opened, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | M
         return Missing("node", UNREAD)
     if not holders:
         return None
-    results = run.results(holder_plans.look_plan(run.setting, run.environments[0], holders), answers[-1])
+    results = run.results(sell_plans.look_plan(run.setting, run.environments[0], holders), answers[-1])
     if isinstance(results, Missing):
         return results
-    found = holder_plans.read_look(results, holders, run.ctx.policy)
-    codes = [facts.read_code(answer) for answer in answers[:-1]]
+    found = sell_plans.read_look(results, holders, run.ctx.policy)
+    codes = [token_facts.read_code(answer) for answer in answers[:-1]]
     wallets, unread = [], []
     for holder, code in zip(found, codes, strict=True):
         if isinstance(code, Missing):
@@ -96,7 +97,7 @@ class Asked:
         tried = []
         for one in self.planned:
             own = Missing("token", "") if one.plan is None else next(left)
-            tried.append(HolderSell(one.holder, one.held_raw(), *holder_plans.read(one, self.sell, own)))
+            tried.append(HolderSell(one.holder, one.held_raw(), *sell_plans.read(one, self.sell, own)))
         tried += [HolderSell(one, None, Missing("node", NOT_TOLD)) for one in self.unread]
         return HolderSells(self.best, self.control, self.known, tuple(tried))
 
@@ -116,4 +117,4 @@ def asked(
     wallets = [holder for holder in looked.wallets if holder.address not in out]
     unread = tuple(one for one in looked.unread if one not in out)
     known = len(first.indexed.holders)
-    return Asked(best, sell, control, known, holder_plans.plans(sell, wallets), unread)
+    return Asked(best, sell, control, known, sell_plans.plans(sell, wallets), unread)

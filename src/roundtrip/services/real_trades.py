@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import asyncpg
 
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.transactions import Mined, read_transaction
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.wallet.transactions import Mined, read_transaction
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Swapped, Transferred
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, TxHash

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from roundtrip.chain import wallet_calls
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.simulate import Results
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.request import Results
+from roundtrip.chain.wallet import calls
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BPS, plain_decimal
@@ -163,7 +163,7 @@ def _joined(before: Results | Missing | Refused, ran: Results | Missing | Refuse
             return Missing("token", one.reason or "")
     assert not isinstance(before, Refused)
     assert not isinstance(ran, Refused)
-    return wallet_calls.together(before, ran)
+    return calls.together(before, ran)
 
 
 def _clears(one: Written) -> bool:

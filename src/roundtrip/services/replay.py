@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain.heads import market_calls, read_header, read_market
-from roundtrip.chain.probing import probe
-from roundtrip.chain.rates import GivenRates, Rates
-from roundtrip.chain.recording import Comparing
-from roundtrip.chain.rpc import Asks, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.blocks.heads import market_calls, read_header, read_market
+from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.dialect_probe import probe
+from roundtrip.chain.rpc.recorder import Comparing
+from roundtrip.chain.simulate.rates import GivenRates, Rates
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Place, Setting
-from roundtrip.chain.rpc import CodeFault, Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.simulate import Plan, Results, build, read
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import CodeFault, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.simulate.legs import Place, Setting
+from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts

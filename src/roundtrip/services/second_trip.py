@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from roundtrip.chain import legs, outcomes, probes
-from roundtrip.chain.rpc import CodeFault
-from roundtrip.chain.simulate import Plan, Results
+from roundtrip.chain.rpc.client import CodeFault
+from roundtrip.chain.simulate import legs, outcomes, probe_plans
+from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
@@ -151,7 +151,7 @@ def _cross_plan(run: Run, cheapest: Tried, venue: Tried) -> Plan:
     assert size is not None
     env, probe = run.environments[0], _whole(run, size)
     amount, bought = _amount_raw(run, cheapest, size, env), _bought(cheapest, probe)
-    return probes.sell_plan(cheapest.place, run.setting, env, probe, amount, bought, venue.place)
+    return probe_plans.sell_plan(cheapest.place, run.setting, env, probe, amount, bought, venue.place)
 
 
 def _crossed(
@@ -220,7 +220,7 @@ def _amount_raw(run: Run, venue: Tried, size: Size, environment: Environment) ->
 def _sell_plan(run: Run, venue: Tried, probe: Probe) -> Plan:
     env = _trader(run, venue, probe)
     amount = _amount_raw(run, venue, probe.size, env)
-    return probes.sell_plan(venue.place, run.setting, env, probe, amount, _bought(venue, probe))
+    return probe_plans.sell_plan(venue.place, run.setting, env, probe, amount, _bought(venue, probe))
 
 
 def _pull_plan(run: Run, venue: Tried, size: Size) -> Plan:
@@ -228,7 +228,7 @@ def _pull_plan(run: Run, venue: Tried, size: Size) -> Plan:
     assert bought is not None
     env = run.environments[0]
     amount = _amount_raw(run, venue, size, env)
-    return probes.pull_plan(venue.place, run.setting, env, size, amount, bought)
+    return probe_plans.pull_plan(venue.place, run.setting, env, size, amount, bought)
 
 
 def _handed_plan(run: Run, venue: Tried, size: Size) -> Plan:
@@ -236,7 +236,7 @@ def _handed_plan(run: Run, venue: Tried, size: Size) -> Plan:
     assert bought is not None
     env = run.environments[0]
     amount = _amount_raw(run, venue, size, env)
-    return probes.handed_plan(venue.place, run.setting, env, size, amount, bought)
+    return probe_plans.handed_plan(venue.place, run.setting, env, size, amount, bought)
 
 
 def _cell(

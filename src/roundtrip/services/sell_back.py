@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from roundtrip.chain import outcomes, wallet_calls
-from roundtrip.chain.legs import Place, cast
-from roundtrip.chain.outcomes import Had
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.simulate import Plan, Results
-from roundtrip.chain.wallet_calls import WalletCalls
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate import outcomes
+from roundtrip.chain.simulate.legs import Place, cast
+from roundtrip.chain.simulate.outcomes import Had
+from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.wallet import calls
+from roundtrip.chain.wallet.calls import WalletCalls
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
@@ -273,14 +274,14 @@ def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
             way,
             env,
             None,
-            wallet_calls.passed_on_plan(own, setting, env, token.moved.raw, way.opening),
+            calls.passed_on_plan(own, setting, env, token.moved.raw, way.opening),
         )
     ]
     for probe in standard_probes(policy, "probe"):
         env = _trader(run, own, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}")
         env = replace(env, late_s=0) if rebases else env
         held = held_raw(token.moved, probe, policy)
-        plan = wallet_calls.after_plan(own, way.place, setting, env, probe, held, way.opening)
+        plan = calls.after_plan(own, way.place, setting, env, probe, held, way.opening)
         found.append(_Asked(token, way, env, probe, plan))
     return found
 
@@ -305,7 +306,7 @@ def held_raw(moved: Moved, probe: Probe, policy: Policy) -> int:
     """How much of what was received is there to sell when the probe sells: its part of what is held then."""
     if probe.seller == "receiver" or not moved.later_raw:
         return moved.raw
-    later = moved.later_raw[wallet_calls.held_delays_s(policy).index(probe.delay_s)]
+    later = moved.later_raw[calls.held_delays_s(policy).index(probe.delay_s)]
     return later * moved.raw // max(1, moved.before_raw + moved.raw)
 
 
@@ -327,7 +328,7 @@ def _read(
             reached[one.way] = None if isinstance(results, Refused) else outcomes.read_handed(results)
             continue
         if not isinstance(results, Missing | Refused):
-            gas = max(gas, wallet_calls.own_gas(results))
+            gas = max(gas, calls.own_gas(results))
         outcome = _outcome(token.moved, one, results, reached.get(one.way), policy)
         found[one.way].append(Cell(one.probe, outcome))
     return SoldBack(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas, left_out)
@@ -345,13 +346,13 @@ def _outcome(
     if isinstance(results, Refused):
         return replace(results, step="sell")
     assert one.probe is not None
-    if wallet_calls.first_failure(results) is not None:
+    if calls.first_failure(results) is not None:
         return Missing("token", "the calls went through in one block and not in another just like it")
     if any(not found.ok for label, found in results.items() if label.startswith("opening-")):
         return Missing("node", "the pool that its curve becomes could not be opened")
     held = held_raw(moved, one.probe, policy)
     later = moved.before_raw + moved.raw
     if moved.later_raw:
-        later = moved.later_raw[wallet_calls.held_delays_s(policy).index(one.probe.delay_s)]
-    had = Had(0, held, wallet_calls.own_gas(results), reached_raw, max(0, later - held))
+        later = moved.later_raw[calls.held_delays_s(policy).index(one.probe.delay_s)]
+    had = Had(0, held, calls.own_gas(results), reached_raw, max(0, later - held))
     return outcomes.read_exit(results, one.way.place, one.environment, one.probe, had)

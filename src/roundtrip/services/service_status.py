@@ -6,9 +6,9 @@ from typing import Literal
 import asyncpg
 import msgspec
 
-from roundtrip.chain.endpoints import Condition
-from roundtrip.chain.nodes import Nodes
-from roundtrip.chain.rpc import SORTS
+from roundtrip.chain.rpc.client import SORTS
+from roundtrip.chain.rpc.endpoints import Condition
+from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.domain.base.errors import RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Durations
 from roundtrip.domain.base.types import BlockRef

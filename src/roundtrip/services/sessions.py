@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.store import accounts as accounts_store

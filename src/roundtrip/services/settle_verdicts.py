@@ -8,7 +8,7 @@ from typing import Protocol
 
 import asyncpg
 
-from roundtrip.chain.rpc import Meter
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address, TxHash

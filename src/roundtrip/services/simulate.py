@@ -6,10 +6,10 @@ only the run tells.
 
 from dataclasses import dataclass, replace
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Setting
-from roundtrip.chain.rpc import CodeFault, Meter
-from roundtrip.chain.wallet_calls import PLENTY_WEI, WalletCalls
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import CodeFault, Meter
+from roundtrip.chain.simulate.legs import Setting
+from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check import verdict_text

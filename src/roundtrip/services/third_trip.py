@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain import facts, legs, owner_plans, setters
-from roundtrip.chain.functions import Unreadable
-from roundtrip.chain.owner_plans import Actor, By, Planned, Sell
-from roundtrip.chain.rpc import CodeFault, Meter, RpcError
-from roundtrip.chain.simulate import Plan, Results
+from roundtrip.chain.owner import owner_plans, owner_setters
+from roundtrip.chain.owner.owner_plans import Actor, By, Planned, Sell
+from roundtrip.chain.owner.selectors import Unreadable
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcError
+from roundtrip.chain.simulate import legs, token_facts
+from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.check.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, Refused
@@ -38,11 +39,11 @@ class _Reading:
         """Whether a few wait already."""
         return self._waiting >= _MOST_WAITING
 
-    async def find(self, *codes: bytes) -> setters.Found:
+    async def find(self, *codes: bytes) -> owner_setters.Found:
         """As ``setters.find``."""
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, setters.find, *codes)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, owner_setters.find, *codes)
         finally:
             self._waiting -= 1
 
@@ -78,7 +79,7 @@ class Beside:
 
 async def _beside(first: Opened, meter: Meter) -> Beside:
     run, behind = first.run, first.first.implementation
-    codes = [facts.code_call(behind, run.head.block)] if isinstance(behind, str) else []
+    codes = [token_facts.code_call(behind, run.head.block)] if isinstance(behind, str) else []
     looking = real_holders.calls(first)
     answers: list[msgspec.Raw | RpcError] = []
     try:
@@ -87,7 +88,7 @@ async def _beside(first: Opened, meter: Meter) -> Beside:
     except NodeFault as fault:
         gap = Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
         return Beside(gap if codes else _code(behind), gap if looking else None)
-    code = facts.read_code(answers[0]) if codes else _code(behind)
+    code = token_facts.read_code(answers[0]) if codes else _code(behind)
     return Beside(code, real_holders.read(first, answers[len(codes) :]))
 
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.span_stream import Forked
-from roundtrip.chain.spans import BlockTooLarge, read_refs
-from roundtrip.chain.token_logs import HistoryPruned, TokenSpan, gives_logs, oldest_logs, token_spans
+from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.blocks.spans import BlockTooLarge, read_refs
+from roundtrip.chain.holders.token_logs import HistoryPruned, TokenSpan, gives_logs, oldest_logs, token_spans
+from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import Beginning, HolderBook

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from roundtrip.chain.book import MOST_VENUES_A_TOKEN
-from roundtrip.chain.first_block import NoArchive, first_block, maker_of
-from roundtrip.chain.first_logs import first_logs
-from roundtrip.chain.holder_views import entry_point_txs
-from roundtrip.chain.own_budget import OwnBudget
-from roundtrip.chain.rpc import Meter, RpcCall, hex_bytes
-from roundtrip.chain.spans import read_refs
-from roundtrip.chain.token_logs import Quoted, Sources
+from roundtrip.chain.blocks.spans import read_refs
+from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN
+from roundtrip.chain.holders.first_block import NoArchive, first_block, maker_of
+from roundtrip.chain.holders.first_logs import first_logs
+from roundtrip.chain.holders.token_logs import Quoted, Sources
+from roundtrip.chain.holders.views import entry_point_txs
+from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
+from roundtrip.chain.rpc.daily_budget import OwnBudget
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.events import Pool
 from roundtrip.domain.base.policy import Policy

@@ -2,8 +2,8 @@
 
 import asyncpg
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.wallet_views import UNREAD, WalletViews, read_views, view_calls
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.store import addresses, deployers, jobs, linked, public_names, tokens, wallets

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from roundtrip.chain.wallet_views import TokenHeld, WalletViews
+from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange

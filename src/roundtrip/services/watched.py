@@ -7,8 +7,8 @@ the access lists of nodes that tell them.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.wallet_calls import Pair, Via, Watched
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.wallet.calls import Pair, Via, Watched
 from roundtrip.domain.base.types import Address
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.chain.rpc import Meter
-from roundtrip.chain.transactions import block_call, read_block, read_transaction
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.wallet.transactions import block_call, read_block, read_transaction
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import HOUR_S, SETTLED_S, Failed, Real, weigh

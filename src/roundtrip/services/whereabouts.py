@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.token_views import read_views, told, view_calls
+from roundtrip.chain.holders.token_views import read_views, told, view_calls
+from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.events import (
     CurveTraded,

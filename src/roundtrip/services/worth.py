@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Place
-from roundtrip.chain.node_errors import in_our_words
-from roundtrip.chain.rpc import REVERTED, Meter, RpcError
-from roundtrip.chain.storage import BalanceSlot, guess_calls, read_guesses
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import REVERTED, Meter, RpcError
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.simulate.balance_slots import BalanceSlot, guess_calls, read_guesses
+from roundtrip.chain.simulate.legs import Place
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import asyncpg
 
-from roundtrip.chain.spans import BlockRead
+from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.profit import Fill, Position, fold
 from roundtrip.store import chain, curves, facts, inside, partitions, rewind

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roundtrip.chain.rpc import Asks, RpcCall, quantity
-from roundtrip.chain.spans import NodeLied, read_refs
+from roundtrip.chain.blocks.spans import NodeLied, read_refs
+from roundtrip.chain.rpc.client import Asks, RpcCall, quantity
 from roundtrip.domain.base.errors import CannotRun, NodeFault
 from roundtrip.domain.base.types import BlockRef
 

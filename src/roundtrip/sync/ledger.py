@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from roundtrip.chain.spans import BlockRead, Tx
+from roundtrip.chain.blocks.spans import BlockRead, Tx
 from roundtrip.domain.base.events import (
     Buyback,
     CurveBoughtBack,

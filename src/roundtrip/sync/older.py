@@ -6,12 +6,12 @@ from functools import partial
 
 import asyncpg
 
-from roundtrip.chain.past_logs import Past, PastBlock, Whose, read_past
-from roundtrip.chain.ranges import ranges
-from roundtrip.chain.rpc import Asks
-from roundtrip.chain.span_stream import Forked
-from roundtrip.chain.spans import NO_INPUT, Tx
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.block_ranges import ranges
+from roundtrip.chain.blocks.past_logs import Past, PastBlock, Whose, read_past
+from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.blocks.spans import NO_INPUT, Tx
+from roundtrip.chain.rpc.client import Asks
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.store.chain import Cursor
 from roundtrip.venues import LISTINGS, launchpad

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import asyncpg
 import structlog
 
-from roundtrip.chain.background import is_cancelled
-from roundtrip.chain.feed import Feed
-from roundtrip.chain.rpc import Asks
-from roundtrip.chain.span_stream import Forked, spans
-from roundtrip.chain.spans import BlockRead, NodeLied, read_refs
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.head_feed import Feed
+from roundtrip.chain.blocks.span_stream import Forked, spans
+from roundtrip.chain.blocks.spans import BlockRead, NodeLied, read_refs
+from roundtrip.chain.rpc.background import is_cancelled
+from roundtrip.chain.rpc.client import Asks
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, BlockRef

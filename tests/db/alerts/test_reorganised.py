@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.chain.background import beside
+from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.store import alert_cursor, alerts, chain, watches
 from roundtrip.store.forget import forget

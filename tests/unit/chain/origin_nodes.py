@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from roundtrip.chain.origins import Found, Never, find_origin
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError
-from roundtrip.chain.witnesses import State
+from roundtrip.chain.blocks.state_witness import State
+from roundtrip.chain.holders.origins import Found, Never, find_origin
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from unit.chain.samples import raw

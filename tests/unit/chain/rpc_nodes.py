@@ -7,11 +7,7 @@ from typing import Any, cast
 import aiohttp
 import msgspec
 
-from roundtrip.chain.rpc import (
-    Node,
-    RpcCall,
-    RpcError,
-)
+from roundtrip.chain.rpc.client import Node, RpcCall, RpcError
 
 DAY_S = 86_400
 

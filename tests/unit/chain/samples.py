@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.simulate import StepResult
+from roundtrip.chain.rpc.client import RpcCall
+from roundtrip.chain.simulate.request import StepResult
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.check.evidence import Environment
 from unit.venues.network import address

@@ -2,13 +2,7 @@
 
 from typing import Any
 
-from roundtrip.chain.endpoints import (
-    SIMULATES,
-    Endpoint,
-    Moment,
-    NodeUrl,
-    choose,
-)
+from roundtrip.chain.rpc.endpoints import SIMULATES, Endpoint, Moment, NodeUrl, choose
 
 DAY_S = 86_400.0
 

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.span_stream import spans
-from roundtrip.chain.spans import BlockRead
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.span_stream import spans
+from roundtrip.chain.blocks.spans import BlockRead
+from roundtrip.chain.rpc.client import RpcCall
 from support.scripted_chain import ScriptedChain
 
 

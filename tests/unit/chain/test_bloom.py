@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.bloom import address_bits, bits, topic_bits
+from roundtrip.chain.blocks.bloom import address_bits, bits, topic_bits
 from support.scripted_chain import set_bits
 
 ADDRESS = "0x" + "aB" * 20

@@ -10,9 +10,9 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import book as module
-from roundtrip.chain.book import Book
-from roundtrip.chain.rpc import RpcError
+from roundtrip.chain.blocks import venue_index as module
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.client import RpcError
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts

@@ -9,15 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from roundtrip.chain.bulkhead import BoundedNode, Bulkhead, LaneLimits, limits
-from roundtrip.chain.rpc import (
-    CodeFault,
-    Meter,
-    NodeTimeout,
-    RpcCall,
-    RpcError,
-    SimulationTooLong,
-)
+from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, LaneLimits, limits
+from roundtrip.chain.rpc.client import CodeFault, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong
 from roundtrip.domain.base.errors import NodeFault, OwnLoad, ServiceFull
 from unit.chain.samples import raw
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.legs import Place
-from roundtrip.chain.outcomes import read_buy, read_sell, read_told
-from roundtrip.chain.simulate import StepResult
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.outcomes import read_buy, read_sell, read_told
+from roundtrip.chain.simulate.request import StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import Bought, Missing, Refused
 from roundtrip.domain.check.venue_reading import filled

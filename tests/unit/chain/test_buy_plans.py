@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from roundtrip.chain.legs import Place, size_raw, size_wei
-from roundtrip.chain.probes import buy_plan, pay_out_plan
+from roundtrip.chain.simulate.legs import Place, size_raw, size_wei
+from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_plan
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.base.venue import Venue

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.dialect import ANVIL, GETH, NITRO, Dialect
+from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 
 
 @dataclass(frozen=True)

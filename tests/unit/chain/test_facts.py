@@ -6,7 +6,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from roundtrip.chain.facts import (
+from roundtrip.chain.rpc.client import RpcError
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.request import Results, StepResult
+from roundtrip.chain.simulate.token_facts import (
     PROXY_ADMIN_SLOT,
     admin_call,
     code_call,
@@ -14,9 +17,6 @@ from roundtrip.chain.facts import (
     read_pool_facts,
     read_token_facts,
 )
-from roundtrip.chain.legs import Place
-from roundtrip.chain.rpc import RpcError
-from roundtrip.chain.simulate import Results, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts

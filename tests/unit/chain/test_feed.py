@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.feed import Ear, Heard, Hint, Patience, Seen
+from roundtrip.chain.blocks.head_feed import Ear, Heard, Hint, Patience, Seen
 from support.scripted_ws import header
 
 

@@ -10,15 +10,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.first_block import (
-    FirstBlock,
-    Made,
-    NoArchive,
-    created,
-    first_block,
-    maker_of,
-)
-from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
+from roundtrip.chain.holders.first_block import FirstBlock, Made, NoArchive, created, first_block, maker_of
+from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues.entry_point import ENTRY_POINTS

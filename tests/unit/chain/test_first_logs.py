@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.first_logs import first_logs
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.holders.first_logs import first_logs
+from roundtrip.chain.rpc.client import Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from support.recording import filter_of

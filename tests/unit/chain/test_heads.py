@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.chain.dialect import ANVIL
-from roundtrip.chain.heads import Head, Heads, market_calls, read_market
-from roundtrip.chain.rpc import Node, RpcCall, RpcError
+from roundtrip.chain.blocks.heads import Head, Heads, market_calls, read_market
+from roundtrip.chain.rpc.client import Node, RpcCall, RpcError
+from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.check.evidence import Market, Missing

@@ -9,10 +9,10 @@ import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.dialect import ANVIL
-from roundtrip.chain.heads import Head, Heads
-from roundtrip.chain.rpc import Node, RpcCall, RpcError
+from roundtrip.chain.blocks.heads import Head, Heads
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.rpc.client import Node, RpcCall, RpcError
+from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import raw
 from unit.venues.network import ABOVE, CONTRACTS

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain import holder_plans
-from roundtrip.chain.holder_plans import Holder, PlannedSell, look_plan, plans, read, read_look
-from roundtrip.chain.legs import Place, gas_float
-from roundtrip.chain.owner_plans import Sell
-from roundtrip.chain.simulate import Results
+from roundtrip.chain.holders import sell_plans
+from roundtrip.chain.holders.sell_plans import Holder, PlannedSell, look_plan, plans, read, read_look
+from roundtrip.chain.owner.owner_plans import Sell
+from roundtrip.chain.simulate.legs import Place, gas_float
+from roundtrip.chain.simulate.request import Results
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Bought, Missing, Refused, Sold
@@ -101,7 +101,7 @@ def test_dust_tells_nothing(held_raw: int) -> None:
 def test_a_balance_that_is_not_told_is_a_gap() -> None:
     (one,) = plans(sell(), [holder(None)])
     assert one.plan is None
-    assert read(one, sell(), {}) == (holder_plans.NO_BALANCE, None)
+    assert read(one, sell(), {}) == (sell_plans.NO_BALANCE, None)
 
 
 def test_what_is_held_is_asked_at_the_moments_of_the_sells() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import holder_views
-from roundtrip.chain.holder_views import (
+from roundtrip.chain.holders import views as holder_views
+from roundtrip.chain.holders.views import (
     CALLS_A_BATCH,
     MOST_BLOCKS,
     Funding,
@@ -21,7 +21,7 @@ from roundtrip.chain.holder_views import (
     view_calls,
     views_of,
 )
-from roundtrip.chain.rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.client import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues.entry_point import ENTRY_POINTS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.holding_plans import Control, Trade, rungs, worth_raw
+from roundtrip.chain.holders.holding_plans import Control, Trade, rungs, worth_raw
 from roundtrip.domain.check.evidence import CellOutcome, Missing, Refused, Sold
 
 HALF_BPS = 5000

@@ -8,10 +8,10 @@ import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.facts import facts_plan, read_launch, read_pool_facts, snipe_call
-from roundtrip.chain.legs import Place
-from roundtrip.chain.rpc import RpcError
-from roundtrip.chain.simulate import Results, StepResult
+from roundtrip.chain.rpc.client import RpcError
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.request import Results, StepResult
+from roundtrip.chain.simulate.token_facts import facts_plan, read_launch, read_pool_facts, snipe_call
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import PoolFacts

@@ -6,11 +6,11 @@ from typing import get_args
 import pytest
 from eth_abi.abi import decode
 
-from roundtrip.chain.legs import Place, Setting, route_to, size_raw
-from roundtrip.chain.outcomes import read_carried
-from roundtrip.chain.probes import buy_plan, pay_out_plan, pull_plan, sell_plan
-from roundtrip.chain.simulate import Plan, Results, Step, StepResult
-from roundtrip.chain.storage import BalanceSlot
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
+from roundtrip.chain.simulate.legs import Place, Setting, route_to, size_raw
+from roundtrip.chain.simulate.outcomes import read_carried
+from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_plan, pull_plan, sell_plan
+from roundtrip.chain.simulate.request import Plan, Results, Step, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import (

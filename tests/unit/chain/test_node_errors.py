@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.node_errors import Concern, concern
-from roundtrip.chain.rpc import RpcError
+from roundtrip.chain.rpc.client import RpcError
+from roundtrip.chain.rpc.errors import Concern, concern
 
 SPOKEN: list[tuple[Concern, int, str]] = [
     ("call", 3, "execution reverted: header not found"),

@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.endpoints import (
-    SIMULATES,
-    Endpoint,
-    Hedging,
-    NodeUrl,
-)
+from roundtrip.chain.rpc.endpoints import SIMULATES, Endpoint, Hedging, NodeUrl
 from unit.chain.standing_nodes import DAY_S, READS, SECRET, SIMULATIONS, at, chosen, endpoints
 
 # --- whom to ask -----------------------------------------------------------------------------------

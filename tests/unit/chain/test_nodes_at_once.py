@@ -8,15 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from roundtrip.chain.asking import Asking, Runner, guards
-from roundtrip.chain.endpoints import (
-    BURST_S,
-    SIMULATES,
-    Endpoint,
-    Moment,
-    choose,
-)
-from roundtrip.chain.rpc import Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.endpoints import BURST_S, SIMULATES, Endpoint, Moment, choose
+from roundtrip.chain.rpc.request_race import Asking, Runner, guards
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import raw
 from unit.chain.standing_nodes import DAY_S, READS, SIMULATIONS, at, endpoints

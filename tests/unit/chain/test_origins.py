@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import origins
-from roundtrip.chain.between import between
-from roundtrip.chain.origins import Found, Never, find_origin
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.witnesses import State
+from roundtrip.chain.blocks.bisect_points import between
+from roundtrip.chain.blocks.state_witness import State
+from roundtrip.chain.holders import origins
+from roundtrip.chain.holders.origins import Found, Never, find_origin
+from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from unit.chain.origin_nodes import (
     BUSY,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import witnesses
-from roundtrip.chain.origins import Found, Never, find_origin, is_monotone, seek_origin
-from roundtrip.chain.rpc import NO_ANSWER, RpcCall, RpcError
-from roundtrip.chain.witnesses import NoArchive, State
+from roundtrip.chain.blocks import state_witness
+from roundtrip.chain.blocks.state_witness import NoArchive, State
+from roundtrip.chain.holders.origins import Found, Never, find_origin, is_monotone, seek_origin
+from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BlockRef
 from unit.chain.origin_nodes import (
@@ -212,7 +212,7 @@ async def test_where_nobody_sends_it_could_not_be_found_out() -> None:
     """A quiet chain shows nothing by which a node's zeros could be told from a state that is gone."""
     chain = Chain()
     chain.pass_by(30)
-    for _ in range(witnesses.BEFORE + 1):
+    for _ in range(state_witness.BEFORE + 1):
         chain.mine()
     assert await searched(chain) is None
     chain.pass_by(1)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.own_budget import OwnBudget
-from roundtrip.chain.rpc import Budget, Meter, RpcCall
-from roundtrip.chain.spans import ask
+from roundtrip.chain.blocks.spans import ask
+from roundtrip.chain.rpc.client import Budget, Meter, RpcCall
+from roundtrip.chain.rpc.daily_budget import OwnBudget
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from unit.chain.samples import raw
 

@@ -6,12 +6,12 @@ from eth_abi.abi import encode as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import owner_plans
-from roundtrip.chain.known_setters import KNOWN, Manner
-from roundtrip.chain.legs import Place, cast
-from roundtrip.chain.owner_plans import STAND_IN_CODE, Actor, Planned, Sell, Try, encode, plan, tries
-from roundtrip.chain.probes import sell_plan
-from roundtrip.chain.setters import Setter
+from roundtrip.chain.owner import owner_plans
+from roundtrip.chain.owner.known_setters import KNOWN, Manner
+from roundtrip.chain.owner.owner_plans import STAND_IN_CODE, Actor, Planned, Sell, Try, encode, plan, tries
+from roundtrip.chain.owner.owner_setters import Setter
+from roundtrip.chain.simulate.legs import Place, cast
+from roundtrip.chain.simulate.probe_plans import sell_plan
 from roundtrip.domain.check.evidence import Bought, Missing, Refused
 from roundtrip.venues.abi import selector
 from unit.chain.samples import ENVIRONMENT, did, refused

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.past_logs import Past, PastBlock, PastLog, Whose, read_past
-from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.spans import NodeLied, SpanRefused
+from roundtrip.chain.blocks.past_logs import Past, PastBlock, PastLog, Whose, read_past
+from roundtrip.chain.blocks.spans import NodeLied, SpanRefused
+from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log

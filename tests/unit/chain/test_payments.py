@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.chain import payments
-from roundtrip.chain.payments import Paying
-from roundtrip.chain.rpc import NO_ANSWER, NULL, Meter, RpcCall, RpcError
-from roundtrip.chain.spans import NodeLied
-from roundtrip.chain.transactions import Sent
+from roundtrip.chain.blocks.spans import NodeLied
+from roundtrip.chain.rpc.client import NO_ANSWER, NULL, Meter, RpcCall, RpcError
+from roundtrip.chain.wallet import payments
+from roundtrip.chain.wallet.payments import Paying
+from roundtrip.chain.wallet.transactions import Sent
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, TxHash

@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.legs import Place, cast
+from roundtrip.chain.simulate.legs import Place, cast
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Probe, Size
 from unit.chain.samples import ENVIRONMENT

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.dialect import ANVIL, GETH, NITRO
-from roundtrip.chain.probing import REVERTED_WITH, TELLER, number_call, probe_call, read_probe
-from roundtrip.chain.rpc import RpcError
+from roundtrip.chain.rpc.client import RpcError
+from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO
+from roundtrip.chain.rpc.dialect_probe import REVERTED_WITH, TELLER, number_call, probe_call, read_probe
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import PINNED, raw
 

@@ -12,8 +12,8 @@ from eth_abi.abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.rates import Rates, rate_calls, read_rate
-from roundtrip.chain.rpc import Meter, Node, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
+from roundtrip.chain.simulate.rates import Rates, rate_calls, read_rate
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Hop, Market, Missing, QuoteRate

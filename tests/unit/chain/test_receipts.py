@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.receipts import read_alone
-from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.spans import NodeLied, SpanRefused, asks_too_much, read_span
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.receipts import read_alone
+from roundtrip.chain.blocks.spans import NodeLied, SpanRefused, asks_too_much, read_span
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import Answers, ScriptedChain
 from unit.chain.span_chain import FIRST, OTHER_HASH, SECOND, THIRD, chain

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.outcomes import read_handed
-from roundtrip.chain.probes import handed_plan
-from roundtrip.chain.simulate import StepResult
+from roundtrip.chain.simulate.outcomes import read_handed
+from roundtrip.chain.simulate.probe_plans import handed_plan
+from roundtrip.chain.simulate.request import StepResult
 from roundtrip.domain.check.evidence import Bought, Missing, Probe, Refused, Sold
 from roundtrip.venues import abi, amm_v3
 from unit.chain.samples import ENVIRONMENT, did, error_string, refused

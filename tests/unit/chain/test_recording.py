@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.chain.recording import Comparing, Recording
-from roundtrip.chain.rpc import Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.recorder import Comparing, Recording
 from roundtrip.domain.base.errors import NodeFault
 
 CODE = RpcCall("eth_getCode", ["0x11", {"blockHash": "0xab"}])

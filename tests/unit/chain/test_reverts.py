@@ -5,7 +5,7 @@ from eth_abi.abi import encode
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from roundtrip.chain.reverts import reason_in
+from roundtrip.chain.simulate.revert_reason import reason_in
 from unit.chain.samples import error_string, refused, word
 
 ERROR = bytes.fromhex("08c379a0")

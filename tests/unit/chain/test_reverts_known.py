@@ -8,8 +8,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.known_errors import KNOWN, SIGNATURES
-from roundtrip.chain.reverts import reason_in
+from roundtrip.chain.simulate.error_selectors import KNOWN, SIGNATURES
+from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base import names
 from unit.chain.samples import error_string, word
 

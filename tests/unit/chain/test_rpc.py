@@ -7,7 +7,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import (
+from roundtrip.chain.rpc.client import (
     NULL,
     NULLABLE,
     NodeAnswerTooLarge,

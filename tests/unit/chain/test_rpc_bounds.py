@@ -11,15 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc import (
-    READ_METHODS,
-    Budget,
-    Meter,
-    RpcError,
-    hex_bytes,
-    quantity,
-    text,
-)
+from roundtrip.chain.rpc.client import READ_METHODS, Budget, Meter, RpcError, hex_bytes, quantity, text
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from unit.chain.rpc_nodes import ALL, CALLS, DAY_S, Response, Session, answer, node, shown
 

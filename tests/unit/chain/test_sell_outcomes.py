@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.legs import Place
-from roundtrip.chain.outcomes import read_buy, read_sell
-from roundtrip.chain.simulate import Plan, Results, StepResult
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.outcomes import read_buy, read_sell
+from roundtrip.chain.simulate.request import Plan, Results, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Bought, Missing, Probe, Refused, Sold

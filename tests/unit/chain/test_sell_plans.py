@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.legs import Place, late_s, planned, sellable, size_raw
-from roundtrip.chain.probes import sell_plan
+from roundtrip.chain.simulate.legs import Place, late_s, planned, sellable, size_raw
+from roundtrip.chain.simulate.probe_plans import sell_plan
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
 from roundtrip.domain.check.evidence import Environment, Probe

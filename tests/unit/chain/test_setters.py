@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from vyper.compiler import compile_from_file_input
 from vyper.compiler.input_bundle import FilesystemInputBundle
 
-from roundtrip.chain import functions
-from roundtrip.chain.code_paths import changing
-from roundtrip.chain.known_setters import HOLDERS, KNOWN, UPGRADES
-from roundtrip.chain.setters import Found, Setter, find
+from roundtrip.chain.owner import selectors as functions
+from roundtrip.chain.owner.known_setters import HOLDERS, KNOWN, UPGRADES
+from roundtrip.chain.owner.owner_setters import Found, Setter, find
+from roundtrip.chain.owner.state_changing import changing
 from roundtrip.venues.abi import selector
 from unit.chain.bytecode import STOP, contract, reads, writes
 

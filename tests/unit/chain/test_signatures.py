@@ -11,8 +11,8 @@ from eth_utils.address import to_checksum_address
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.signatures import contract_accepts, hash_of, signer
+from roundtrip.chain.rpc.client import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.wallet.signatures import contract_accepts, hash_of, signer
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.abi import checksummed

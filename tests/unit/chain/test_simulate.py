@@ -10,9 +10,9 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.dialect import ANVIL, Dialect
-from roundtrip.chain.rpc import RpcError
-from roundtrip.chain.simulate import Plan, PlannedBlock, Results, Step, StepResult, build, read
+from roundtrip.chain.rpc.client import RpcError
+from roundtrip.chain.rpc.dialect import ANVIL, Dialect
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step, StepResult, build, read
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, PINNED, error_string, interpreters_recursion_limit, raw

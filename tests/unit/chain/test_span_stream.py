@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.ranges import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S
-from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall
-from roundtrip.chain.span_stream import Forked
-from roundtrip.chain.spans import BlockRead, NodeLied, SpanRefused
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.block_ranges import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S
+from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.blocks.spans import BlockRead, NodeLied, SpanRefused
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from support.scripted_chain import ScriptedChain
 from unit.chain.streams import Waits, asked_for, failing, numbers, stream, turns
@@ -202,7 +202,7 @@ async def test_how_long_an_answer_took_is_told_to_the_width(answer_s: float, the
 
 
 async def test_how_many_logs_there_were_is_told_to_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roundtrip.chain.width.MOST_LOGS", 10)
+    monkeypatch.setattr("roundtrip.chain.blocks.adaptive_width.MOST_LOGS", 10)
     made, width = ScriptedChain(3, blocks=8), Width(8)
     assert sum(map(len, made.logs)) > 10
     await numbers(stream(made, width=width))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.ranges import MOST_TRIES
-from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.width import Width
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.block_ranges import MOST_TRIES
+from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import ScriptedChain
 from unit.chain.streams import asked_for, failing, numbers, stream, turns

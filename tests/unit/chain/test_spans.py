@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.spans import (
-    NodeLied,
-    Tx,
-    checked,
-    read_span,
-)
+from roundtrip.chain.blocks.spans import NodeLied, Tx, checked, read_span
+from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
 from unit.chain.span_chain import FIRST, OTHER_HASH, SECOND, THIRD, A, B, chain, ref_of

@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.rpc import NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
-from roundtrip.chain.spans import NodeLied, SpanRefused, asks_too_much, read_block, read_refs, read_span
+from roundtrip.chain.blocks.spans import (
+    NodeLied,
+    SpanRefused,
+    asks_too_much,
+    read_block,
+    read_refs,
+    read_span,
+)
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import Answers
 from unit.chain.span_chain import OTHER_HASH, THIRD, chain, ref_of

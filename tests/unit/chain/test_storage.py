@@ -5,8 +5,8 @@ import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.rpc import RpcError
-from roundtrip.chain.storage import MARK_RAW, guess_calls, guesses, read_guesses
+from roundtrip.chain.rpc.client import RpcError
+from roundtrip.chain.simulate.balance_slots import MARK_RAW, guess_calls, guesses, read_guesses
 from unit.chain.samples import PINNED, raw, word
 from unit.venues.network import address
 

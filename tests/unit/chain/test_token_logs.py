@@ -6,15 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.span_stream import Forked
-from roundtrip.chain.token_logs import (
-    IDS_A_CALL,
-    Quoted,
-    Sources,
-    TokenSpan,
-    read_tokens,
-)
+from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.holders.token_logs import IDS_A_CALL, Quoted, Sources, TokenSpan, read_tokens
+from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.token_flows import Fill, Move, TokenTx
 from roundtrip.venues.base import Log

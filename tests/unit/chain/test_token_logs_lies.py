@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc import RpcCall, RpcError
-from roundtrip.chain.spans import HistoryPruned, NodeLied, SpanRefused
-from roundtrip.chain.token_logs import (
-    Quoted,
-    Sources,
-    oldest_logs,
-    read_tokens,
-)
+from roundtrip.chain.blocks.spans import HistoryPruned, NodeLied, SpanRefused
+from roundtrip.chain.holders.token_logs import Quoted, Sources, oldest_logs, read_tokens
+from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
 from unit.chain.token_chain import (

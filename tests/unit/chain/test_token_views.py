@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import NO_ANSWER, RpcError
-from roundtrip.chain.token_views import MOST_CHARACTERS, TokenViews, read_views, view_calls
+from roundtrip.chain.holders.token_views import MOST_CHARACTERS, TokenViews, read_views, view_calls
+from roundtrip.chain.rpc.client import NO_ANSWER, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import NULL, Meter, RpcCall, RpcError
-from roundtrip.chain.spans import NodeLied
-from roundtrip.chain.transactions import read_block, read_change, read_reason, read_transaction
+from roundtrip.chain.blocks.spans import NodeLied
+from roundtrip.chain.rpc.client import NULL, Meter, RpcCall, RpcError
+from roundtrip.chain.wallet.transactions import read_block, read_change, read_reason, read_transaction
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, TxHash
 from unit.chain.told_transactions import (

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from roundtrip.chain import ranges
-from roundtrip.chain.rpc import NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.spans import BlockTooLarge, HistoryPruned
-from roundtrip.chain.token_logs import IDS_A_CALL, Quoted, Sources, new_width
-from roundtrip.chain.venue_trades import Traded, venue_trades
+from roundtrip.chain.blocks import block_ranges
+from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned
+from roundtrip.chain.holders.token_logs import IDS_A_CALL, Quoted, Sources, new_width
+from roundtrip.chain.holders.venue_trades import Traded, venue_trades
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.recording import filter_of
 from support.scripted_chain import Answers, ScriptedChain
@@ -92,7 +92,7 @@ async def test_one_block_that_is_too_large_is_told_as_such() -> None:
 async def test_who_says_nothing_has_not_said_that_there_are_none(
     monkeypatch: pytest.MonkeyPatch, strange: str | None
 ) -> None:
-    monkeypatch.setattr(ranges, "MOST_TRIES", 1)
+    monkeypatch.setattr(block_ranges, "MOST_TRIES", 1)
     made = chain()
 
     def twist(calls: Sequence[RpcCall], answers: Answers) -> None:

@@ -6,17 +6,9 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.hints import (
-    APPROVAL,
-    APPROVAL_FOR_ALL,
-    PERMIT2_APPROVAL,
-    PERMIT2_PERMIT,
-    Hints,
-    read_hints,
-)
-from roundtrip.chain.legs import Setting
-from roundtrip.chain.simulate import Plan, Results, StepResult
-from roundtrip.chain.wallet_calls import (
+from roundtrip.chain.simulate.legs import Setting
+from roundtrip.chain.simulate.request import Plan, Results, StepResult
+from roundtrip.chain.wallet.calls import (
     Pair,
     WalletCalls,
     Watched,
@@ -26,6 +18,14 @@ from roundtrip.chain.wallet_calls import (
     read_run,
     run_plan,
     together,
+)
+from roundtrip.chain.wallet.event_hints import (
+    APPROVAL,
+    APPROVAL_FOR_ALL,
+    PERMIT2_APPROVAL,
+    PERMIT2_PERMIT,
+    Hints,
+    read_hints,
 )
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address

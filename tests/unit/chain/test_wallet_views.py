@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import RpcError
-from roundtrip.chain.wallet_views import TokenHeld, code_calls, read_codes, read_views, view_calls
+from roundtrip.chain.holders.wallet_views import TokenHeld, code_calls, read_codes, read_views, view_calls
+from roundtrip.chain.rpc.client import RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from unit.venues.logs import NETWORK

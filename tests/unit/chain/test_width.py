@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from roundtrip.chain.width import (
+from roundtrip.chain.blocks.adaptive_width import (
     FIRST_BLOCKS,
     MOST_BLOCKS,
     MOST_LOGS,

@@ -6,8 +6,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.known_errors import KNOWN
-from roundtrip.chain.reverts import reason_in
+from roundtrip.chain.simulate.error_selectors import KNOWN
+from roundtrip.chain.simulate.revert_reason import reason_in
 from unit.chain.samples import error_string, word
 from unit.venues.network import address
 

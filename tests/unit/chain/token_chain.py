@@ -3,14 +3,8 @@
 import contextlib
 from collections.abc import Sequence
 
-from roundtrip.chain.rpc import RpcCall
-from roundtrip.chain.token_logs import (
-    Quoted,
-    Sources,
-    TokenSpan,
-    new_width,
-    token_spans,
-)
+from roundtrip.chain.holders.token_logs import Quoted, Sources, TokenSpan, new_width, token_spans
+from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from roundtrip.chain.bloom import address_bits, topic_bits
+from roundtrip.chain.blocks.bloom import address_bits, topic_bits
 
 CHAIN = 4663
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.legs import Place, Setting, size_raw
-from roundtrip.chain.outcomes import read_buy, read_sell
-from roundtrip.chain.probes import buy_plan, pull_plan, sell_plan
-from roundtrip.chain.simulate import Plan, Results, Step, StepResult
+from roundtrip.chain.simulate.legs import Place, Setting, size_raw
+from roundtrip.chain.simulate.outcomes import read_buy, read_sell
+from roundtrip.chain.simulate.probe_plans import buy_plan, pull_plan, sell_plan
+from roundtrip.chain.simulate.request import Plan, Results, Step, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Bought, Environment, Market, Probe, Refused, Size, Sold

@@ -1,6 +1,6 @@
 """The newest block, as a check begins with it."""
 
-from roundtrip.chain.heads import Head
+from roundtrip.chain.blocks.heads import Head
 from roundtrip.domain.base.types import Address, BlockRef
 from unit.domain.builders import MARKET
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from roundtrip.chain.book import Book
+from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.domain.base.venue import Venue
 from unit.venues.network import BELOW, CONTRACTS
 

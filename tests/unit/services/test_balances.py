@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.chain.holder_views import Views
+from roundtrip.chain.holders.views import Views
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import Holding
 from roundtrip.services.balances import held_against

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.book import Book
+from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.chain.recording import pack
-from roundtrip.chain.rpc import RpcCall
+from roundtrip.chain.rpc.client import RpcCall
+from roundtrip.chain.rpc.recorder import pack
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue

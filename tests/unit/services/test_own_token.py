@@ -7,8 +7,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from roundtrip.chain.heads import Heads
-from roundtrip.chain.rpc import Asks, RpcCall, RpcError
+from roundtrip.chain.blocks.heads import Heads
+from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.own_token import OwnToken

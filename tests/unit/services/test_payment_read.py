@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from roundtrip.chain.payments import Finalized, Paying
-from roundtrip.chain.transactions import Sent
+from roundtrip.chain.wallet.payments import Finalized, Paying
+from roundtrip.chain.wallet.transactions import Sent
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, BlockRef, TxHash

@@ -10,10 +10,10 @@ from typing import cast
 import msgspec
 import pytest
 
-from roundtrip.chain.heads import Head
-from roundtrip.chain.legs import Place
-from roundtrip.chain.rpc import REVERTED, RpcError
-from roundtrip.chain.wallet_calls import Pair
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import REVERTED, RpcError
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.wallet.calls import Pair
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind

@@ -5,18 +5,18 @@ import threading
 
 import pytest
 
-from roundtrip.chain import setters
+from roundtrip.chain.owner import owner_setters
 from roundtrip.services.third_trip import _MOST_WAITING, _Reading
 
 
 async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
 
-    def slow(*codes: bytes) -> setters.Found:
+    def slow(*codes: bytes) -> owner_setters.Found:
         assert over.wait(30)
-        return setters.Found((), len(codes))
+        return owner_setters.Found((), len(codes))
 
-    monkeypatch.setattr(setters, "find", slow)
+    monkeypatch.setattr(owner_setters, "find", slow)
     reading, waits = _Reading(), []
     try:
         for _ in range(_MOST_WAITING):
@@ -29,5 +29,5 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
         assert not any(wait.done() for wait in waits)
     finally:
         over.set()
-    assert await asyncio.gather(*waits) == [setters.Found((), 2)] * _MOST_WAITING
+    assert await asyncio.gather(*waits) == [owner_setters.Found((), 2)] * _MOST_WAITING
     assert not reading.full()

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from roundtrip.chain.legs import Place
-from roundtrip.chain.rpc import NodeAnswerTooLarge
-from roundtrip.chain.simulate import Plan
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge
+from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS

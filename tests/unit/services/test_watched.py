@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.wallet_calls import Pair
+from roundtrip.chain.wallet.calls import Pair
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.services.watched import (
     MOST_AT_FIRST,

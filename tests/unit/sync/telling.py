@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from roundtrip.chain.spans import BlockRead
+from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address
 from roundtrip.sync.batch import Batch
 from roundtrip.sync.known import Known

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc import NO_ANSWER, Meter, RpcCall, RpcError
-from roundtrip.chain.spans import NodeLied
+from roundtrip.chain.blocks.spans import NodeLied
+from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.sync.fork import Parting, first_hash_of, parting

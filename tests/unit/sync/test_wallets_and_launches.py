@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from roundtrip.chain.spans import BlockRead
+from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.events import Funded, Met
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.sync.batch import Batch

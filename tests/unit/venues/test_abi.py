@@ -9,7 +9,9 @@ from eth_utils.crypto import keccak as other_keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain import facts, heads, hints, legs, rates
+from roundtrip.chain.blocks import heads
+from roundtrip.chain.simulate import legs, rates, token_facts
+from roundtrip.chain.wallet import event_hints
 from roundtrip.domain.base.types import Address
 from roundtrip.venues import (
     DECODERS,
@@ -117,19 +119,19 @@ EVENTS: dict[str, tuple[ModuleType, str]] = {
         "USER_OPERATION_EVENT",
     ),
     "Transfer(address,address,uint256)": (erc20, "TRANSFER_TOPIC"),
-    "Approval(address,address,uint256)": (hints, "APPROVAL"),
-    "ApprovalForAll(address,address,bool)": (hints, "APPROVAL_FOR_ALL"),
-    "OperatorSet(address,address,bool)": (hints, "OPERATOR_SET"),
-    "Transfer(address,address,address,uint256,uint256)": (hints, "CLAIM_TRANSFER"),
-    "Approval(address,address,uint256,uint256)": (hints, "CLAIM_APPROVAL"),
-    "TransferSingle(address,address,address,uint256,uint256)": (hints, "TRANSFER_SINGLE"),
-    "TransferBatch(address,address,address,uint256[],uint256[])": (hints, "TRANSFER_BATCH"),
-    "Approval(address,address,address,uint160,uint48)": (hints, "PERMIT2_APPROVAL"),
-    "Permit(address,address,address,uint160,uint48,uint48)": (hints, "PERMIT2_PERMIT"),
+    "Approval(address,address,uint256)": (event_hints, "APPROVAL"),
+    "ApprovalForAll(address,address,bool)": (event_hints, "APPROVAL_FOR_ALL"),
+    "OperatorSet(address,address,bool)": (event_hints, "OPERATOR_SET"),
+    "Transfer(address,address,address,uint256,uint256)": (event_hints, "CLAIM_TRANSFER"),
+    "Approval(address,address,uint256,uint256)": (event_hints, "CLAIM_APPROVAL"),
+    "TransferSingle(address,address,address,uint256,uint256)": (event_hints, "TRANSFER_SINGLE"),
+    "TransferBatch(address,address,address,uint256[],uint256[])": (event_hints, "TRANSFER_BATCH"),
+    "Approval(address,address,address,uint160,uint48)": (event_hints, "PERMIT2_APPROVAL"),
+    "Permit(address,address,address,uint160,uint48,uint48)": (event_hints, "PERMIT2_PERMIT"),
 }
 """Events as the contracts declare them, and the constant their topic stands in."""
 
-MODULES = (amm_v3, amm_v4, erc20, facts, heads, launchpad, launchpad_curve, legs, permit2, rates)
+MODULES = (amm_v3, amm_v4, erc20, token_facts, heads, launchpad, launchpad_curve, legs, permit2, rates)
 
 VIEWS = ("name()", "symbol()", "decimals()", "totalSupply()", "owner()", "getOwner()")
 
@@ -149,8 +151,8 @@ def test_a_selector_constant_is_the_hash_of_its_signature(signature: str) -> Non
 
 
 def test_the_tokens_views_are_asked_by_the_hash_of_their_names() -> None:
-    assert [f"{name}()" for name, _ in facts._VIEWS] == list(VIEWS)
-    assert [head for _, head in facts._VIEWS] == [selector_of(signature) for signature in VIEWS]
+    assert [f"{name}()" for name, _ in token_facts._VIEWS] == list(VIEWS)
+    assert [head for _, head in token_facts._VIEWS] == [selector_of(signature) for signature in VIEWS]
 
 
 @pytest.mark.parametrize("signature", EVENTS)
@@ -182,7 +184,7 @@ def test_every_topic_constant_has_its_event_here(module: ModuleType) -> None:
 
 def test_the_proxy_admin_slot_is_the_one_of_eip_1967() -> None:
     slot = int.from_bytes(other_keccak(text="eip1967.proxy.admin"), "big") - 1
-    assert f"0x{slot:064x}" == facts.PROXY_ADMIN_SLOT
+    assert f"0x{slot:064x}" == token_facts.PROXY_ADMIN_SLOT
 
 
 @pytest.mark.parametrize(

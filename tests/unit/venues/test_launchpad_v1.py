@@ -10,9 +10,9 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.book import Book
-from roundtrip.chain.facts import facts_plan, read_launch
-from roundtrip.chain.simulate import Results
+from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.simulate.request import Results
+from roundtrip.chain.simulate.token_facts import facts_plan, read_launch
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.base.venue import Venue

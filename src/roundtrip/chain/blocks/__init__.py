@@ -1,0 +1,1 @@
+"""Heads, blocks, logs and receipts."""

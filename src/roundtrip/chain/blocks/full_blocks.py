@@ -1,0 +1,95 @@
+"""A block's transactions, and what one of them logged: read alone, and held against what was asked for."""
+
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.venues.base import Log
+
+from .spans import NodeLied, Tx
+
+_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
+_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
+_Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
+_Data = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
+Answer = msgspec.Raw | RpcError
+
+
+class Unreadable(NodeFault):
+    """What it gave has another form than is known: it will have it the next time, too."""
+
+
+class FullBlock(msgspec.Struct):
+    """A block in full, hex as the node gives it."""
+
+    number: _Quantity
+    hash: _Word
+    transactions: tuple[Tx, ...]
+
+
+class _RawLog(msgspec.Struct):
+    address: _Address
+    topics: Annotated[list[_Word], msgspec.Meta(max_length=4)]
+    data: _Data
+
+
+class _Receipt(msgspec.Struct, rename="camel"):
+    block_hash: _Word
+    transaction_hash: _Word
+    logs: list[_RawLog]
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What a transaction logged, in order, and in which block."""
+
+    block_hash: str
+    logs: tuple[Log, ...]
+
+
+_BLOCKS = msgspec.json.Decoder(FullBlock)
+_RECEIPTS = msgspec.json.Decoder(_Receipt)
+
+
+def block_call(number: int) -> RpcCall:
+    """Asks for a block in full."""
+    return RpcCall("eth_getBlockByNumber", [hex(number), True])
+
+
+def read_block(answer: Answer, number: int) -> FullBlock:
+    """What ``block_call`` was answered. Raises NodeFault."""
+    if isinstance(answer, RpcError):
+        raise NodeFault(f"it gave no block {number} ({in_our_words(answer)})")
+    try:
+        block = _BLOCKS.decode(answer)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Unreadable(f"it gave a block {number} that cannot be read") from error
+    if int(block.number, 16) != number:
+        raise NodeLied(f"it gave another block for block {number}")
+    return block
+
+
+def receipt_call(tx_hash: str) -> RpcCall:
+    """Asks for a transaction's receipt."""
+    return RpcCall("eth_getTransactionReceipt", [tx_hash])
+
+
+def read_receipt(answer: Answer, tx_hash: str) -> Receipt:
+    """What ``receipt_call`` was answered. Raises NodeFault."""
+    if isinstance(answer, RpcError):
+        raise NodeFault(f"it gave no receipt ({in_our_words(answer)})")
+    try:
+        receipt = _RECEIPTS.decode(answer)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Unreadable("it gave a receipt that cannot be read") from error
+    if receipt.transaction_hash.lower() != tx_hash.lower():
+        raise NodeLied("it gave another receipt than was asked for")
+    return Receipt(receipt.block_hash.lower(), tuple(map(_log, receipt.logs)))
+
+
+def _log(raw: _RawLog) -> Log:
+    topics = tuple(topic.lower() for topic in raw.topics)
+    return Log(Address(raw.address.lower()), topics, bytes.fromhex(raw.data[2:]))

@@ -1,0 +1,334 @@
+"""The newest block, followed by polling, with what an eth is worth there."""
+
+import asyncio
+import contextlib
+import math
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import msgspec
+import structlog
+
+from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.dialect import Dialect
+from roundtrip.chain.rpc.dialect_probe import probe
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.domain.base.errors import NodeFault, RoundtripError
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.check.evidence import Market, Missing
+from roundtrip.venues import abi, amm_v3
+from roundtrip.venues.base import Contracts
+
+from .venue_index import Book
+
+QUOTED_WEI = 10**17
+"""An ordinary trade."""
+LATEST_ROUND_DATA = "0xfeaf968c"
+_MOST_RANGES_A_HEAD = 4
+_PROBE_AGAIN_S = 2.0
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest block the node told of, and when it was heard (monotonic seconds). ``dialect``: how the
+    node's simulations speak; None: not known yet."""
+
+    block: BlockRef
+    base_fee_wei: int
+    coinbase: Address
+    prev_randao: str
+    market: Market
+    heard_s: float
+    dialect: Dialect | None = None
+
+    def spoken(self) -> Dialect:
+        """How simulations speak. Raises NodeFault while that is not known: they would be misread."""
+        if self.dialect is None:
+            raise NodeFault("it is not known yet how its simulations speak")
+        return self.dialect
+
+
+_Quantity = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
+_Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
+
+
+class Header(msgspec.Struct, rename="camel"):
+    """As much of a block's header as is read here."""
+
+    number: _Quantity
+    hash: _Word
+    timestamp: _Quantity
+    miner: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
+    mix_hash: _Word
+    base_fee_per_gas: _Quantity
+
+    def block(self) -> BlockRef:
+        """The block it is of."""
+        return BlockRef(int(self.number, 16), self.hash, int(self.timestamp, 16))
+
+    def head(self, market: Market, heard_s: float, dialect: Dialect | None = None) -> "Head":
+        """It as a head."""
+        return Head(
+            block=self.block(),
+            base_fee_wei=int(self.base_fee_per_gas, 16),
+            coinbase=Address(self.miner.lower()),
+            prev_randao=self.mix_hash,
+            market=market,
+            heard_s=heard_s,
+            dialect=dialect,
+        )
+
+
+class Heads:
+    """Follows the chain's head. ``current`` never waits for the node.
+
+    ``patience_s``: for so long after the head was last heard of a lower one is not taken. Of several nodes
+    one may be behind; what stays lower for longer was a reorganisation, or is all that is left.
+    ``dialect``: how the node's simulations speak, where that is known; else it is asked until it says so.
+    ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain;
+    so has one that told of no other block for as long.
+    """
+
+    def __init__(
+        self,
+        node: Asks,
+        chain_id: int,
+        contracts: Contracts,
+        poll_ms: int = 200,
+        market_age_s: float = 2.0,
+        stale_s: float = 15.0,
+        clock: Callable[[], float] = time.monotonic,
+        book: Book | None = None,
+        patience_s: float = 0.0,
+        oldest_s: float = math.inf,
+        wall: Callable[[], float] = time.time,
+        dialect: Dialect | None = None,
+    ) -> None:
+        self._node = node
+        self._chain_id = chain_id
+        self._contracts = contracts
+        self._poll_s = poll_ms / 1000
+        self._market_age_s = market_age_s
+        self._stale_s = stale_s
+        self._clock = clock
+        self._patience_s = patience_s
+        self._oldest_s, self._wall = oldest_s, wall
+        self.book = book
+        self._dialect = dialect
+        self._probed_s = -1e9
+        self._head: Head | None = None
+        self._last_number = 0
+        self._answered_s = self._moved_s = -1e9
+        self._market: tuple[float, Market] | None = None
+        self._fault: RoundtripError = NodeFault("no block was heard of yet")
+        self._asking, self._begun = asyncio.Lock(), 0
+        self._came: tuple[int, Head | RoundtripError] | None = None
+
+    def current(self) -> Head:
+        """The newest head. Raises NodeFault when the node has not answered for a while."""
+        if self._head is None or self._clock() - self._answered_s > self._stale_s:
+            raise self._fault
+        return self._head
+
+    def dialect(self) -> Dialect | None:
+        """How simulations speak; None while that is not known."""
+        return self._dialect
+
+    def age_s(self) -> float | None:
+        """For how long there has been no other head; None: there was none yet."""
+        return None if self._head is None else self._clock() - self._head.heard_s
+
+    def last_number(self) -> int:
+        """The newest block ever heard of; 0 before the first."""
+        return self._last_number
+
+    @contextlib.asynccontextmanager
+    async def following(self) -> AsyncIterator["Heads"]:
+        """Polls in the background while the block of ``async with`` runs."""
+        with contextlib.suppress(RoundtripError):
+            await self.refresh()
+        async with beside(self._follow(), "heads"):
+            yield self
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(self._poll_s)
+            try:
+                await self.refresh()
+            except RoundtripError as fault:
+                self._fault = fault
+            except Exception:
+                # Whatever a node answers, the following goes on: without it there are no checks at all.
+                log.exception("the newest block could not be read")
+
+    async def refresh(self) -> Head:
+        """Asks the node once. Raises NodeFault when it is of another chain or gives no header.
+
+        The answer is of a request that began after this call did; those who wait meanwhile share the next.
+        """
+        seen = self._begun
+        async with self._asking:
+            if self._came is None or self._came[0] <= seen:
+                self._begun += 1
+                self._came = self._begun, await self._outcome()
+            came = self._came[1]
+        if isinstance(came, RoundtripError):
+            raise came
+        return came
+
+    async def _outcome(self) -> Head | RoundtripError:
+        try:
+            return await self._refresh()
+        except RoundtripError as fault:
+            self._fault = fault
+            return fault
+
+    async def _refresh(self) -> Head:
+        calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", ["latest", False])]
+        chain, latest = await self._node.batch(calls, budgeted=False)
+        if quantity(chain) != self._chain_id:
+            self._head = None
+            raise NodeFault(f"it is of chain {quantity(chain)}, not {self._chain_id}")
+        header = read_header(latest)
+        self._check_age(header.block())
+        answered_s = self._clock()
+        block = header.block()
+        if self._head is not None and self._head.block.hash == block.hash:
+            self._check_moves()
+            self._answered_s = answered_s
+            if self._head.dialect is None:
+                learned = await self._learned(block, self._head.base_fee_wei)
+                self._head = replace(self._head, dialect=learned)
+            return self._head
+        if self._head is not None and block.number < self._head.block.number and self._is_patient():
+            return self._head
+        market = await self._market_at(block)
+        await self._read_book(block.number)
+        self._answered_s = answered_s
+        self._last_number = max(self._last_number, block.number)
+        dialect = await self._learned(block, int(header.base_fee_per_gas, 16))
+        self._head, self._moved_s = header.head(market, self._clock(), dialect), answered_s
+        return self._head
+
+    async def _learned(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
+        """How simulations speak on this node; None while it does not tell."""
+        if self._dialect is None and self._clock() - self._probed_s >= _PROBE_AGAIN_S:
+            self._probed_s = self._clock()
+            try:
+                self._dialect = (await probe(self._node, block, base_fee_wei)).dialect
+            except RoundtripError as fault:
+                log.warning("the node could not be probed", error=fault.message)
+        return self._dialect
+
+    def _check_age(self, block: BlockRef) -> None:
+        age_s = int(self._wall()) - block.timestamp_s
+        if age_s > self._oldest_s:
+            raise NodeFault(f"its newest block is {age_s} s old")
+
+    def _check_moves(self) -> None:
+        """Whatever the time of day: where that is behind, no block is old by it."""
+        same_s = self._clock() - self._moved_s
+        if same_s > self._oldest_s:
+            raise NodeFault(f"its newest block is the same for {int(same_s)} s")
+
+    def _is_patient(self) -> bool:
+        return self._clock() - self._answered_s < self._patience_s
+
+    async def _read_book(self, head: int) -> None:
+        """Reads what is new since the last head; after a fault it is asked again with the next one. A long
+        past is read in pieces, so that the newest block never waits for it."""
+        if self.book is None:
+            return
+        for _ in range(_MOST_RANGES_A_HEAD):
+            calls = self.book.calls(head)
+            if not calls:
+                return
+            try:
+                (answer,) = await self._node.batch(calls, budgeted=False)
+            except RoundtripError:
+                self.book.failed()
+                return
+            if not self.book.read(answer, head):
+                return
+
+    async def _market_at(self, block: BlockRef) -> Market:
+        now = self._clock()
+        if self._market is not None and now - self._market[0] < self._market_age_s:
+            return self._market[1]
+        try:
+            answers = await self._node.batch(market_calls(self._contracts, block), budgeted=False)
+            market = read_market(answers, self._contracts, block)
+        except RoundtripError as fault:
+            market = Market(block.number, Missing("node", fault.message), None, None)
+        self._market = (now, market)
+        return market
+
+
+async def newest(node: Asks) -> tuple[BlockRef, int]:
+    """A node's newest block and its base fee in wei. Raises NodeFault."""
+    (latest,) = await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])], budgeted=False)
+    header = read_header(latest)
+    return header.block(), int(header.base_fee_per_gas, 16)
+
+
+def read_header(answer: msgspec.Raw | RpcError) -> Header:
+    """A block's header. Raises NodeFault when there is none that can be read."""
+    if isinstance(answer, RpcError):
+        raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
+    try:
+        return msgspec.json.decode(answer, type=Header)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise NodeFault("its newest block has no header that can be read") from error
+
+
+# --- what an eth is worth --------------------------------------------------------------------------
+
+
+def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
+    """Every standard weth/usdg pool's price and what it gives for an ordinary trade, and the feed where there
+    is one."""
+    calls: list[tuple[Address, str]] = []
+    for fee in amm_v3.FEE_TIERS_PIPS:
+        pool = amm_v3.pool_address(contracts.v3_factory, contracts.weth, contracts.usdg, fee)
+        quote = amm_v3.plan_quote(contracts, contracts.weth, contracts.usdg, fee, QUOTED_WEI)
+        calls += [(pool, amm_v3.SLOT0), (quote.to, quote.data)]
+    if contracts.eth_usd_feed is not None:
+        calls.append((contracts.eth_usd_feed, LATEST_ROUND_DATA))
+    pinned = {"blockHash": block.hash}
+    return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
+
+
+def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> Market:
+    """The market from the pool that gives most for an ordinary trade. What a pool holds, and the price it
+    stands at, cost nobody anything; what it really gives away does."""
+    best: tuple[int, int, int] | None = None
+    for number, fee in enumerate(amm_v3.FEE_TIERS_PIPS):
+        sqrt_price, given = (_uint(answers[2 * number + part]) for part in range(2))
+        if sqrt_price and given and (best is None or given > best[0]):
+            best = (given, sqrt_price, fee)
+    feed = None
+    if contracts.eth_usd_feed is not None:
+        # latestRoundData answers (roundId, answer, startedAt, updatedAt, answeredInRound), 8 decimals.
+        feed = _uint(answers[-1], 1)
+    if best is None:
+        gap = Missing("node", "no pool tells what an eth is worth")
+        return Market(block.number, gap, None, feed)
+    return Market(block.number, _usdg_per_eth(best[1], contracts), best[2], feed)
+
+
+def _usdg_per_eth(sqrt_price_x96: int, contracts: Contracts) -> int:
+    square = sqrt_price_x96 * sqrt_price_x96
+    if contracts.weth < contracts.usdg:
+        return square * 10**18 >> 192
+    return (10**18 << 192) // square
+
+
+def _uint(answer: msgspec.Raw | RpcError, index: int = 0) -> int | None:
+    try:
+        return abi.uint_at(hex_bytes(answer), index)
+    except NodeFault:
+        return None

@@ -1,0 +1,94 @@
+"""One block whose logs are more than a node gives at once, read by its transactions' receipts.
+
+A receipt carries the logs of its transaction, and a batch of one receipt is the least that can be asked for:
+no block is so full that it cannot be read. What comes is checked as a span is (``spans``).
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
+from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.domain.base.errors import NodeFault
+
+from .spans import BlockRead, NodeLied, SpanRefused, ask, asks_too_much, checked
+
+_MOST_AT_ONCE = 16
+
+_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
+
+
+class _Transaction(msgspec.Struct):
+    hash: _Word
+
+
+class _Block(msgspec.Struct):
+    hash: _Word
+    transactions: tuple[_Transaction, ...]
+
+
+class _Receipt(msgspec.Struct, rename="camel"):
+    block_hash: str
+    transaction_hash: str
+    logs: msgspec.Raw
+
+
+_BLOCKS = msgspec.json.Decoder(_Block)
+_RECEIPTS = msgspec.json.Decoder(_Receipt)
+
+
+async def read_alone(node: Asks, number: int) -> BlockRead:
+    """The block, in as many trips as it takes: a few receipts each, fewer where they are too much. Raises as
+    ``spans.read_span``; SpanRefused and NodeAnswerTooLarge when one receipt alone is too much."""
+    (answer,) = await ask(node, [RpcCall("eth_getBlockByNumber", [hex(number), True])])
+    block = _read_block(answer)
+    hashes = [transaction.hash for transaction in block.transactions]
+    logs: list[msgspec.Raw | RpcError] = []
+    at_once = _MOST_AT_ONCE
+    while len(logs) < len(hashes):
+        wanted = hashes[len(logs) : len(logs) + at_once]
+        try:
+            logs += await _logs_of(node, block.hash, wanted)
+        except NodeFault as fault:
+            if len(wanted) == 1 or not asks_too_much(fault):
+                raise
+            at_once = len(wanted) // 2
+        else:
+            at_once = min(2 * at_once, _MOST_AT_ONCE)
+    (read,) = await checked(logs, [answer], [number])
+    return read
+
+
+async def _logs_of(node: Asks, block_hash: str, tx_hashes: Sequence[str]) -> list[msgspec.Raw]:
+    """The list of logs of each transaction. A receipt of another block, or transaction, is a lie."""
+    answers = await ask(node, [RpcCall("eth_getTransactionReceipt", [tx_hash]) for tx_hash in tx_hashes])
+    logs: list[msgspec.Raw] = []
+    for tx_hash, answer in zip(tx_hashes, answers, strict=True):
+        receipt = _read_receipt(answer)
+        if receipt.transaction_hash.lower() != tx_hash.lower():
+            raise NodeLied("it gave another receipt than was asked for")
+        if receipt.block_hash.lower() != block_hash.lower():
+            raise NodeLied("it gave a receipt of another block")
+        logs.append(receipt.logs)
+    return logs
+
+
+def _read_block(answer: msgspec.Raw | RpcError) -> _Block:
+    if isinstance(answer, RpcError):
+        raise NodeFault(f"it gave no block that was asked for ({in_our_words(answer)})")
+    try:
+        return _BLOCKS.decode(answer)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise NodeFault("it gave a block that cannot be read") from error
+
+
+def _read_receipt(answer: msgspec.Raw | RpcError) -> _Receipt:
+    if isinstance(answer, RpcError):
+        refused = concern(answer) in ("batch", "range")
+        raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({in_our_words(answer)})")
+    try:
+        return _RECEIPTS.decode(answer)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise NodeFault("it gave a receipt that cannot be read") from error

@@ -1,0 +1,62 @@
+"""Span after span of a chain, several asked for at once, given out in order and linked by their hashes."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from functools import partial
+
+from roundtrip.chain.rpc.client import Asks
+from roundtrip.domain.base.errors import NodeFault
+
+from .adaptive_width import Width
+from .block_ranges import ranges
+from .receipts import read_alone
+from .spans import BlockRead, asks_too_much, read_span
+
+
+class Forked(NodeFault):
+    """Block ``number`` does not follow the one that was given out before it: the chain has changed. What was
+    given out may be of a chain that is no more."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"its block {number} does not follow the block that was read before it")
+        self.number = number
+
+
+async def spans(
+    node: Asks,
+    first: int,
+    last_known: Callable[[], int] | int,
+    width: Width,
+    in_flight: int = 4,
+    parent_hash: str | None = None,
+    wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    clock: Callable[[], float] = time.perf_counter,
+) -> AsyncGenerator[list[BlockRead], None]:
+    """Blocks ``first`` to ``last_known``, in spans that follow each other, as ``ranges`` asks for them, and
+    raising what it does. ``parent_hash``: of the block before ``first``, where it is known. Raises Forked.
+    Close it (``contextlib.aclosing``): then nothing is left under way."""
+    before = parent_hash
+    reading = partial(_read, node)
+    stream = ranges(reading, _count_logs, first, last_known, width, in_flight, wait, clock)
+    async with contextlib.aclosing(stream):
+        async for blocks in stream:
+            if before is not None and blocks[0].parent_hash != before:
+                raise Forked(blocks[0].ref.number)
+            before = blocks[-1].ref.hash
+            yield blocks
+
+
+async def _read(node: Asks, first: int, last: int) -> list[BlockRead]:
+    """As ``read_span``; a block alone whose logs are more than is given at once, by its receipts."""
+    try:
+        return await read_span(node, first, last)
+    except NodeFault as fault:
+        if first != last or not asks_too_much(fault):
+            raise
+    return [await read_alone(node, first)]
+
+
+def _count_logs(blocks: Sequence[BlockRead]) -> int:
+    return sum(len(block.entries) for block in blocks)

@@ -1,0 +1,1 @@
+"""Balances, origins and simulated sells of holders."""

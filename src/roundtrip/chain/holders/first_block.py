@@ -1,0 +1,199 @@
+"""The first block with a token's code, found in a node's archive, and who put it there.
+
+Code is searched with sixteen probes a trip, as wallets' origins are: a chain of a hundred million blocks
+takes nine trips with those that confirm it. The search is right because code stays: since EIP-6780 only what
+was made in the same transaction can destroy itself. A contract that was there before under the same address,
+or an account that runs another's code for a while (EIP-7702), may contradict itself, which is None.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+
+from roundtrip.chain.blocks.bisect_points import between
+from roundtrip.chain.blocks.full_blocks import (
+    FullBlock,
+    Unreadable,
+    block_call,
+    read_block,
+    read_receipt,
+    receipt_call,
+)
+from roundtrip.chain.blocks.spans import NodeLied
+from roundtrip.chain.blocks.state_witness import NoArchive, witnessed
+from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef, TxHash
+from roundtrip.domain.transaction.operations import account_at, operations
+from roundtrip.venues import abi, entry_point
+from roundtrip.venues.base import Log
+
+__all__ = ["FirstBlock", "Made", "NoArchive", "created", "first_block", "maker_of"]
+
+PROBES = 16
+"""States asked for in one trip."""
+_ONE_BYTE = 0x80
+"""Below it a byte is its own RLP."""
+
+Answer = msgspec.Raw | RpcError
+
+
+class FirstBlock(NamedTuple):
+    """The first block at whose end the token has code."""
+
+    number: int
+    block: BlockRef
+
+
+class Made(NamedTuple):
+    """Who brought the token onto the chain. ``how``: ``deployment``, the transaction itself made the
+    contract; ``launch_tx``: it is the one in which the token first said something in its first block, and a
+    factory made it there. ``sender``: who sent it, or whose operation it was."""
+
+    sender: Address
+    tx_hash: TxHash
+    how: Literal["deployment", "launch_tx"]
+
+
+# --- when ------------------------------------------------------------------------------------------
+
+
+async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock | None:
+    """Searches the blocks up to ``high``, which should be one that stays. None: it could not be found out, or
+    there is no code. Raises NoArchive where the node has no states that old, ServiceFull when the budget is
+    spent."""
+    try:
+        number = await _search(node, token, high.number)
+        if number is None:
+            return None
+        deciding = [_code_call(token, number), *([_code_call(token, number - 1)] if number else [])]
+        block, answers = await witnessed(node, number, max(number - 1, 0), high, deciding)
+        has, *had = [_has_code(answer) for answer in answers]
+    except NoArchive:
+        raise
+    except NodeFault:
+        return None
+    if not has or any(had):
+        return None
+    return FirstBlock(number, BlockRef(number, block.hash.lower(), int(block.timestamp, 16)))
+
+
+async def _search(node: Asks, token: Address, high: int) -> int | None:
+    """The first number with code; None: there is none. Raises NodeFault."""
+    seen: dict[int, bool] = {}
+    # First the newest: a node that has it and does not know an older one has let that go.
+    numbers = [high, *between(-1, high, PROBES - 1)]
+    while True:
+        answers = await node.batch([_code_call(token, number) for number in numbers])
+        seen |= zip(numbers, _codes(answers, not seen), strict=True)
+        without = max((number for number, has in seen.items() if not has), default=-1)
+        first = min((number for number, has in seen.items() if has), default=None)
+        if first is None:
+            return None
+        if without > first:
+            raise NodeFault("its answers contradict each other")
+        if first == without + 1:
+            return first
+        numbers = between(without, first, PROBES)
+
+
+def _code_call(token: Address, number: int) -> RpcCall:
+    return RpcCall("eth_getCode", [token, hex(number)])
+
+
+def _has_code(answer: Answer) -> bool:
+    """Raises NoArchive where the node says that it has no such state, NodeFault where it says nothing."""
+    if isinstance(answer, RpcError) and concern(answer) == "pruned":
+        raise NoArchive("it has let that state go")
+    return bool(hex_bytes(answer))
+
+
+def _codes(answers: Sequence[Answer], newest: bool) -> list[bool]:
+    """``newest``: the first of them is of the newest block, which it may not have got to yet."""
+    found = [_has_code(answers[0])] if newest else []
+    for answer in answers[len(found) :]:
+        if isinstance(answer, RpcError) and concern(answer) == "behind":
+            raise NoArchive("it does not know a state that old")
+        found.append(_has_code(answer))
+    return found
+
+
+# --- by whom ---------------------------------------------------------------------------------------
+
+
+async def maker_of(
+    node: Asks, token: Address, first: BlockRef, first_tx: TxHash | None = None
+) -> Made | None:
+    """Who made the token, in the block ``first``, which is the first one with its code. ``first_tx``: the
+    transaction of its first log there; None: it is asked for. None: nothing tells, as where it said nothing
+    in that block and was made by a contract. Raises NodeFault where the node did not say, ServiceFull."""
+    try:
+        (answer,) = await node.batch([block_call(first.number)])
+        block = read_block(answer, first.number)
+        if block.hash.lower() != first.hash:
+            raise NodeLied(f"its block {first.number} is another one")
+        for tx in block.transactions:
+            sender = Address(tx.sender.lower())
+            if tx.to is None and created(sender, int(tx.nonce, 16)) == token:
+                return Made(sender, TxHash(tx.hash.lower()), "deployment")
+        tx_hash = first_tx or await _first_tx(node, token, first)
+        return None if tx_hash is None else await _launched_by(node, token, block, tx_hash)
+    except Unreadable:
+        return None
+
+
+def created(sender: Address, nonce: int) -> Address:
+    """The address of the contract that a wallet's transaction of this nonce makes: the last twenty bytes of
+    keccak256(rlp([sender, nonce]))."""
+    number = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
+    written = number if len(number) == 1 and number[0] < _ONE_BYTE else bytes([0x80 + len(number)]) + number
+    body = b"\x94" + bytes.fromhex(sender[2:]) + written
+    return Address("0x" + abi.keccak(bytes([0xC0 + len(body)]) + body)[12:].hex())
+
+
+class _Log(msgspec.Struct, rename="camel"):
+    address: str
+    block_hash: str
+    transaction_hash: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
+
+
+async def _first_tx(node: Asks, token: Address, first: BlockRef) -> TxHash | None:
+    """The transaction of the token's first log in the block; None: it has none."""
+    wanted = {"blockHash": first.hash, "address": token}
+    (answer,) = await node.batch([RpcCall("eth_getLogs", [wanted])])
+    if isinstance(answer, RpcError):
+        raise NodeFault(f"it gives no logs of the block ({in_our_words(answer)})")
+    try:
+        logs = msgspec.json.decode(answer, type=list[_Log])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise NodeFault("it gave logs that cannot be read") from error
+    if any((log.address.lower(), log.block_hash.lower()) != (token, first.hash) for log in logs):
+        raise NodeLied("it gave a log that was not asked for")
+    return TxHash(logs[0].transaction_hash.lower()) if logs else None
+
+
+async def _launched_by(node: Asks, token: Address, block: FullBlock, tx_hash: TxHash) -> Made | None:
+    """Who sent the transaction, or the account whose operation the token's first log in it belongs to."""
+    sent = next((tx for tx in block.transactions if tx.hash.lower() == tx_hash), None)
+    if sent is None:
+        raise NodeLied("it gave a log of no transaction of its block")
+    (answer,) = await node.batch([receipt_call(tx_hash)])
+    receipt = read_receipt(answer, tx_hash)
+    if receipt.block_hash != block.hash.lower():
+        raise NodeLied("it gave a receipt of another block")
+    place = next((place for place, log in enumerate(receipt.logs) if log.address == token), None)
+    if place is None:
+        return None
+    account = _account_at(receipt.logs, place)
+    return Made(account or Address(sent.sender.lower()), tx_hash, "launch_tx")
+
+
+def _account_at(logs: Sequence[Log], place: int) -> Address | None:
+    told = []
+    for number, log in enumerate(logs):
+        event = entry_point.said(log)
+        if event is not None:
+            told.append((0, number, event))
+    return account_at(operations(told), place)

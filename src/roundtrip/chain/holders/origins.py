@@ -1,0 +1,148 @@
+"""When a wallet was first reached by money, found in a node's archive, and who sent it.
+
+The first block after which the wallet's nonce or balance is not zero, searched with sixteen probes a trip: a
+chain of a hundred million blocks takes nine trips. The search is right because nothing goes back to zero: a
+nonce never falls, and a balance falls only by what the wallet itself signed, which raises its nonce; a
+contract has a nonce from its making on. It is not so for a contract that destroyed itself: its life before is
+overlooked, or its answers contradict each other, which is None. Tokens that reached an empty wallet are not
+seen.
+
+None is "could not find out": no archive, a fault, an answer that fits no chain. Others' states tell whether
+the node still has the one that it answers from (``witnesses``).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from roundtrip.chain.blocks.bisect_points import between
+from roundtrip.chain.blocks.state_witness import (
+    Answer,
+    Block,
+    NoArchive,
+    State,
+    state_calls,
+    states,
+    witnessed,
+)
+from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.rpc.errors import concern
+from roundtrip.chain.simulate.block_dependence import DELEGATED
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, BlockRef
+
+PROBES = 16
+"""States asked for in one trip."""
+
+
+class Found(NamedTuple):
+    """The first block after which the wallet had a nonce or a balance, and its time in seconds since 1970.
+    ``funder``: who sent it eth in that block, in a plain transfer, before anything else that is seen gave it
+    any and before it sent anything; None where nobody did, since money also comes out of contracts and
+    bridges, and for contracts."""
+
+    first_number: int
+    first_s: int
+    funder: Address | None
+
+
+class Never(NamedTuple):
+    """Nothing had reached the wallet when the block ``searched_number`` was over."""
+
+    searched_number: int
+
+
+async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found | Never | None:
+    """Searches the blocks from ``low`` to ``high``, which should be one that stays; None: could not find out,
+    also where the wallet was reached before ``low``. Raises ServiceFull when the budget is spent."""
+    try:
+        return await seek_origin(node, wallet, low, high)
+    except NodeFault:
+        return None
+
+
+async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found | Never:
+    """The same. Raises NoArchive where the node has no states that old, NodeFault where else it could not
+    find out."""
+    if not 0 <= low <= high.number:
+        raise ValueError("the search ends before it begins")
+    first, is_contract = await _search(node, wallet, low, high.number)
+    if first is None:
+        await _confirm(node, wallet, None, high)
+        return Never(high.number)
+    block = await _confirm(node, wallet, first, high)
+    return Found(first, int(block.timestamp, 16), None if is_contract else _funder(block, wallet))
+
+
+# --- the search ------------------------------------------------------------------------------------
+
+
+async def _search(node: Asks, wallet: Address, low: int, high: int) -> tuple[int | None, bool]:
+    """The first number with a state that is not empty, None: there is none; and whether a contract is at the
+    address. Raises NodeFault."""
+    numbers = [*between(low - 1, high, PROBES - 1), high]
+    code, *answers = await node.batch(
+        [RpcCall("eth_getCode", [wallet, hex(high)]), *state_calls((wallet, number) for number in numbers)]
+    )
+    found = hex_bytes(code)
+    is_contract = bool(found) and not found.startswith(DELEGATED)
+    seen = dict(zip(numbers, _states(answers), strict=True))
+    while True:
+        if not is_monotone(seen):
+            raise NodeFault("its states contradict each other")
+        empty = max((number for number, state in seen.items() if state.is_empty()), default=low - 1)
+        first = min((number for number, state in seen.items() if not state.is_empty()), default=None)
+        if first is None or first == empty + 1:
+            return first, is_contract
+        numbers = between(empty, first, PROBES)
+        answers = await node.batch(state_calls((wallet, number) for number in numbers))
+        seen |= zip(numbers, _states(answers), strict=True)
+
+
+def _states(answers: Sequence[Answer]) -> list[State]:
+    """Raises NoArchive where they are none, NodeFault where it is only asked too much."""
+    try:
+        return states(answers)
+    except NodeFault as fault:
+        if any(isinstance(answer, RpcError) and concern(answer) == "limited" for answer in answers):
+            raise
+        raise NoArchive("it tells no states that old") from fault
+
+
+def is_monotone(seen: dict[int, State]) -> bool:
+    """Whether no nonce falls and nothing is empty that was not, by number of block."""
+    states = [seen[number] for number in sorted(seen)]
+    return all(
+        before.nonce <= later.nonce and (before.is_empty() or not later.is_empty())
+        for before, later in pairwise(states)
+    )
+
+
+# --- that it is so ---------------------------------------------------------------------------------
+
+
+async def _confirm(node: Asks, wallet: Address, first: int | None, high: BlockRef) -> Block:
+    """The block ``first``, or ``high`` where there is none. What decided is asked for once more, with what
+    shows that the node still has the state on which it rests. Raises NodeFault where any of it is
+    otherwise."""
+    number = high.number if first is None else first
+    edge = number if first is None else max(first - 1, 0)
+    deciding = [(wallet, number), *([(wallet, first - 1)] if first else [])]
+    block, answers = await witnessed(node, number, edge, high, state_calls(deciding))
+    last, *before = states(answers)
+    if last.is_empty() != (first is None):
+        raise NodeFault("its states contradict each other")
+    if before and not before[0].is_empty():
+        raise NodeFault("the wallet was there before")
+    return block
+
+
+def _funder(block: Block, wallet: Address) -> Address | None:
+    """As the sync tells it: whatever the wallet did or was given first decides."""
+    for tx in block.transactions:
+        sender, to = Address(tx.sender.lower()), (tx.to or "").lower()
+        if sender == wallet:
+            return None
+        if to == wallet and int(tx.value, 16) > 0:
+            return sender if tx.is_signed() and tx.input == "0x" else None
+    return None

@@ -1,0 +1,82 @@
+"""Whether some of a token's venues had any trade in a range of blocks."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.block_ranges import ranges
+from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned, ask, no_logs, read_ref
+from roundtrip.chain.rpc.client import Asks, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.errors import concern
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
+
+from .token_log_reader import Sources, is_contract
+from .token_logs import IDS_A_CALL
+
+_OWN_TRADES = [amm_v3.SWAP, launchpad_curve.CURVE_BUY, launchpad_curve.CURVE_SELL]
+_LOGS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class Traded(NamedTuple):
+    """How many there were in a range, and the last block of that."""
+
+    last: int
+    trades: int
+
+
+async def venue_trades(
+    node: Asks, sources: Sources, venues: Sequence[str], first: int, last: int, width: Width
+) -> AsyncGenerator[Traded]:
+    """Blocks ``first`` to ``last`` in ranges that follow each other, as ``ranges`` asks for them, and raising
+    what it does; HistoryPruned, BlockTooLarge, too. Close it (``contextlib.aclosing``)."""
+
+    async def read(low: int, high: int) -> Traded:
+        return await _read(node, sources, venues, low, high)
+
+    stream = ranges(read, lambda one: one.trades, first, last, width)
+    async with contextlib.aclosing(stream):
+        async for one in stream:
+            yield one
+
+
+async def _read(node: Asks, sources: Sources, venues: Sequence[str], first: int, last: int) -> Traded:
+    try:
+        *answers, end = await ask(node, _calls(sources, venues, first, last))
+    except NodeAnswerTooLarge as fault:
+        if first < last:
+            raise
+        raise BlockTooLarge(f"its block {first} has more trades than are read") from fault
+    count = 0
+    for answer in answers:
+        if isinstance(answer, RpcError):
+            if concern(answer) == "pruned":
+                raise HistoryPruned(f"it has let the logs of block {first} go")
+            raise no_logs(answer, last - first + 1)
+        try:
+            count += len(_LOGS.decode(answer))
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise NodeFault("it gave logs that cannot be read") from error
+    # One that has not got so far gives nothing of what it does not have.
+    if read_ref(end, last) is None:
+        raise NodeFault(f"it has no block {last}")
+    return Traded(last, count)
+
+
+def _calls(sources: Sources, venues: Sequence[str], first: int, last: int) -> list[RpcCall]:
+    """Lists of logs, and behind them the last header."""
+    block = {"fromBlock": hex(first), "toBlock": hex(last)}
+    own = [at for at in venues if is_contract(sources.venues[at])]
+    ids = [at for at in venues if at not in own]
+    asked: list[dict[str, object]] = []
+    if own:
+        asked.append({**block, "address": own, "topics": [_OWN_TRADES]})
+    manager = sources.contracts.v4_pool_manager
+    for start in range(0, len(ids), IDS_A_CALL):
+        some = ids[start : start + IDS_A_CALL]
+        asked.append({**block, "address": [manager], "topics": [[amm_v4.SWAP], some]})
+    calls = [RpcCall("eth_getLogs", [one]) for one in asked]
+    return [*calls, RpcCall("eth_getBlockByNumber", [hex(last), False])]

@@ -1,0 +1,1 @@
+"""What an owner's functions could change."""

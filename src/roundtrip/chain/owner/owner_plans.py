@@ -1,0 +1,221 @@
+"""Hostile calls of an owner between a buy and the sell after it: plans and their readings. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.chain.simulate import outcomes
+from roundtrip.chain.simulate.legs import Place, Setting, cast, sellable
+from roundtrip.chain.simulate.probe_plans import trade_plan
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step
+from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT
+from roundtrip.domain.base.types import WEI_PER_ETH, Address
+from roundtrip.domain.check.evidence import Bought, CellOutcome, Environment, OwnerCall, Probe
+from roundtrip.venues import abi
+from roundtrip.venues.base import Call
+
+from .known_setters import Manner
+from .owner_setters import Setter, bits, is_number
+
+By = Literal["owner", "proxy admin"]
+
+STAND_IN_CODE = "0x60003560e01c6352d1902d14601357600080fd5b7f" + IMPLEMENTATION_SLOT[2:] + "60005260206000f3"
+"""Reverts, but to proxiableUUID(), which upgrades ask (EIP-1822): any owner can deploy the like."""
+
+_OWNER_WEI = 100 * WEI_PER_ETH
+_RISING = (
+    10, 25, 49, 99, 100, 250, 500, 999, 2500, 5000, 9000, 9999, 10_000, 9 * 10**17, 2**64, 2**128,
+)  # fmt: skip
+"""Shares in hundredths, thousandths, ten thousandths and parts of 1e18, below bounds that are usual; and what
+no share is. As many as an ordinary block has room for."""
+_FALLING = (10**18, 10**9, 10**6, 1000, 10, 1)
+_BESIDE_ADDRESSES = (99, 10_000, 2**128)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who calls."""
+
+    by: By
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One simulation: a function, how it is called, and by whom."""
+
+    setter: Setter
+    manner: Manner
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Sell:
+    """The trade that the calls are put into."""
+
+    place: Place
+    setting: Setting
+    environment: Environment
+    probe: Probe
+    amount_raw: int
+    bought: Bought
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """One call's data, and its values in words."""
+
+    data: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A try as it is run. ``attempt`` None: the control, in which nothing that changes anything is called."""
+
+    attempt: Try | None
+    plan: Plan
+    passed: tuple[Passed, ...]
+    stand_in: Address
+
+
+def tries(setters: tuple[Setter, ...], owner: Actor, upgrader: Actor, most: int) -> tuple[Try, ...]:
+    """At most so many: every function in its most hostile manner before any in its second."""
+    left = [(setter, list(setter.manners())) for setter in setters]
+    found: list[Try] = []
+    while left and len(found) < most:
+        for setter, manners in left:
+            found.append(Try(setter, manners.pop(0), upgrader if setter.upgrades() else owner))
+        left = [(setter, manners) for setter, manners in left if manners]
+    return tuple(found[:most])
+
+
+def plan(sell: Sell, actor: Actor, attempt: Try | None) -> Planned:
+    """The buy, the calls in a block of their own a second later, and the sell when it comes without them."""
+    label = "control" if attempt is None else f"{attempt.setter.selector} {attempt.manner}"
+    env = cast(sell.environment, f"owner {label}")
+    policy, token, place = sell.setting.policy, sell.setting.token, sell.place
+    passed: tuple[Passed, ...] = (Passed(_TOTAL_SUPPLY, ""),)
+    if attempt is not None:
+        passed = _calls(attempt, env, sell)
+    limit = policy.owner_call_gas_limit
+    sender = (attempt.actor if attempt is not None else actor).address
+    steps = (Step(f"owner-{n}", sender, Call(token, one.data), limit) for n, one in enumerate(passed))
+    # Who receives nothing in this trade stands for a contract.
+    codes = ((env.receiver, STAND_IN_CODE),) if attempt is not None and attempt.manner == "code" else ()
+    between = PlannedBlock(1, tuple(steps), ((sender, _OWNER_WEI),), codes=codes)
+    whole = trade_plan(place, sell.setting, env, sell.probe, sell.amount_raw, sell.bought, between=between)
+    return Planned(attempt, whole, passed, env.receiver)
+
+
+_TOTAL_SUPPLY = "0x18160ddd"
+
+
+def read_control(planned: Planned, sell: Sell, results: Results) -> CellOutcome:
+    """What the sell comes to when the owner does nothing."""
+    return _sold(planned, sell, results)
+
+
+def read(planned: Planned, sell: Sell, results: Results) -> OwnerCall:
+    """What was taken of the calls, and what the sell came to."""
+    attempt = planned.attempt
+    assert attempt is not None
+    done = [one for n, one in enumerate(planned.passed) if results[f"owner-{n}"].ok]
+    return OwnerCall(
+        function=attempt.setter.name,
+        passed=done[-1].words if done else "",
+        by=attempt.actor.by,
+        sender=attempt.actor.address,
+        buyer=planned.plan.environment.buyer,
+        calls=tuple(one.data for one in done),
+        outcome=_sold(planned, sell, results) if done else None,
+        stand_in=planned.stand_in if attempt.manner == "code" else None,
+    )
+
+
+def _sold(planned: Planned, sell: Sell, results: Results) -> CellOutcome:
+    env, policy = planned.plan.environment, sell.setting.policy
+    return outcomes.read_sell(results, sell.place, env, sell.probe, sell.bought, policy)
+
+
+# --- hostile values -------------------------------------------------------------------------------
+
+
+def _calls(attempt: Try, env: Environment, sell: Sell) -> tuple[Passed, ...]:
+    """The calls of one manner, in the order they are made in; what is not taken changes nothing."""
+    setter, manner = attempt.setter, attempt.manner
+    held_raw = max(1, sellable(sell.bought, sell.probe, sell.setting.policy))
+    with_address = any(part.startswith("address") for part in setter.types)
+    sizes = [bits(part) - part.startswith("int") for part in setter.types if is_number(part)]
+    numbers: tuple[int, ...] = (0,)
+    if sizes:
+        numbers = _numbers(manner, with_address, held_raw, 2 ** min(sizes) - 1)
+    people: tuple[tuple[Address, str], ...] = ((env.buyer, ""),)
+    if with_address:
+        people = _people(manner, env, sell)
+    found = []
+    for person, name in people:
+        for number in numbers:
+            values = list(_values(setter.types, person, attempt.actor.address, number, manner))
+            words = [name] if with_address else []
+            words += [str(number)] if sizes else []
+            words += [str(manner != "off").lower()] if "bool" in setter.types else []
+            found.append(Passed(setter.selector + encode(setter.types, values), ", ".join(words)))
+    return tuple(found)
+
+
+def _people(manner: Manner, env: Environment, sell: Sell) -> tuple[tuple[Address, str], ...]:
+    if manner == "code":
+        return ((env.receiver, "a contract without functions"),)
+    contracts, token, place = sell.setting.contracts, sell.setting.token, sell.place
+    payer, _ = place.file.plan_pay_out(place.venue, token, contracts, env.buyer)
+    puller, _ = place.file.plan_pull(place.venue, token, contracts, 1, env.buyer)
+    where = dict.fromkeys((payer, puller))
+    return ((env.buyer, "the buyer"), *((one, "where it trades") for one in where))
+
+
+def _numbers(manner: Manner, with_address: bool, held_raw: int, most: int) -> tuple[int, ...]:
+    """In the order they are passed in. Nothing wraps around: 2**256 - 1 is no cooldown where sums may."""
+    if manner == "zero":
+        return (0,)
+    if manner == "down":
+        wanted: tuple[int, ...] = (held_raw // 2, held_raw // 10, *_FALLING)
+        return tuple(sorted({number for number in wanted if number <= most}, reverse=True))
+    if with_address:
+        return (*(n for n in (held_raw, *_BESIDE_ADDRESSES) if n <= most),)
+    return (*(n for n in _RISING if n <= most), *((most,) if most < _RISING[-1] else ()))
+
+
+def _values(
+    types: tuple[str, ...], person: Address, actor: Address, number: int, manner: Manner
+) -> Iterator[int | str | bool]:
+    """One value an argument. Of two addresses the second is the owner's own: who takes from whom."""
+    last = max((n for n, part in enumerate(types) if is_number(part)), default=0)
+    met = False
+    for n, part in enumerate(types):
+        if part.startswith("address"):
+            yield actor if met else person
+            met = True
+        elif part.startswith("bool"):
+            yield manner != "off"
+        elif is_number(part):
+            own = 0 if manner == "last" and n != last else number
+            yield own << (256 - bits(part)) if part.startswith("bytes") else own
+        else:
+            yield 0
+
+
+def encode(types: tuple[str, ...], values: list[int | str | bool]) -> str:
+    """Arguments as hex without a selector; an array has its value once, bytes and text are empty."""
+    heads, tails, at = [], "", abi.WORD * len(types)
+    for part, value in zip(types, values, strict=True):
+        if part.endswith("[]"):
+            own = abi.word(0) if part.startswith(("bytes[", "string[")) else abi.word(1) + abi.word(value)
+        elif part in ("bytes", "string"):
+            own = abi.word(0)
+        else:
+            heads.append(abi.word(value))
+            continue
+        heads.append(abi.word(at + len(tails) // 2))
+        tails += own
+    return "".join(heads) + tails

@@ -1,0 +1,1 @@
+"""JSON-RPC: the client, the pool of nodes, dialects, budgets."""

@@ -1,0 +1,163 @@
+"""Which dialect a node speaks, found out by asking it: one trip, at the start and now and then.
+
+Two contracts that are not there are given code in a simulation of two blocks. One tells NUMBER and TIMESTAMP,
+the other reverts with bytes, and once more with too little gas. A plain call tells what NUMBER is on the
+chain.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
+from roundtrip.venues import abi
+
+from .client import Asks, RpcCall, RpcError, hex_bytes
+from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
+from .errors import in_our_words
+
+TELLER = Address("0x" + "7e" * 20)
+REVERTER = Address("0x" + "7f" * 20)
+SENDER = Address("0x" + "7d" * 20)
+
+TELLER_CODE = "0x436000524260205260406000f3"
+"""NUMBER into the first word, TIMESTAMP into the second, both returned."""
+REVERTER_CODE = "0x7f" + "aa" * 32 + "60005260206000fd"
+"""Reverts with 32 bytes of 0xaa."""
+REVERTED_WITH = "0x" + "aa" * 32
+_GAS, _TOO_LITTLE_GAS = 100_000, 21_005
+_SECONDS_LATER, _NUMBERS_LATER = 36, 3
+
+
+class _Error(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+    data: str | None = None
+
+
+class _Call(msgspec.Struct, rename="camel"):
+    status: str
+    return_data: str
+    error: _Error | None = None
+
+
+class _Block(msgspec.Struct, rename="camel"):
+    number: str
+    timestamp: str
+    calls: list[_Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What was found: the dialect, and what the second block told of itself inside (None where it failed).
+    ``fills_gaps``: numbers between two blocks are told as empty blocks."""
+
+    dialect: Dialect
+    number_inside: int | None
+    timestamp_inside: int | None
+    fills_gaps: bool
+
+
+def probe_call(pinned: BlockRef, base_fee_wei: int) -> RpcCall:
+    """The request."""
+    numbers = (pinned.number + 1, pinned.number + 1 + _NUMBERS_LATER)
+    times_s = (pinned.timestamp_s + 1, pinned.timestamp_s + 1 + _SECONDS_LATER)
+    calls = [
+        [(TELLER, _GAS)],
+        [(TELLER, _GAS), (REVERTER, _GAS), (REVERTER, _TOO_LITTLE_GAS)],
+    ]
+    blocks = [
+        {
+            "stateOverrides": {
+                SENDER: {"balance": hex(WEI_PER_ETH)},
+                TELLER: {"code": TELLER_CODE},
+                REVERTER: {"code": REVERTER_CODE},
+            }
+            if index == 0
+            else {},
+            "blockOverrides": {
+                "number": hex(number),
+                "time": hex(time_s),
+                "baseFeePerGas": hex(base_fee_wei),
+            },
+            "calls": [
+                {
+                    "from": SENDER,
+                    "to": to,
+                    "gas": hex(gas),
+                    "maxFeePerGas": hex(2 * base_fee_wei),
+                    "maxPriorityFeePerGas": "0x0",
+                }
+                for to, gas in calls[index]
+            ],
+        }
+        for index, (number, time_s) in enumerate(zip(numbers, times_s, strict=True))
+    ]
+    options = {"blockStateCalls": blocks, "validation": True, "traceTransfers": False}
+    return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
+
+
+def number_call(pinned: BlockRef) -> RpcCall:
+    """What NUMBER is in the pinned block itself, outside of simulations."""
+    given = {TELLER: {"code": TELLER_CODE}}
+    return RpcCall("eth_call", [{"to": TELLER, "gas": hex(_GAS)}, {"blockHash": pinned.hash}, given])
+
+
+def read_probe(answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError, pinned: BlockRef) -> Probed:
+    """The dialect that the answers to ``probe_call`` and ``number_call`` show. Raises NodeFault when the node
+    does not simulate, or tells contracts of other block numbers than the chain does: deadlines that stand in
+    them would be missed."""
+    if isinstance(answer, RpcError):
+        raise NodeFault(f"it does not simulate ({in_our_words(answer)})")
+    try:
+        blocks = {int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_Block])}
+        last = blocks[pinned.number + 1 + _NUMBERS_LATER]
+        told, reverted, starved = last.calls
+        number, time_s = _words(told)
+    except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
+        raise NodeFault("its simulation does not fit the request") from error
+    own_numbers = number == pinned.number + 1 + _NUMBERS_LATER
+    there = abi.uint_at(hex_bytes(on_chain), 0)
+    if own_numbers and there not in (pinned.number, pinned.number + 1):
+        raise NodeFault(f"NUMBER is {there} on its chain and {number} in its simulations")
+    shaped = reverted.error is not None and (reverted.error.data or "").lower() == REVERTED_WITH
+    starving = starved.error is not None and starved.error.code == OUT_OF_GAS
+    if reverted.return_data.lower() == REVERTED_WITH and not shaped:
+        dialect = ANVIL
+    elif shaped and starving:
+        dialect = GETH if own_numbers else NITRO
+    else:
+        raise NodeFault("its errors have a shape that is not known here")
+    return Probed(dialect, number, time_s, len(blocks) > 2)
+
+
+def _words(call: _Call) -> tuple[int | None, int | None]:
+    body = bytes.fromhex(call.return_data.removeprefix("0x"))
+    if call.status != "0x1" or len(body) != 64:
+        return None, None
+    return int.from_bytes(body[:32], "big"), int.from_bytes(body[32:], "big")
+
+
+async def probe(node: Asks, pinned: BlockRef, base_fee_wei: int) -> Probed:
+    """Asks the node. Raises NodeFault when it does not simulate, or in no way that is known here."""
+    asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
+    answer, on_chain = await node.batch(asked, budgeted=False)
+    return read_probe(answer, on_chain, pinned)
+
+
+async def speaks_as(
+    dialect: Dialect | None, node: Asks, pinned: BlockRef, base_fee_wei: int
+) -> bool | RpcError:
+    """Whether the node speaks this dialect, or any that is known here; its own error where it did not
+    simulate. Raises NodeFault when it gave no answer."""
+    asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
+    answer, on_chain = await node.batch(asked, budgeted=False)
+    for one in (answer, on_chain):
+        if isinstance(one, RpcError):
+            return one
+    try:
+        found = read_probe(answer, on_chain, pinned).dialect
+    except NodeFault:
+        return False
+    return dialect is None or found == dialect

@@ -1,0 +1,1 @@
+"""Simulated trades: requests, legs, outcomes."""

@@ -1,0 +1,237 @@
+"""The legs that every simulated trade is put together from: reads, approvals, sells, and what others do
+between. Pure.
+
+Balances decide, read by a wallet of its own that neither trades nor is funded by the trader. The quote side
+is read in wei for venues paid in eth, else in the quote's units.
+"""
+
+from dataclasses import dataclass, replace
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, Address
+from roundtrip.domain.base.venue import Quote, Venue
+from roundtrip.domain.check.evidence import Bought, Environment, Hop, Market, Missing, Probe, Size
+from roundtrip.domain.check.price import quote_raw, rate_of
+from roundtrip.venues import abi, amm_v3, erc20
+from roundtrip.venues.base import Call, Contracts, VenueFile
+
+from .balance_slots import BalanceSlot
+from .request import PlannedBlock, Step
+
+GET_ETH_BALANCE = "0x4d2301cc"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What every probe of one token shares."""
+
+    token: Address
+    contracts: Contracts
+    market: Market
+    policy: Policy
+    slots: tuple[BalanceSlot, ...] = ()
+    """Money that is given where it lies in storage, because no swap brings it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A venue with the module that knows its kind."""
+
+    venue: Venue
+    file: VenueFile
+
+    def pays_eth(self) -> bool:
+        """True when the wallet pays and is paid in eth itself."""
+        return self.venue.quote in ("eth", "weth")
+
+
+def size_wei(size: Size, policy: Policy) -> int:
+    """A size in wei."""
+    divisors = {"probe": 1, "thousandth": policy.fee_divisor}
+    divisors |= {"tenth": policy.smaller_divisors[0], "hundredth": policy.smaller_divisors[1]}
+    return policy.large_wei if size == "large" else policy.probe_wei // divisors[size]
+
+
+def size_raw(size: Size, place: Place, setting: Setting, environment: Environment) -> int | Missing:
+    """A size as this environment trades it, in the units the venue is paid in; Missing when what an eth
+    buys is not known."""
+    if isinstance(setting.market.usdg_per_eth_raw, Missing) and place.venue.quote == "usdg":
+        return setting.market.usdg_per_eth_raw
+    wei = size_wei(size, setting.policy) * environment.size_bps // BPS
+    raw = quote_raw(wei, place.venue.quote, setting.market)
+    return Missing("node", "what an eth buys of the money side is not known") if raw is None else raw
+
+
+def cast(environment: Environment, part: str) -> Environment:
+    """The environment with wallets of their own for one part: a token that picks its victims by their
+    address cannot be asked until it says yes."""
+
+    def wallet(address: Address) -> Address:
+        return Address("0x" + abi.keccak(bytes.fromhex(address[2:]) + part.encode())[12:].hex())
+
+    return replace(environment, buyer=wallet(environment.buyer), receiver=wallet(environment.receiver))
+
+
+def late_s(environment: Environment, delay_s: int) -> int:
+    """How much later than the round delay this environment sells: more, the longer it waits."""
+    return environment.late_s * max(1, delay_s // 240)
+
+
+def planned(probe: Probe, bought_raw: int) -> int:
+    """How much of what was bought the probe's sell asks for; never zero."""
+    return max(1, bought_raw * probe.share_bps // BPS)
+
+
+def sellable(bought: Bought, probe: Probe, policy: Policy) -> int:
+    """What the buyer holds when this probe sells: what it was told in trip 1, else what it bought."""
+    delays_s = (policy.later_s, policy.hour_s, policy.day_s)
+    if probe.seller == "receiver" or len(bought.held_later_raw) != len(delays_s):
+        return bought.received_raw
+    return bought.held_later_raw[delays_s.index(probe.delay_s)]
+
+
+def gas_float(policy: Policy, environment: Environment) -> int:
+    """Enough to pay for the dearest sell's every attempt, were gas ever that dear."""
+    return max(environment.gas_float_wei, 2 * sum(policy.sell_gas_ladder) * environment.max_fee_wei)
+
+
+def start_wei(setting: Setting, environment: Environment, size: Size) -> int:
+    return size_wei(size, setting.policy) + gas_float(setting.policy, environment)
+
+
+def slot_of(venue: Venue, setting: Setting) -> BalanceSlot | None:
+    """Where the wallet is given what this venue is paid in; None: it buys that."""
+    return next((slot for slot in setting.slots if slot.asset == venue.quote_address), None)
+
+
+def route_to(quote: Quote, setting: Setting) -> tuple[Hop, ...]:
+    """The v3 pools that lead from weth to a money; empty where no way is known."""
+    if quote == "usdg":
+        fee = setting.market.pool_fee_pips
+        return () if fee is None else (Hop(setting.contracts.usdg, fee),)
+    rate = rate_of(quote, setting.market)
+    return () if rate is None else rate.route
+
+
+def exit_blocks(
+    out: Place,
+    setting: Setting,
+    environment: Environment,
+    probe: Probe,
+    held_raw: int,
+    bought_on: Place,
+    clear_first: bool = False,
+) -> tuple[PlannedBlock, ...]:
+    """What comes after a buy: the probe's share of ``held_raw`` is sold on ``out``, by the buyer or by
+    another wallet. The approval stands in a block of its own, as a wallet's does. Others buy where it was
+    bought.
+
+    The token is asked for no balance before the sell: a balance is told to a transaction, and a token may
+    take notice of who asks.
+    """
+    planned_raw = planned(probe, held_raw)
+    if probe.seller == "receiver":
+        return handed_blocks(out, setting, environment, probe, (held_raw, planned_raw))
+    buyer, whole = environment.buyer, probe.share_bps == BPS
+    approvals, sells = sell_steps(out, setting, environment, buyer, planned_raw, whole)
+    if clear_first:
+        nothing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
+        approvals.insert(0, Step("clear", buyer, nothing, environment.approve_gas_limit))
+    held = quote_read("held", out, setting, environment, buyer)
+    after = token_read("after-token", setting, environment, buyer)
+    early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
+    return (
+        company(bought_on, setting, environment, probe.size, PlannedBlock(early_s, tuple(approvals))),
+        PlannedBlock(environment.approved_s, (held, *sells, after)),
+    )
+
+
+def company(
+    place: Place, setting: Setting, environment: Environment, size: Size, block: PlannedBlock
+) -> PlannedBlock:
+    """The block with two strangers' buys before its calls, half of the round size each. What the launchpad
+    launches is its own code, which knows no trap for that."""
+    if not environment.company or place.venue.kind == "launchpad_curve" or slot_of(place.venue, setting):
+        return block
+    round_raw, limit = (
+        quote_raw(size_wei(size, setting.policy), place.venue.quote, setting.market),
+        setting.policy.company_gas_limit,
+    )
+    half_raw = max(1, (round_raw or 0) // 2)
+    others = (environment.receiver, cast(environment, "company").receiver)
+    steps: list[Step] = []
+    for number, other in enumerate(others):
+        name = f"company-{number}"
+        if not place.pays_eth():
+            route = route_to(place.venue.quote, setting)
+            fund = amm_v3.plan_eth_to(setting.contracts, route, half_raw, environment.gas_float_wei)
+            steps.append(Step(f"{name}-fund", other, fund, limit))
+        calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, half_raw, other)
+        steps += [Step(f"{name}-{n}", other, call, limit) for n, call in enumerate(calls)]
+    worth_wei = size_wei("probe", setting.policy) + 2 * environment.gas_float_wei
+    balances = tuple((other, worth_wei + gas_float(setting.policy, environment)) for other in others)
+    return replace(block, steps=(*steps, *block.steps), balances=(*block.balances, *balances))
+
+
+def handed_blocks(
+    place: Place, setting: Setting, environment: Environment, probe: Probe, amounts_raw: tuple[int, int]
+) -> tuple[PlannedBlock, PlannedBlock]:
+    """All of it, the first amount, to another wallet, and in a later block that wallet sells the second."""
+    handed_raw, sold_raw = amounts_raw
+    receiver, policy = environment.receiver, setting.policy
+    handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, handed_raw))
+    transfer = Step("transfer", environment.buyer, handed, policy.transfer_gas_limit)
+    before = quote_read("handed", place, setting, environment, receiver)
+    approvals, sells = sell_steps(place, setting, environment, receiver, sold_raw, whole=False)
+    after = token_read("after-token", setting, environment, receiver)
+    then = PlannedBlock(policy.later_s, (before, *approvals, *sells, after))
+    return PlannedBlock(probe.delay_s, (transfer,)), then
+
+
+def sell_steps(
+    place: Place,
+    setting: Setting,
+    environment: Environment,
+    seller: Address,
+    amount_raw: int,
+    whole: bool,
+) -> tuple[list[Step], list[Step]]:
+    """Approvals, and the sell under each gas limit it is tried under, with what the seller has then: the
+    first that goes through is what a wallet meets, and whatever comes of a later one nobody would send.
+    """
+    policy = setting.policy
+    approve_raw = abi.MAX_UINT256 if environment.approves_all else None
+    *approvals, sell = place.file.plan_sell(
+        place.venue, setting.token, setting.contracts, max(1, amount_raw), seller, approve_raw
+    )
+    gas = environment.approve_gas_limit
+    steps = [Step(f"approve-{n}", seller, call, gas) for n, call in enumerate(approvals)]
+    limits = (environment.sell_gas_ladder or policy.sell_gas_ladder) if whole else policy.part_gas_ladder
+    if place.venue.rival_hook():
+        limits = tuple(dict.fromkeys(min(limit, policy.hook_gas_limit) for limit in limits))
+    attempts = []
+    for n, limit in enumerate(limits):
+        attempts.append(Step(f"sell-{n}", seller, sell, limit))
+        attempts.append(quote_read(f"after-{n}", place, setting, environment, seller))
+    return steps, attempts
+
+
+def quote_read(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> Step:
+    return reads(moment, place, setting, environment, of)[0]
+
+
+def reads(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> list[Step]:
+    contracts = setting.contracts
+    if place.pays_eth():
+        quote = Call(contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
+    else:
+        quote = Call(place.venue.quote_address, abi.call(erc20.BALANCE_OF, of))
+    return [
+        Step(f"{moment}-quote", environment.reader, quote, setting.policy.read_gas_limit),
+        token_read(f"{moment}-token", setting, environment, of),
+    ]
+
+
+def token_read(label: str, setting: Setting, environment: Environment, of: Address) -> Step:
+    tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, of))
+    return Step(label, environment.reader, tokens, setting.policy.read_gas_limit)

@@ -1,0 +1,220 @@
+"""What a probe's simulation came to, read from balances. Pure.
+
+Gas is added back. The money side is read in wei for venues paid in eth, else in its own units.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.check.evidence import (
+    Bought,
+    BuyOutcome,
+    Carried,
+    CellOutcome,
+    Environment,
+    Missing,
+    Probe,
+    Refused,
+    Sold,
+)
+from roundtrip.venues import abi
+
+from .legs import Place, planned, sellable
+from .request import Results
+
+NO_ROUTE = "no route to the money side"
+
+
+def _quote_at(results: Results, moment: str) -> int | Missing:
+    found = results[f"{moment}-quote"]
+    raw = abi.uint_at(found.data, 0) if found.ok else None
+    return Missing("node", "a balance of the money side could not be read") if raw is None else raw
+
+
+def _tokens_at(results: Results, moment: str) -> int | Missing:
+    found = results[f"{moment}-token"]
+    raw = abi.uint_at(found.data, 0) if found.ok else None
+    return Missing("token", "the token does not tell balances") if raw is None else raw
+
+
+def _paid(results: Results, place: Place, environment: Environment) -> int | Refused | Missing:
+    """What the buy cost, or why there was none."""
+    refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
+    if refused is not None:
+        # The money for it could not be had by a real swap: nothing is known of the venue.
+        return Missing("node", NO_ROUTE) if refused.step == "fund" else refused
+    start, after = _quote_at(results, "start"), _quote_at(results, "bought")
+    if isinstance(start, Missing):
+        return start
+    if isinstance(after, Missing):
+        return after
+    return start - after - _gas_between(results, ("allow-", "buy"), place, environment)
+
+
+def read_buy(
+    results: Results | Missing, place: Place, environment: Environment, amount_raw: int
+) -> BuyOutcome:
+    """What the buy of trip 1 came to."""
+    if isinstance(results, Missing):
+        return results
+    paid = _paid(results, place, environment)
+    if not isinstance(paid, int):
+        return paid
+    start, after = _tokens_at(results, "start"), _tokens_at(results, "bought")
+    if isinstance(start, Missing):
+        return start
+    if isinstance(after, Missing):
+        return after
+    received = after - start
+    if paid <= 0 < received:
+        # Routers are swept of strangers' dust before, so the pool's hook paid for it: that is no trade.
+        return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
+    later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
+    if received <= 0 and paid * 100 >= amount_raw * 99:
+        return Refused("arrive", "nothing arrived for what was paid", results["buy"].gas_used)
+    approvals = [result.gas_used for label, result in results.items() if label.startswith("approve-")]
+    held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
+    return Bought(
+        paid_raw=max(0, paid),
+        received_raw=received,
+        offered_raw=amount_raw,
+        gas=results["buy"].gas_used,
+        approve_gas=max(approvals, default=0),
+        held_later_raw=tuple(received if raw is None else raw for raw in held),
+    )
+
+
+def read_sell(
+    results: Results | Missing,
+    place: Place,
+    environment: Environment,
+    probe: Probe,
+    bought: Bought,
+    policy: Policy,
+    sell_at: Place | None = None,
+    handed_raw: int | None = None,
+) -> CellOutcome:
+    """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1;
+    ``sell_at`` another place than where it was bought: what comes back is in that place's quote;
+    ``handed_raw`` what reaches a receiver, where that is known."""
+    if isinstance(results, Missing):
+        return results
+    paid = _paid(results, place, environment)
+    if not isinstance(paid, int):
+        return paid
+    if paid <= 0:
+        return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
+    held = sellable(bought, probe, policy)
+    buy_gas = results["buy"].gas_used
+    return read_exit(results, sell_at or place, environment, probe, Had(paid, held, buy_gas, handed_raw))
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """What a sell begins with: what was paid for what is held, and the gas of that; of a receiver what
+    reached it, where that is known. ``prior_raw`` was held before and is not to be sold."""
+
+    paid_raw: int
+    held_raw: int
+    buy_gas: int
+    handed_raw: int | None = None
+    prior_raw: int = 0
+
+
+def read_exit(results: Results, out: Place, environment: Environment, probe: Probe, had: Had) -> CellOutcome:
+    """What the blocks after a buy came to (``legs.exit_blocks``)."""
+    receiver = probe.seller == "receiver"
+    refused = _first_refusal(results, (("transfer", "transfer"),))
+    if refused is not None:
+        return refused
+    sells = [result for label, result in results.items() if re.fullmatch(r"sell-\d+", label)]
+    done = [number for number, result in enumerate(sells) if result.ok]
+    if not done:
+        approval = _first_refusal(results, (("approve-0", "approve"),))
+        return approval or Refused("sell", sells[-1].reason(), sells[-1].gas_used)
+    held = had.held_raw
+    asked = planned(probe, held)
+    before = _quote_at(results, "handed" if receiver else "held")
+    after, left = _quote_at(results, f"after-{done[0]}"), _tokens_at(results, "after")
+    if isinstance(before, Missing):
+        return before
+    if isinstance(after, Missing):
+        return after
+    if isinstance(left, Missing):
+        return left
+    if not receiver:
+        left -= had.prior_raw
+    if len(done) > 1:
+        # Sold again what was sold already: only the first counts, and it sold no more than it was asked to,
+        # nor more than all of them did. Of a receiver nobody knows what reached it.
+        left = held - asked if receiver else max(left, held - asked)
+    # What reached a receiver is not asked before it sells. Where it is not known otherwise it is what it sold
+    # and what it has left; where that would be more than there was, the sell moved less than it was asked to.
+    reached = asked + left if had.handed_raw is None else max(left, had.handed_raw)
+    arrived = min(held, reached) if receiver else None
+    tried = tuple(f"sell-{number}" for number in range(done[0] + 1))
+    gas = ("approve", *tried) if receiver else tried
+    return Sold(
+        paid_raw=had.paid_raw,
+        held_raw=held,
+        planned_raw=asked,
+        sold_raw=(held if arrived is None else arrived) - left,
+        back_raw=after - before + _gas_between(results, gas, out, environment),
+        buy_gas=had.buy_gas,
+        sell_gas=sells[done[0]].gas_used,
+        arrived_raw=arrived,
+    )
+
+
+def read_handed(results: Results | Missing) -> int | None:
+    """What reached another wallet of all that was bought; None where that could not be found out."""
+    if isinstance(results, Missing) or _first_refusal(results, (("buy", "buy"), ("transfer", "transfer"))):
+        return None
+    reached = _tokens_at(results, "handed")
+    return None if isinstance(reached, Missing) else reached
+
+
+def read_told(results: Results | Missing, label: str) -> Refused | Missing | None:
+    """What the token said to a move made directly; None when it did not object."""
+    if isinstance(results, Missing):
+        return results
+    told = results[label]
+    leg: _Leg = "sell" if label == "pull" else "buy"
+    return None if told.ok else Refused(leg, told.reason(), told.gas_used)
+
+
+def read_carried(results: Results | Missing, moved_raw: int) -> Carried | Refused | Missing:
+    """What became of ``moved_raw`` tokens moved past the pool."""
+    if isinstance(results, Missing):
+        return results
+    refused = _first_refusal(results, (("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")))
+    if refused is not None:
+        return refused
+    told = [results[name] for name in ("pool-before", "pool-after", "paid-out", "pull-left")]
+    before, after, received, left = (abi.uint_at(one.data, 0) if one.ok else None for one in told)
+    if before is None or after is None or received is None or left is None:
+        return Missing("token", "the token does not tell balances")
+    # What the token left where it was is not taken: only what moved is compared.
+    went = max(1, moved_raw - left)
+    return Carried(moved_raw, (after - before) * moved_raw // went, received)
+
+
+_Leg = Literal["fund", "buy", "approve", "transfer", "sell"]
+
+
+def _first_refusal(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> Refused | None:
+    for label, step in legs:
+        result = results.get(label)
+        if result is not None and not result.ok:
+            return Refused(step, result.reason(), result.gas_used)
+    return None
+
+
+def _gas_between(results: Results, prefixes: tuple[str, ...], place: Place, environment: Environment) -> int:
+    """What the wallet paid for gas in these calls, in wei; nothing where money is not eth."""
+    if not place.pays_eth():
+        return 0
+    price = min(environment.max_fee_wei, environment.base_fee_wei + environment.tip_wei)
+    return price * sum(result.gas_used for label, result in results.items() if label.startswith(prefixes))

@@ -1,0 +1,217 @@
+"""eth_simulateV1: build a plan (pure), send it, read it (pure). Only sending touches the node.
+
+Every block and call states number, time, gas, fees and coinbase: nodes differ in what they assume.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.rpc.dialect import Dialect
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.check.evidence import Environment, Missing
+from roundtrip.venues import abi
+from roundtrip.venues.base import Call
+
+from .revert_reason import reason_in
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a simulation. ``label`` is unique in its plan."""
+
+    label: str
+    sender: Address
+    call: Call
+    gas_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBlock:
+    """A block ``delay_s`` seconds after the one before it, and the calls in it.
+
+    ``balances`` (wei), ``nonces``, ``storage`` (contract, key, word) and ``codes`` (``0x`` hex) are set
+    before its first call.
+    """
+
+    delay_s: int
+    steps: tuple[Step, ...]
+    balances: tuple[tuple[Address, int], ...] = ()
+    nonces: tuple[tuple[Address, int], ...] = ()
+    storage: tuple[tuple[Address, str, int], ...] = ()
+    codes: tuple[tuple[Address, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole simulation on one pinned block, in one environment."""
+
+    environment: Environment
+    blocks: tuple[PlannedBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one call came to. ``data`` is what it returned, or reverted with."""
+
+    ok: bool
+    gas_used: int
+    data: bytes
+    out_of_gas: bool
+    logs: bytes = b"[]"
+    """Its events as the node told them, unread JSON."""
+
+    def reason(self) -> str | None:
+        """Why it failed, uncleaned; None when it gave no reason."""
+        return "out of gas" if self.out_of_gas else reason_in(self.data)
+
+
+Results = dict[str, StepResult]
+"""Results by the label of their step."""
+
+
+def build(plan: Plan, pinned: BlockRef, dialect: Dialect) -> RpcCall:
+    """The request that runs ``plan`` on the state of ``pinned``."""
+    clock = _clock(plan, pinned, dialect)
+    blocks = [_block(plan, index, spot, dialect) for index, spot in enumerate(clock)]
+    options = {"blockStateCalls": blocks, "validation": True, "traceTransfers": False}
+    return RpcCall("eth_simulateV1", [options, {"blockHash": pinned.hash}])
+
+
+def prev_randao(environment: Environment, index: int) -> str:
+    """Of block ``index`` of a plan. It differs from block to block, as on a chain: a token that remembers
+    the one of the buy would know a simulation by its standing still."""
+    seed = bytes.fromhex(environment.prev_randao[2:])
+    return "0x" + abi.keccak(seed + index.to_bytes(4, "big")).hex()
+
+
+def _clock(plan: Plan, pinned: BlockRef, dialect: Dialect) -> list[tuple[int, int]]:
+    """Number and timestamp of each planned block."""
+    times = []
+    number, time_s = pinned.number, pinned.timestamp_s
+    steps = dialect.numbers(tuple(block.delay_s for block in plan.blocks))
+    for block, step in zip(plan.blocks, steps, strict=True):
+        number += step
+        time_s += block.delay_s
+        times.append((number, time_s))
+    return times
+
+
+def _block(plan: Plan, index: int, spot: tuple[int, int], dialect: Dialect) -> dict[str, object]:
+    block, (number, time_s) = plan.blocks[index], spot
+    environment = plan.environment
+    fees = {"maxFeePerGas": hex(environment.max_fee_wei), "maxPriorityFeePerGas": hex(environment.tip_wei)}
+    overrides: dict[str, dict[str, Any]] = {a: {"balance": hex(wei)} for a, wei in block.balances}
+    for address, nonce in block.nonces:
+        overrides.setdefault(address, {})["nonce"] = hex(nonce)
+    for address, key, value in block.storage:
+        overrides.setdefault(address, {}).setdefault("stateDiff", {})[key] = "0x" + abi.word(value)
+    for address, code in block.codes:
+        overrides.setdefault(address, {})["code"] = code
+    return {
+        "stateOverrides": overrides,
+        "blockOverrides": {
+            "number": hex(number),
+            "time": hex(time_s),
+            "baseFeePerGas": hex(environment.base_fee_wei),
+            "feeRecipient": environment.coinbase,
+            **({"prevRandao": prev_randao(environment, index)} if dialect.sets_randomness else {}),
+        },
+        "calls": [
+            {
+                "from": step.sender,
+                "to": step.call.to,
+                "gas": hex(step.gas_limit),
+                "input": step.call.data,
+                **({"value": hex(step.call.value_wei)} if step.call.value_wei else {}),
+                **fees,
+            }
+            for step in block.steps
+        ],
+    }
+
+
+class _CallError(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+    data: str | None = None
+
+
+class _CallAnswer(msgspec.Struct, rename="camel"):
+    status: str
+    gas_used: str
+    return_data: str
+    error: _CallError | None = None
+    logs: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class _BlockAnswer(msgspec.Struct, rename="camel"):
+    number: str
+    timestamp: str
+    calls: list[_CallAnswer]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    gas_used: int
+    return_data: bytes
+    error_code: int
+    error_message: str
+    error_data: bytes | None
+
+
+def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: Dialect) -> Results | Missing:
+    """The results by label; Missing when the node did not run the plan, or ran another one."""
+    if isinstance(answer, RpcError):
+        return Missing("node", f"the simulation was not run ({in_our_words(answer)})")
+    try:
+        blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
+        return _results(plan, blocks, pinned, dialect)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        return Missing("node", f"the simulation's answer does not fit the request ({str(error)[:60]})")
+
+
+def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results:
+    results: Results = {}
+    clock = _clock(plan, pinned, dialect)
+    for (number, time_s), planned, block in zip(clock, plan.blocks, _asked(clock, blocks), strict=True):
+        if int(block.number, 16) != number or int(block.timestamp, 16) != time_s:
+            raise ValueError("another block")
+        if len(block.calls) != len(planned.steps):
+            raise ValueError("another number of calls")
+        for step, call in zip(planned.steps, block.calls, strict=True):
+            results[step.label] = _step_result(step, call, dialect)
+    return results
+
+
+def _asked(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) -> list[_BlockAnswer]:
+    """The blocks that were asked for. Nodes that fill the numbers between with empty blocks tell of those
+    too."""
+    if len(blocks) == len(clock):
+        return blocks
+    asked = {number for number, _ in clock}
+    filled = [block for block in blocks if int(block.number, 16) not in asked]
+    found = [block for block in blocks if int(block.number, 16) in asked]
+    if len(found) != len(clock) or any(block.calls for block in filled):
+        raise ValueError("another number of blocks")
+    return found
+
+
+def _step_result(step: Step, call: _CallAnswer, dialect: Dialect) -> StepResult:
+    gas_used = int(call.gas_used, 16)
+    returned = _bytes(call.return_data)
+    if call.status == "0x1":
+        return StepResult(True, gas_used, returned, False, bytes(call.logs))
+    if call.status != "0x0":
+        raise ValueError("a call's status is neither success nor failure")
+    error = call.error or _CallError()
+    error_data = _bytes(error.data) if error.data else None
+    told = _Read(gas_used, returned, error.code, error.message, error_data)
+    return StepResult(False, gas_used, dialect.revert_data(told), dialect.out_of_gas(told, step.gas_limit))
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))

@@ -1,0 +1,115 @@
+"""What a revert says, as far as bytes say anything."""
+
+import re
+
+from roundtrip.domain.base.names import REASON_LENGTH
+
+from .error_selectors import KNOWN, KnownError
+
+_ERROR_STRING = bytes.fromhex("08c379a0")
+_PANIC = bytes.fromhex("4e487b71")
+_PANICS = {
+    0x00: "a panic of no stated kind",
+    0x01: "an assertion failed",
+    0x11: "arithmetic overflow",
+    0x12: "division by zero",
+    0x21: "no such value of an enum",
+    0x22: "badly encoded bytes in storage",
+    0x31: "pop from an empty array",
+    0x32: "index out of bounds",
+    0x41: "out of memory",
+    0x51: "call of a function that was never set",
+}
+"""Every code Solidity gives a Panic(uint256)."""
+_WORD = 32
+_SIZED = re.compile(r"(uint|int|bytes)([0-9]+)")
+_MOST_BYTES = 1024
+"""Longer reasons are cut: a revert may carry a megabyte."""
+_SHORT_HEX = 6
+"""What is left of an address or a hash where space is short: ``0x`` and four digits."""
+
+
+def reason_in(data: bytes) -> str | None:
+    """A stranger's reason in plain text, or None when there is none. Uncleaned."""
+    return _read(data, frozenset())
+
+
+def _read(data: bytes, opened: frozenset[bytes]) -> str | None:
+    """``opened``: the errors this one lies in. None of them is opened again, which ends every nesting."""
+    head, body = data[:4], data[4:_MOST_BYTES]
+    if head == _ERROR_STRING:
+        return _error_string(data)
+    if head == _PANIC and len(body) >= _WORD:
+        number = int.from_bytes(body[:_WORD], "big")
+        return _PANICS.get(number, f"panic {number}")
+    if len(data) < 4 or head in opened:
+        return None
+    known = KNOWN.get(head)
+    if known is None:
+        return f"custom error 0x{head.hex()}"
+    if "bytes" in known.types:
+        return _read(_carried(known, body), opened | {head}) or known.name
+    return _with_arguments(known, body)
+
+
+def _carried(known: KnownError, body: bytes) -> bytes:
+    """The reason an error wraps, as far as it is there: the first bytes argument. So v4 hands on what a
+    hook said (WrappedError, ERC-7751), the Universal Router what a command, the quoter what a pool."""
+    at = known.types.index("bytes") * _WORD
+    offset = int.from_bytes(body[at : at + _WORD], "big")
+    if offset < len(known.types) * _WORD:
+        return b""
+    length = int.from_bytes(body[offset : offset + _WORD], "big")
+    return body[offset + _WORD :][: min(length, _MOST_BYTES)]
+
+
+def _with_arguments(known: KnownError, body: bytes) -> str:
+    """``Name(5, 7)``. The bare name when there are none, when the bytes are not what its types say, or when
+    a sentence would cut them: half a number is another number."""
+    words = [body[at : at + _WORD] for at in range(0, len(known.types) * _WORD, _WORD)]
+    shown = [_argument(kind, word) for kind, word in zip(known.types, words, strict=True)]
+    arguments = [one for one in shown if one is not None]
+    if not arguments or len(arguments) < len(shown):
+        return known.name
+    for listed in (arguments, [_short(one) for one in arguments]):
+        text = f"{known.name}({', '.join(listed)})"
+        if len(text) <= REASON_LENGTH:
+            return text
+    return known.name
+
+
+def _short(argument: str) -> str:
+    long = argument.startswith("0x") and len(argument) > _SHORT_HEX
+    return f"{argument[:_SHORT_HEX]}.." if long else argument
+
+
+def _argument(kind: str, word: bytes) -> str | None:
+    """One argument of a static type; None for another type, and for a word that holds no such value."""
+    number = int.from_bytes(word, "big")
+    sized = _SIZED.fullmatch(kind)
+    if len(word) < _WORD:
+        return None
+    if kind == "bool":
+        return {0: "false", 1: "true"}.get(number)
+    if kind == "address":
+        return None if number >> 160 else f"0x{number:040x}"
+    if sized is None:
+        return None
+    family, size = sized[1], int(sized[2])
+    if family == "bytes":
+        return None if any(word[size:]) else f"0x{word[:size].hex()}"
+    if family == "uint":
+        return None if number >> size else str(number)
+    signed = int.from_bytes(word, "big", signed=True)
+    return str(signed) if -(2 ** (size - 1)) <= signed < 2 ** (size - 1) else None
+
+
+def _error_string(data: bytes) -> str | None:
+    """The text of Error(string), as far as it goes: lengths and offsets are a stranger's claims."""
+    body = data[4:_MOST_BYTES]
+    offset = int.from_bytes(body[:32], "big")
+    if offset + 32 > len(body):
+        offset = 32
+    length = int.from_bytes(body[offset : offset + 32], "big")
+    found = body[offset + 32 :][: min(length, _MOST_BYTES)]
+    return found.decode("utf-8", "replace").rstrip("\0") or None

@@ -1,0 +1,218 @@
+"""What trip 1 asks of the token and its venues, beside the buys: plans (pure) and readings (pure)."""
+
+import re
+from dataclasses import replace
+
+import msgspec
+
+from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import AnyLaunch, Curve, Environment, Launch, Missing, TokenFacts
+from roundtrip.venues import LAUNCHPADS, abi, erc20, launchpad_curve
+from roundtrip.venues.base import Call, Contracts
+
+from .block_dependence import may_count_blocks
+from .legs import Place
+from .request import Plan, PlannedBlock, Results, Step, StepResult
+
+PROXY_ADMIN_SLOT = "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103"
+"""EIP-1967: keccak256("eip1967.proxy.admin") - 1."""
+
+IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
+"""EIP-1967: keccak256("eip1967.proxy.implementation") - 1."""
+
+_VIEWS = (
+    ("name", erc20.NAME),
+    ("symbol", erc20.SYMBOL),
+    ("decimals", erc20.DECIMALS),
+    ("totalSupply", erc20.TOTAL_SUPPLY),
+    ("owner", "0x8da5cb5b"),
+    ("getOwner", "0x893d20e8"),
+)
+_COUNTS_BLOCKS = "it may count blocks, which no simulation on this chain lets pass"
+_MOST_TEXT_BYTES = 512
+"""Names beyond this are cut before they are kept as evidence."""
+
+
+def facts_plan(
+    token: Address, places: tuple[Place, ...], contracts: Contracts, env: Environment, policy: Policy
+) -> Plan:
+    """One simulated block of plain reads: the token's own views, a balance, every venue's state."""
+    limit = policy.read_gas_limit
+    steps = [Step(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
+    balance = Call(token, abi.call(erc20.BALANCE_OF, env.reader))
+    steps.append(Step("balanceOf", env.reader, balance, limit))
+    asked = {
+        f"launch-{number}": file.launch_calls(token, contracts) for number, file in enumerate(LAUNCHPADS)
+    }
+    for number, place in enumerate(places):
+        asked[f"venue-{number}"] = place.file.fact_calls(place.venue, contracts)
+    for label, calls in asked.items():
+        steps += [Step(f"{label}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
+    return Plan(env, (PlannedBlock(1, tuple(steps), ((env.reader, WEI_PER_ETH),)),))
+
+
+def code_call(token: Address, pinned: BlockRef) -> RpcCall:
+    """The token's code at the pinned block."""
+    return RpcCall("eth_getCode", [token, {"blockHash": pinned.hash}])
+
+
+def admin_call(token: Address, pinned: BlockRef) -> RpcCall:
+    """The proxy admin's storage slot at the pinned block."""
+    return RpcCall("eth_getStorageAt", [token, PROXY_ADMIN_SLOT, {"blockHash": pinned.hash}])
+
+
+def block_count(code: msgspec.Raw | RpcError) -> Missing | None:
+    """Why nothing is known of what a contract does in later blocks, where no simulation lets their numbers
+    pass: it may count them, or its code was not told. None: it counts none."""
+    found = _bytes(code)
+    if isinstance(found, Missing):
+        return found
+    return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(found) else None
+
+
+def implementation_call(token: Address, pinned: BlockRef) -> RpcCall:
+    """The storage slot of a proxy's implementation at the pinned block."""
+    return RpcCall("eth_getStorageAt", [token, IMPLEMENTATION_SLOT, {"blockHash": pinned.hash}])
+
+
+_MINIMAL_PROXY = re.compile(
+    rb"\A\x36\x3d\x3d\x37\x3d\x3d\x3d\x36\x3d\x73(.{20})\x5a\xf4\x3d\x82\x80\x3e\x90\x3d\x91\x60\x2b\x57\xfd\x5b\xf3",
+    re.DOTALL,
+)
+"""EIP-1167: the whole code of a proxy that never changes, its implementation in the middle."""
+
+
+def read_code(answer: msgspec.Raw | RpcError) -> bytes | Missing:
+    """What ``code_call`` was answered."""
+    return _bytes(answer)
+
+
+def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> Address | Missing | None:
+    """Whose code runs behind the token's; None: its own alone."""
+    if isinstance(code, bytes) and (minimal := _MINIMAL_PROXY.match(code)):
+        return Address("0x" + minimal[1].hex())
+    word = _bytes(slot)
+    found = abi.address_at(word, 0) if isinstance(word, bytes) else word
+    return None if found == ZERO_ADDRESS else found
+
+
+SnipeAnswer = msgspec.Raw | RpcError | None
+"""The node's answer to ``snipe_call``; None where no curve was known to ask."""
+
+
+def snipe_call(place: Place, env: Environment, pinned: BlockRef) -> RpcCall:
+    """What share of a buy a curve takes of a wallet that nobody knows, at the pinned block itself."""
+    call = launchpad_curve.snipe_call(place.venue, env.buyer)
+    return RpcCall("eth_call", [{"to": call.to, "data": call.data}, {"blockHash": pinned.hash}])
+
+
+def read_launch(
+    results: Results | Missing,
+    token: Address,
+    places: tuple[Place, ...],
+    snipe: SnipeAnswer,
+    contracts: Contracts,
+) -> AnyLaunch | Missing | None:
+    """What a launchpad says of the token, and its curve's state where that is among the places. None:
+    it was launched on none."""
+    counts = [len(file.launch_calls(token, contracts)) for file in LAUNCHPADS]
+    if isinstance(results, Missing):
+        return results if any(counts) else None
+    for number, file in enumerate(LAUNCHPADS):
+        told = file.read_launch(token, _answers(results, f"launch-{number}", counts[number]), contracts)
+        if isinstance(told, Launch) and told.phase == "curve":
+            return replace(told, curve_state=_curve(results, told, places, snipe, contracts))
+        if told is not None:
+            return told
+    return None
+
+
+def _curve(
+    results: Results,
+    launch: Launch,
+    places: tuple[Place, ...],
+    snipe: SnipeAnswer,
+    contracts: Contracts,
+) -> Curve | Missing | None:
+    number = next((n for n, place in enumerate(places) if place.venue.pool == launch.curve), None)
+    if number is None:
+        return None
+    if snipe is None:
+        return None
+    count = len(places[number].file.fact_calls(places[number].venue, contracts))
+    answers = _answers(results, f"venue-{number}", count)
+    # A curve of another make, which knows no such tax, reverts.
+    told = b"" if isinstance(snipe, RpcError) and snipe.code == REVERTED else _bytes(snipe)
+    if isinstance(told, Missing):
+        return told
+    return launchpad_curve.read_curve(answers, abi.uint_at(told, 0) or 0)
+
+
+def _answers(results: Results, label: str, count: int) -> tuple[bytes | None, ...]:
+    found = (results[f"{label}-{n}"] for n in range(count))
+    return tuple(r.data if r.ok else None for r in found)
+
+
+def read_token_facts(
+    results: Results | Missing, code: msgspec.Raw | RpcError, admin: msgspec.Raw | RpcError
+) -> TokenFacts:
+    """The token's facts; a piece the node did not tell is Missing, one the token did not tell is None."""
+    code_bytes = _bytes(code)
+    admin_word = _bytes(admin)
+    proxy_admin = abi.address_at(admin_word, 0) if isinstance(admin_word, bytes) else admin_word
+    common = {
+        "code_bytes": len(code_bytes) if isinstance(code_bytes, bytes) else code_bytes,
+        "proxy_admin": None if proxy_admin == ZERO_ADDRESS else proxy_admin,
+    }
+    if isinstance(results, Missing):
+        gap = results
+        unknown = dict.fromkeys(("name_data", "symbol_data", "decimals", "owner"), gap)
+        return TokenFacts(
+            total_supply_raw=gap,
+            balance_answers=gap,
+            **unknown,
+            **common,  # type: ignore[arg-type]
+        )
+    decimals = _uint(results["decimals"])
+    return TokenFacts(
+        name_data=_text_data(results["name"]),
+        symbol_data=_text_data(results["symbol"]),
+        decimals=decimals if decimals is not None and decimals < 256 else None,
+        total_supply_raw=_uint(results["totalSupply"]),
+        balance_answers=_uint(results["balanceOf"]) is not None,
+        owner=_address(results["owner"]) or _address(results["getOwner"]),
+        **common,  # type: ignore[arg-type]
+    )
+
+
+def read_pool_facts(
+    results: Results | Missing, number: int, place: Place, token: Address, contracts: Contracts
+) -> PoolFacts | Missing:
+    """The state of venue ``number`` of the plan."""
+    if isinstance(results, Missing):
+        return results
+    count = len(place.file.fact_calls(place.venue, contracts))
+    return place.file.read_facts(place.venue, token, _answers(results, f"venue-{number}", count))
+
+
+def _bytes(answer: msgspec.Raw | RpcError) -> bytes | Missing:
+    try:
+        return hex_bytes(answer)
+    except NodeFault as fault:
+        return Missing("node", fault.message)
+
+
+def _uint(result: StepResult) -> int | None:
+    return abi.uint_at(result.data, 0) if result.ok else None
+
+
+def _address(result: StepResult) -> Address | None:
+    return abi.address_at(result.data, 0) if result.ok else None
+
+
+def _text_data(result: StepResult) -> str | None:
+    return "0x" + result.data[:_MOST_TEXT_BYTES].hex() if result.ok and result.data else None

@@ -1,0 +1,1 @@
+"""A wallet's own calls, payments and transactions."""

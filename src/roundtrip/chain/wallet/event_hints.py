@@ -1,0 +1,104 @@
+"""What the events of a wallet's own calls hint at: where else to look. Pure; balances decide."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from roundtrip.chain.simulate.request import Results
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.venues import abi, erc20
+
+from .calls import Pair, Via, WalletCalls
+
+APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
+"""Approval(address,address,uint256)."""
+APPROVAL_FOR_ALL = "0x17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31"
+"""ApprovalForAll(address,address,bool)."""
+OPERATOR_SET = "0xceb576d9f15e4e200fdb5096d64d5dfd667e16def20c1eefd14256d8e3faa267"
+"""OperatorSet(address,address,bool): everything of an ERC-6909 vault."""
+TRANSFER_SINGLE = "0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62"
+"""TransferSingle(address,address,address,uint256,uint256) of ERC-1155."""
+TRANSFER_BATCH = "0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb"
+"""TransferBatch(address,address,address,uint256[],uint256[]) of ERC-1155."""
+CLAIM_TRANSFER = "0x1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859"
+"""Transfer(address,address,address,uint256,uint256) of ERC-6909."""
+CLAIM_APPROVAL = "0xb3fd5071835887567a0671151121894ddccc2842f1d10bedad13e0d17cace9a7"
+"""Approval(address,address,uint256,uint256) of ERC-6909."""
+PERMIT2_APPROVAL = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
+"""Approval(address,address,address,uint160,uint48)."""
+PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb9708ec"
+"""Permit(address,address,address,uint160,uint48,uint48)."""
+
+
+class _RawLog(msgspec.Struct):
+    address: str
+    topics: list[str]
+    data: str = "0x"
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Who emitted an event in the calls; who of them told of a transfer to the wallet, from it, and of items
+    of a collection from it; which of its allowances events speak of. ``unread``: there are events that could
+    not be read."""
+
+    emitters: tuple[Address, ...] = ()
+    incoming: tuple[Address, ...] = ()
+    outgoing: tuple[Address, ...] = ()
+    items: tuple[Address, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    unread: bool = False
+
+
+def read_hints(results: Results, own: WalletCalls, permit2_at: Address) -> Hints:
+    """What events of the calls hint at; balances decide."""
+    found: dict[str, dict[Address, None]] = {"to": {}, "from": {}, "items": {}, "all": {}}
+    pairs: dict[Pair, None] = {}
+    unread = False
+    for n in range(len(own.calls)):
+        try:
+            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_RawLog])
+            for log in logs:
+                address, topics = parse_address(log.address), tuple(log.topics)
+                found["all"][address] = None
+                for way in _ways(topics, own.wallet):
+                    found[way][address] = None
+                pair = _pair(address, topics, own.wallet, permit2_at)
+                if pair is not None:
+                    pairs[pair] = None
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            unread = True
+    emitters, incoming, outgoing, items = (tuple(found[key]) for key in ("all", "to", "from", "items"))
+    return Hints(emitters, incoming, outgoing, items, tuple(pairs), unread)
+
+
+def _ways(topics: tuple[str, ...], wallet: Address) -> list[str]:
+    """Which way something went, as an event tells: to the wallet, from it, or items from it."""
+    if not topics:
+        return []
+    if topics[0] in (TRANSFER_SINGLE, TRANSFER_BATCH):
+        return ["items"] if abi.topic_address(topics, 2) == wallet else []
+    if topics[0] == CLAIM_TRANSFER:
+        return ["items"] if abi.topic_address(topics, 1) == wallet else []
+    if topics[0] != erc20.TRANSFER_TOPIC:
+        return []
+    sides = ((1, "from"), (2, "to"))
+    return [way for index, way in sides if abi.topic_address(topics, index) == wallet]
+
+
+def _pair(address: Address, topics: tuple[str, ...], owner: Address, permit2_at: Address) -> Pair | None:
+    if not topics or abi.topic_address(topics, 1) != owner:
+        return None
+    first, second = abi.topic_address(topics, 2), abi.topic_address(topics, 3)
+    if first is None:
+        return None
+    if address == permit2_at and topics[0] in (PERMIT2_APPROVAL, PERMIT2_PERMIT):
+        return Pair(first, second, "permit2") if second is not None else None
+    if topics[0] == APPROVAL:
+        item = abi.topic_uint(topics, 3)
+        return Pair(address, first) if item is None else Pair(address, first, "item", item)
+    if topics[0] == CLAIM_APPROVAL:
+        return Pair(address, first, "claim", abi.topic_uint(topics, 3) or 0)
+    kinds: dict[str, Via] = {APPROVAL_FOR_ALL: "all", OPERATOR_SET: "operator"}
+    via = kinds.get(topics[0])
+    return None if via is None else Pair(address, first, via)
