@@ -8,8 +8,8 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
 from roundtrip.services.explain_answer import Explanation
+from roundtrip.venues.account_events import APPROVAL
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
-from roundtrip.venues.told import APPROVAL
 from support.explained import ETH, curve_of, newest, sums, swap, told
 from support.loud import loud
 from support.robot import robot

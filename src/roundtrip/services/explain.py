@@ -21,9 +21,9 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.transaction.account import Account, Doing, Kind, Moved, Said, Step
 from roundtrip.domain.transaction.reader import account as account_of
 from roundtrip.domain.transaction.sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
+from roundtrip.venues.account_events import Beside
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
-from roundtrip.venues.told import Beside
 
 from .context import Answered, Context
 from .explain_answer import EthBy, ExplainParams, Explanation, StepAnswer, WalletMoves

@@ -23,7 +23,7 @@ from roundtrip.store import addresses, chain, tokens
 from roundtrip.store.tokens import Label
 from roundtrip.venues import amm_v3, amm_v4, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
-from roundtrip.venues.sides import sides
+from roundtrip.venues.pair_order import sides
 
 from .context import Context
 from .index_answer import reading

@@ -35,7 +35,7 @@ from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
-from roundtrip.venues.sides import sides
+from roundtrip.venues.pair_order import sides
 
 from .batch import Batch
 from .known import Known, money

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
-from roundtrip.venues.sides import sides
+from roundtrip.venues.pair_order import sides
 from support.told_blocks import (
     USDG,
     WETH,
