@@ -31,7 +31,7 @@ import asyncpg
 import uvloop
 
 from roundtrip.channels.post import Poster
-from roundtrip.channels.seal import Seal
+from roundtrip.channels.secrets import Seal
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address

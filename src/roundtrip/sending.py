@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncIterator
 
 from roundtrip.channels.post import Poster
-from roundtrip.channels.seal import Seal
+from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import BadTarget, target
 from roundtrip.channels.telegram import Telegram
 from roundtrip.domain.base.errors import CannotRun

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from roundtrip.channels.lookups import MOST_ADDRESSES, MOST_THREADS, MOST_THREADS_OF_ONE, Lookups, NoTurn
+from roundtrip.channels.dns import MOST_ADDRESSES, MOST_THREADS, MOST_THREADS_OF_ONE, Lookups, NoTurn
 from roundtrip.channels.post import NotTried, Poster, Reply
 from roundtrip.channels.targets import target
 from support.receiver import PATIENCE_S, answer, receiver, then_silent

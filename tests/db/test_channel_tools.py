@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.channels.post import Reply
-from roundtrip.channels.seal import Seal, Unsealable
+from roundtrip.channels.secrets import Seal, Unsealable
 from roundtrip.channels.targets import Target
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import RoundtripError

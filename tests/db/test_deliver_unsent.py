@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from roundtrip.channels.post import NotTried, Reply
-from roundtrip.channels.seal import Unsealable
+from roundtrip.channels.secrets import Unsealable
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import MOST_TRIES

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.channels.seal import Seal
+from roundtrip.channels.secrets import Seal
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker

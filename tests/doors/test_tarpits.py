@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.channels.post import Poster
-from roundtrip.channels.seal import Seal
+from roundtrip.channels.secrets import Seal
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft

@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from roundtrip.channels.post import Reply
-from roundtrip.channels.seal import Seal
+from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import Target
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.accounts.account import Mite

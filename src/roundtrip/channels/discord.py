@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from .lines import length, lines, linked
+from .message_lines import length, lines, linked
 from .post import Reply
 from .targets import Target
 

@@ -12,9 +12,9 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from .addresses import is_global
-from .connecting import NotGlobal, TooMuch, session
-from .lookups import Lookups, NoTurn
+from .address_policy import is_global
+from .connect import NotGlobal, TooMuch, session
+from .dns import Lookups, NoTurn
 from .targets import Target
 
 TIMEOUT_S = 10.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import idna
 
-from .addresses import is_global, parsed
+from .address_policy import is_global, parsed
 
 MOST_CHARACTERS = 300
 LEAST_HIGH_PORT, MOST_PORT = 1024, 65_535

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .lines import lines, linked
+from .message_lines import lines, linked
 from .post import TIMEOUT_S, NotTried, Poster, Reply
 from .targets import Target, target
 

@@ -9,7 +9,7 @@ import asyncpg
 
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import NotTried
-from roundtrip.channels.seal import Unsealable
+from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull

@@ -8,7 +8,7 @@ import asyncpg
 
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import NotTried, Reply
-from roundtrip.channels.seal import Unsealable
+from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.base.errors import CannotRun

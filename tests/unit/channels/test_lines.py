@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.channels.lines import cut, length, lines
+from roundtrip.channels.message_lines import cut, length, lines
 
 Texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=400), min_size=1, max_size=30)
 

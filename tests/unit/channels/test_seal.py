@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.channels.seal import Seal, Unsealable
+from roundtrip.channels.secrets import Seal, Unsealable
 
 KEY, NONCE = bytes(range(32)), bytes(range(100, 112))
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"

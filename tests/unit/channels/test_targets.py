@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.channels.addresses import is_global
+from roundtrip.channels.address_policy import is_global
 from roundtrip.channels.targets import MOST_CHARACTERS, BadTarget, Target, target
 
 

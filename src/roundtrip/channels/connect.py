@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 
-from .addresses import parsed
+from .address_policy import parsed
 
 MOST_HEADERS = 100
 MOST_LINE = 8 * 1024
