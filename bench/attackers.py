@@ -35,7 +35,7 @@ from eth_account.messages import encode_defunct
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import free_port
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .figures import Table
 from .indexers import sync_environment, until

@@ -26,9 +26,10 @@ from roundtrip.services.signals import signals
 from roundtrip.services.wallet_history import wallet_history
 from roundtrip.services.wallet_params import WalletParams
 from roundtrip.services.winners import winners
-from roundtrip.store import chain, deployers, tokens, traders
-from roundtrip.store import winners as winners_store
-from roundtrip.store.words import as_address, as_bytes
+from roundtrip.store.boards import winners as winners_store
+from roundtrip.store.index import cursor, deployers, tokens
+from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.wallets import traders
 
 HEAVY = 20
 """Of each kind the so many heaviest."""
@@ -200,7 +201,7 @@ async def _holders(ctx: Context, token_ids: list[int]) -> object:
 async def count_winners(connection: asyncpg.Connection) -> object:
     """The board of a day, as the job counts and keeps it."""
     async with connection.transaction():
-        stands = await chain.cursor(connection)
+        stands = await cursor.cursor(connection)
         assert stands is not None
         if await winners_store.counted_to(connection):
             return None

@@ -40,8 +40,8 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef
 from roundtrip.domain.check.evidence import Market
 from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.context import Context
-from roundtrip.store import chain
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.index import cursor
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from . import figures, index_filler, timing
 from .board_questions import PREPARED, QUESTIONS, REFERENCE, Question, Sample, sample
@@ -154,7 +154,7 @@ async def opened(dsn: str, scale: Scale) -> AsyncIterator[Filled]:
         for prepare in PREPARED:
             await prepare(connection)
         found = await sample(connection, random.Random(scale.seed))
-        stands = await chain.cursor(connection)
+        stands = await cursor.cursor(connection)
         rows = await connection.fetchrow(
             "SELECT (SELECT reltuples FROM pg_class WHERE oid = 'facts.pool'::regclass) AS pools,"
             " (SELECT reltuples FROM pg_class WHERE oid = 'facts.origin'::regclass) AS wallets,"

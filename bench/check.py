@@ -41,7 +41,7 @@ from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.serving import application, http_server, listen
 from roundtrip.settings import Settings
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .figures import SIDE_BY_SIDE, Table, beside, keep
 from .timing import Times

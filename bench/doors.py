@@ -49,9 +49,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.check_answer import Check
 from roundtrip.services.context import Context
 from roundtrip.serving import http_server, listen
-from roundtrip.store import accounts
-from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.accounts import accounts
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from . import figures
 from .timing import Times

@@ -24,9 +24,9 @@ from roundtrip.services.index_answer import Nothing
 from roundtrip.services.practice_account import practice_account
 from roundtrip.services.worth import slot_of
 from roundtrip.settings import Settings
-from roundtrip.store import accounts
-from roundtrip.store import practice as store
-from roundtrip.store.practice import Kept, Slot
+from roundtrip.store.accounts import accounts
+from roundtrip.store.practice import practice as store
+from roundtrip.store.practice.practice import Kept, Slot
 from support.indexing import at, follow
 
 from .timing import Times, tell, timed

@@ -40,8 +40,9 @@ from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders
 from roundtrip.services.holders_answer import Holders, HoldersParams
 from roundtrip.settings import Settings
-from roundtrip.store import chain, holder_reads
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.holders import books
+from roundtrip.store.index import cursor
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .check import bare_ms, figures
 from .crowd_token import PROJECT, Crowd, CrowdToken, build, started
@@ -179,7 +180,7 @@ class Desk:
         while True:
             await asyncio.sleep(ASK_EVERY_S)
             async with self.ctx.pool.acquire() as connection:
-                head = await holder_reads.head_of(connection, parse_address(self.found.token))
+                head = await books.head_of(connection, parse_address(self.found.token))
             if head is not None and head.state != "reading":
                 return
 
@@ -244,7 +245,7 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
             (last,) = await read_refs(node, [found.last_number])
             assert last is not None
             async with ctx.pool.acquire() as connection:
-                await chain.begin(connection, 0, last[0], is_local=True)
+                await cursor.begin(connection, 0, last[0], is_local=True)
             async with background.beside(worker(ctx).run(), "jobs"):
                 yield Desk(ctx, node, rpc, built, found, acted or found.acted)
 

@@ -26,7 +26,7 @@ import asyncpg
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from . import busy_chain, figures
 from .indexers import PROJECT, TABLES, Place, Run, plain, ponder, sync

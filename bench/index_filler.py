@@ -19,9 +19,9 @@ import asyncpg
 
 from roundtrip.domain.market.profit import Position
 from roundtrip.networks import ROBINHOOD
-from roundtrip.store.migrate import migrate
-from roundtrip.store.partitions import DAILY, DAY_S, partition_of
-from roundtrip.store.positions import fills_of_wallets, reset_wallets
+from roundtrip.store.index.positions import fills_of_wallets, reset_wallets
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.partitions import DAILY, DAY_S, partition_of
 from roundtrip.sync.folding import fold_onto
 
 from . import made_lives

@@ -38,8 +38,8 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.services.context import Context
 from roundtrip.serving import application
 from roundtrip.settings import Settings
-from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from support.indexing import at, follow
 from support.keys import Person
 from support.serving import served

@@ -29,8 +29,8 @@ from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league
-from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .boards import QuietNode
 from .held_positions import ask_the_account

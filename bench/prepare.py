@@ -37,7 +37,7 @@ from roundtrip.services.prepare_answer import PrepareBuyParams, PreparedTrade, P
 from roundtrip.services.simulate import simulate
 from roundtrip.services.simulate_answer import CallParams, SimulateParams
 from roundtrip.settings import Settings
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 VENUES = {"v3": "plain", "v4": "v4_eth", "curve": "curve", "graduated": "graduated"}
 """The sample token that stands for each venue."""

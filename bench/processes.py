@@ -30,8 +30,8 @@ from bench.watched import cpu_s
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, free_port
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.store import embedded_valkey
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server import valkey
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 PROJECT = Path(__file__).resolve().parents[1]
 LOAD = Path(__file__).with_name("load.py")
@@ -272,7 +272,7 @@ async def main(asked: argparse.Namespace, rpc_url: str, built: world.Built, fold
         environment = {
             "ROUNDTRIP_VAR": str(folder),
             "ROUNDTRIP_DATABASE_URL": server.dsn,
-            "ROUNDTRIP_REDIS_URL": await stack.enter_async_context(embedded_valkey.running()),
+            "ROUNDTRIP_REDIS_URL": await stack.enter_async_context(valkey.running()),
             "ROUNDTRIP_ANON_PER_MINUTE": str(10**9),
             # A tenth of them from one address.
             "ROUNDTRIP_MOST_CONNECTIONS": str(10 * (asked.at_once + CONNECTIONS)),

@@ -24,10 +24,10 @@ import asyncpg
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.networks import ROBINHOOD
-from roundtrip.store.addresses import addresses_of
-from roundtrip.store.happenings import Place, Replayed, happened, replayed
-from roundtrip.store.postgres import EmbeddedPostgres
-from roundtrip.store.words import as_address
+from roundtrip.store.index.addresses import addresses_of
+from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.watch.happenings import Place, Replayed, happened, replayed
 
 from . import index_filler
 from .made_cast import DAY_S, Cast, Scale

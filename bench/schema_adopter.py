@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.migrate import migrate
 
 Say = Callable[[str], None]
 

@@ -43,7 +43,7 @@ import uvloop
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import free_port
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from support.flatness import Allowance, Course, course
 
 from .soak_mix import Plan

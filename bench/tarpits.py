@@ -42,9 +42,12 @@ from roundtrip.services.channels import set_webhook
 from roundtrip.services.channels_answer import WebhookParams
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Outward
-from roundtrip.store import accounts, alerts, deliveries, jobs
-from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.accounts import accounts
+from roundtrip.store.delivery import deliveries
+from roundtrip.store.server import jobs
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.watch import alerts
 
 from .figures import Table
 from .timing import Times

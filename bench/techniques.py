@@ -28,7 +28,7 @@ from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .figures import Table, keep
 from .other_techniques import (

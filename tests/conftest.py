@@ -26,7 +26,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.context import Context
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database, server
 from support.holding_asked import Holding, copied, holding_over
 from support.indexing import at, follow

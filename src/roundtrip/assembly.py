@@ -46,13 +46,14 @@ from roundtrip.services.origins import find_out
 from roundtrip.services.outward import check_key
 from roundtrip.services.replay import Trusted, verified
 from roundtrip.settings import Settings
-from roundtrip.store import accounts, connections
-from roundtrip.store.chain import BLOCKS_KEPT
-from roundtrip.store.forget import forget
-from roundtrip.store.migrate import migrate
-from roundtrip.store.origins import Origin
-from roundtrip.store.postgres import EmbeddedPostgres, PostgresInUse
-from roundtrip.store.sync_lock import LET_GO, leader, name_of_sync
+from roundtrip.store.accounts import accounts
+from roundtrip.store.index.cursor import BLOCKS_KEPT
+from roundtrip.store.index.origins import Origin
+from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.server import connections
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres, PostgresInUse
+from roundtrip.store.server.sync_lock import LET_GO, leader, name_of_sync
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS

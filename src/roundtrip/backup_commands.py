@@ -8,8 +8,8 @@ import typer
 
 from roundtrip import assembly
 from roundtrip.settings import Settings
-from roundtrip.store.backup import BackupError, back_up, is_signed
-from roundtrip.store.backup import restore as restore_from
+from roundtrip.store.maintenance.backup import BackupError, back_up, is_signed
+from roundtrip.store.maintenance.backup import restore as restore_from
 from roundtrip.terminal import environment, run
 
 _WRITTEN = "written to {file}, {size:.1f} MB. The key of channels' secrets is not in it: keep that, too."

@@ -11,7 +11,7 @@ from rich.text import Text
 from roundtrip import assembly
 from roundtrip.domain.watch.channels import Illegal
 from roundtrip.settings import Settings
-from roundtrip.store import deliveries
+from roundtrip.store.delivery import deliveries
 from roundtrip.terminal import console, run
 
 app = typer.Typer(

@@ -40,8 +40,11 @@ from roundtrip.services.proven_calls import ProvenParams, proven_calls
 from roundtrip.services.standing_rules import create_rule
 from roundtrip.services.watch_answer import FollowParams, RuleParams
 from roundtrip.services.winners import winners
-from roundtrip.store import accounts as accounts_store
-from roundtrip.store import addresses, alert_cursor, calls, chain, public_names, tokens, wallets
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.community import flags, public_names
+from roundtrip.store.index import addresses, cursor, tokens
+from roundtrip.store.wallets import wallets
+from roundtrip.store.watch import alert_cursor
 
 CAST = ("trader 2", "trader 10", "trader 11", "trader 12")
 """Whose mites they are: wallets that traded for nine days, each paid by another, and none by the funder of
@@ -94,7 +97,7 @@ async def _caught_up(stage: Stage) -> None:
 
     async def is_there() -> bool:
         async with accounts(stage.ctx) as connection:
-            stands = await chain.cursor(connection)
+            stands = await cursor.cursor(connection)
         return stands is not None and stands.block.timestamp_s >= stage.built.head_s
 
     await stage.until(is_there)
@@ -147,7 +150,7 @@ async def _flag(stage: Stage) -> None:
     has to wait for."""
     wallet = parse_address(actor_address(DUMPER))
     async with accounts(stage.ctx) as connection:
-        stands = await chain.cursor(connection)
+        stands = await cursor.cursor(connection)
         assert stands is not None
         sold = await wallets.launches(connection, await addresses.id_of(connection, wallet) or 0)
         newest = next(one for one in sold if one.bought_raw and 2 * one.sold_raw >= one.bought_raw)
@@ -160,10 +163,10 @@ async def _flag(stage: Stage) -> None:
     at_s = newest.at_s + 1
     ago_s = stands.block.timestamp_s - at_s
     now = datetime.fromtimestamp(stage.ago(ago_s).now_s(), UTC)
-    basis = calls.Basis(deployer_raw=newest.bought_raw)
-    flag = calls.New(token, "drains", at_s, place.number, at_s + WEEK_S, basis)
+    basis = flags.Basis(deployer_raw=newest.bought_raw)
+    flag = flags.New(token, "drains", at_s, place.number, at_s + WEEK_S, basis)
     async with accounts(stage.ctx) as connection:
-        await calls.add(connection, stage.mites[CAST[0]].id, flag, None, now, now)
+        await flags.add(connection, stage.mites[CAST[0]].id, flag, None, now, now)
 
 
 async def _practise(stage: Stage) -> None:
@@ -196,7 +199,7 @@ async def _mark(stage: Stage) -> None:
         await mark_wallet(stage.ctx, MarkParams(actor_address(DUMPER), None, "scam"), mite)
     # As the job does it within a minute.
     async with stage.ctx.pool.acquire() as connection, connection.transaction():
-        stands = await chain.cursor(connection)
+        stands = await cursor.cursor(connection)
         assert stands is not None
         made_before = datetime.fromtimestamp(stage.ctx.now_s(), UTC) - OLD
         await public_names.count(connection, made_before, stands.block.timestamp_s)

@@ -23,7 +23,7 @@ from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import STORIES
 from roundtrip.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.settings import Settings
-from roundtrip.store import embedded_valkey
+from roundtrip.store.server import valkey
 from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
 
 DEMO_BLOCK_TIME_S = 1.0
@@ -179,7 +179,7 @@ async def _cast(settings: Settings, built: world.Built, rpc_url: str, database_u
 def _shared(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
     if settings.redis_url is not None:
         return contextlib.nullcontext(settings.redis_url)
-    return embedded_valkey.running()
+    return valkey.running()
 
 
 def _roles_of(running: processes.Supervisor) -> list[str]:

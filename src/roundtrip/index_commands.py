@@ -14,8 +14,8 @@ from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.networks import Network
 from roundtrip.progress import shown
 from roundtrip.settings import Settings
-from roundtrip.store.forget import FORGOTTEN, KEPT
-from roundtrip.store.origins import Origin
+from roundtrip.store.index.origins import Origin
+from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT
 from roundtrip.terminal import console, log_to_stderr, run
 
 _NO, _UNKNOWN = 1, 2

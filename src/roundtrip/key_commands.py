@@ -13,8 +13,8 @@ from roundtrip import assembly
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.settings import Settings
-from roundtrip.store import accounts
-from roundtrip.store.accounts import Key
+from roundtrip.store.accounts import accounts
+from roundtrip.store.accounts.accounts import Key
 from roundtrip.terminal import console, run
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Keys of callers: list them, revoke one.")

@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 
 from roundtrip.domain.base.errors import CannotRun
-from roundtrip.store.postgres import end_with_parent
+from roundtrip.store.server.postgres import end_with_parent
 
 START_S = 60.0
 """For a process to be ready."""

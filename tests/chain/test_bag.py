@@ -34,7 +34,7 @@ from roundtrip.services.index_answer import Nothing
 from roundtrip.services.my_bag import bag_of
 from roundtrip.services.my_bag_answer import BagRow, MyBag
 from roundtrip.services.worth import Holding, Valued, Worth
-from roundtrip.store import accounts
+from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
 from support.actors import code_of
 from support.databases import connected

@@ -15,7 +15,7 @@ from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.services.gather import gather
-from roundtrip.store import evidence as evidence_store
+from roundtrip.store.check import evidence as evidence_store
 from roundtrip.venues import abi
 
 EXPECTED = {

@@ -8,8 +8,8 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.credits import open_payments
-from roundtrip.store import credits
-from roundtrip.store.credits import GRACE_BLOCKS
+from roundtrip.store.accounts import credits
+from roundtrip.store.accounts.credits import GRACE_BLOCKS
 from support.nodes import over
 from support.paying import USDG, Shop, a_shop, answer_of, refusal, some_address, with_payments
 

@@ -16,7 +16,7 @@ from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.context import Context
-from roundtrip.store.words import as_bytes
+from roundtrip.store.server.hex import as_bytes
 from support.holding_asked import copied
 from support.keys import NOW_S
 from support.wallet import calldata

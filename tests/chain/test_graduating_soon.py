@@ -16,7 +16,7 @@ from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.services.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
 from roundtrip.services.index_answer import Nothing
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.ground import LAUNCHER, Ground, view
 from support.wallet import calldata

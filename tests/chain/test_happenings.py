@@ -11,8 +11,8 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.watch.rules import VERBS, Happening, Rule, Watch, Who
 from roundtrip.services.context import Context
-from roundtrip.store.happenings import Place, happened, replayed
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.watch.happenings import Place, happened, replayed
 from support.databases import connected, database
 from support.ground import Ground, view
 from support.wallet import calldata

@@ -16,8 +16,9 @@ from roundtrip.jobs.worker import Worker
 from roundtrip.services import token_read
 from roundtrip.services.context import Context
 from roundtrip.services.token_read import Piece
-from roundtrip.store import holder_reads, jobs
-from roundtrip.store.holder_reads import Kept
+from roundtrip.store.holders import books
+from roundtrip.store.holders.books import Kept
+from roundtrip.store.server import jobs
 from unit.venues.network import address
 
 WAIT_S = 30
@@ -50,7 +51,7 @@ class Reader:
         if self.fails:
             raise self.fails.pop(0)
         async with ctx.pool.acquire() as connection:
-            found = await holder_reads.head_of(connection, token)
+            found = await books.head_of(connection, token)
         if found is not None and found.block != block(found.block.number, self.side):
             return Piece(None, found.block.hash, done=False)
         number = 1 if found is None else found.block.number + 1
@@ -83,7 +84,7 @@ async def work(ctx: Context, after_s: float = 0) -> None:
 
 
 async def kept(connection: asyncpg.Connection, token: Address = TOKEN) -> Kept | None:
-    return await holder_reads.kept(connection, token)
+    return await books.kept(connection, token)
 
 
 async def waits(connection: asyncpg.Connection) -> list[str]:
@@ -208,7 +209,7 @@ async def test_what_another_worker_has_read_further_stays(
 
     async def slowly(ctx: Context, token: Address) -> Piece:
         piece = await read_on(ctx, token)
-        await holder_reads.keep(clean, token, book(2))
+        await books.keep(clean, token, book(2))
         return piece
 
     monkeypatch.setattr(token_read, "go_on", slowly)
@@ -223,10 +224,10 @@ async def test_what_another_worker_has_read_further_stays(
 async def test_large_books_do_not_wait_for_the_end_of_the_day(
     ctx: Context, clean: asyncpg.Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bounds = holder_reads.prune_to.__defaults__
-    assert bounds == (holder_reads.MOST_BYTES,)
-    monkeypatch.setattr(holder_reads.prune_to, "__defaults__", (1,))
-    await holder_reads.keep(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
+    bounds = books.prune_to.__defaults__
+    assert bounds == (books.MOST_BYTES,)
+    monkeypatch.setattr(books.prune_to, "__defaults__", (1,))
+    await books.keep(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
     assert await kept(clean, OTHER) is None

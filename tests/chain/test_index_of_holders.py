@@ -5,9 +5,9 @@ import pytest
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
-from roundtrip.store import chain, deployers
-from roundtrip.store.past_prices import past_prices
-from roundtrip.store.words import as_address
+from roundtrip.store.index import cursor, deployers
+from roundtrip.store.index.prices import past_prices
+from roundtrip.store.server.hex import as_address
 
 MOST = 256
 
@@ -48,9 +48,9 @@ async def test_a_launch_and_its_own_places(
     async with indexed.pool.acquire() as connection:
         launch = await deployers.launch_of(connection, token)
         assert launch is not None
-        venues = await chain.venues_of(connection, token, MOST)
-        own = await chain.venues_of(connection, token, len(kinds))
-        assert {pool.at for pool in await chain.pools_of(connection, token, MOST)} <= {p.at for p in venues}
+        venues = await cursor.venues_of(connection, token, MOST)
+        own = await cursor.venues_of(connection, token, len(kinds))
+        assert {pool.at for pool in await cursor.pools_of(connection, token, MOST)} <= {p.at for p in venues}
     assert own == venues[: len(kinds)]
     assert [pool.kind for pool in own] == kinds
     assert (launch.generation, launch.at) == (generation, own[0].at)
@@ -62,4 +62,4 @@ async def test_a_token_that_nobody_launched_has_its_pools(indexed: Context, buil
     token = Address(built.tokens["plain"].lower())
     async with indexed.pool.acquire() as connection:
         assert await deployers.launch_of(connection, token) is None
-        assert await chain.venues_of(connection, token, MOST) != []
+        assert await cursor.venues_of(connection, token, MOST) != []

@@ -16,7 +16,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.candidates import Candidates, candidates
 from roundtrip.services.context import Context
 from roundtrip.services.indexed import inform
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
 from support.databases import connected, database
 from support.indexing import NarrowNode, at, follow

@@ -19,8 +19,9 @@ from roundtrip.jobs import abreast
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
-from roundtrip.store import evidence, jobs, partitions
-from roundtrip.store.partitions import DAY_S, Daily
+from roundtrip.store.check import evidence
+from roundtrip.store.server import jobs, partitions
+from roundtrip.store.server.partitions import DAY_S, Daily
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 
 WAIT_S = 30

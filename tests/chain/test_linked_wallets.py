@@ -19,7 +19,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.linked_wallets import linked_wallets
 from roundtrip.services.linked_wallets_answer import LinkedWallets
 from roundtrip.services.wallet_params import WalletParams
-from roundtrip.store.origins import OlderOrigin, Origin, keep_older
+from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.made_index import MadeIndex, number_address
 from support.told_blocks import START_S

@@ -16,7 +16,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import Found, LookUpParams
-from roundtrip.store import tokens
+from roundtrip.store.index import tokens
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
 from support.mining import by_hand
 from support.wallet import Step, Wallet

@@ -23,8 +23,9 @@ from roundtrip.services.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.moving_now import Moving, MovingNow, moving_now
-from roundtrip.store import evidence, jobs
-from roundtrip.store.migrate import migrate
+from roundtrip.store.check import evidence
+from roundtrip.store.server import jobs
+from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.indexing import at, follow
 from support.nodes import node_of

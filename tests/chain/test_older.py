@@ -9,7 +9,7 @@ from roundtrip.devnet.deploy import await_receipt, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.store import chain
+from roundtrip.store.index import cursor as chain
 from roundtrip.sync.run import Progress
 from roundtrip.venues import amm_v3
 from support.databases import connected, database

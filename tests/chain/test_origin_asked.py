@@ -18,8 +18,8 @@ from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
 from roundtrip.services.origins import JOB, origin_of
-from roundtrip.store import origins
-from roundtrip.store.origins import OlderOrigin, Origin
+from roundtrip.store.index import origins
+from roundtrip.store.index.origins import OlderOrigin, Origin
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, FUNDED_LATE, LATE, NOBODY, START, Archive
 from support.nodes import QuirkyNode

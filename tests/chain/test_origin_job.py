@@ -14,8 +14,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
-from roundtrip.store import jobs, origins
-from roundtrip.store.origins import OlderOrigin, Origin
+from roundtrip.store.index import origins
+from roundtrip.store.index.origins import OlderOrigin, Origin
+from roundtrip.store.server import jobs
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, LATE, NOBODY, START, Archive
 from support.faulty_node import FaultyNode

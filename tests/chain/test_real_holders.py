@@ -25,7 +25,7 @@ from roundtrip.services.context import Context
 from roundtrip.services.gather import beginning, begun
 from roundtrip.services.real_holders import UNREAD
 from roundtrip.services.third_trip import finished
-from roundtrip.store.words import as_address, as_bytes
+from roundtrip.store.server.hex import as_address, as_bytes
 from support.dialects import DialectNode, Kind
 
 NET = """

@@ -12,8 +12,8 @@ from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import LookUpParams
 from roundtrip.services.wallet_history import wallet_history
 from roundtrip.services.wallet_params import WalletParams
-from roundtrip.store import public_names
-from roundtrip.store.words import as_bytes
+from roundtrip.store.community import public_names
+from roundtrip.store.server.hex import as_bytes
 from support.made_index import MadeIndex, number_address
 
 WALLET, FUNDER, NAMED = (number_address(0x5CA000 + n) for n in range(3))

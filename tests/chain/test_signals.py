@@ -14,8 +14,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing, when
 from roundtrip.services.signals import Signal, Signals, signals
-from roundtrip.store import tokens
-from roundtrip.store.migrate import migrate
+from roundtrip.store.index import tokens
+from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.ground import Ground, view
 from support.trader import Market, Trader

@@ -16,7 +16,8 @@ from roundtrip.domain.holders.book import load
 from roundtrip.services import kept_books, token_read
 from roundtrip.services.books import MOST_READING, Books, reading_budget
 from roundtrip.services.token_read import Bounds
-from roundtrip.store import holder_reads, jobs
+from roundtrip.store.holders import books
+from roundtrip.store.server import jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
 from support.holding_asked import Holding
 from support.reading import (
@@ -187,7 +188,7 @@ async def test_what_is_no_book_is_written_over(service: Service, busy: None, byt
         # Nobody remembers what the last one read.
         await service.process().work()
     assert await service.jobs() == []
-    kept = await holder_reads.kept(service.row, Address(held.token))
+    kept = await books.kept(service.row, Address(held.token))
     assert kept is not None
     assert load(kept.book).transfers == held.transfers()
     found = await other.asked(held.token)

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
 from roundtrip.services import token_read
 from roundtrip.services.token_read import Bounds
-from roundtrip.store import jobs
+from roundtrip.store.server import jobs
 from support.reading import (
     GONE,
     RANGE,

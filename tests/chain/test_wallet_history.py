@@ -19,9 +19,9 @@ from roundtrip.services.context import Context
 from roundtrip.services.wallet_history import wallet_history
 from roundtrip.services.wallet_history_answer import LaunchRow, WalletHistory
 from roundtrip.services.wallet_params import WalletParams
-from roundtrip.store import jobs
-from roundtrip.store.origins import OlderOrigin, Origin, keep_older
-from roundtrip.store.wallets import MOST_ROWS
+from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older
+from roundtrip.store.server import jobs
+from roundtrip.store.wallets.wallets import MOST_ROWS
 from support.made_index import ETH, MadeIndex, number_address
 from support.told_blocks import START_S
 from support.wallet import calldata

@@ -16,9 +16,9 @@ from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing, reading
 from roundtrip.services.winners import Winners, winners
-from roundtrip.store import chain as index_of
-from roundtrip.store import tokens
-from roundtrip.store import winners as boards
+from roundtrip.store.boards import winners as boards
+from roundtrip.store.index import cursor as index_of
+from roundtrip.store.index import tokens
 from roundtrip.sync.apply import Writer
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain

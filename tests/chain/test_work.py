@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet.world import Built, describe
-from roundtrip.store import jobs
+from roundtrip.store.server import jobs
 from support.commands import hears_interrupts
 from support.tables import own_database
 

@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
-from roundtrip.store import accounts
+from roundtrip.store.accounts import accounts
 from support.keys import mite_of_key
 from support.tables import own_database
 

@@ -9,7 +9,8 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.store import chain, curves, facts, inside, jobs, partitions, rewind
+from roundtrip.store.index import cursor, curves, facts, insiders, rewind
+from roundtrip.store.server import jobs, partitions
 from roundtrip.sync import apply, known
 from roundtrip.sync.apply import CursorMoved, Writer
 from support.tables import all_rows, appended, begun, tables
@@ -60,7 +61,7 @@ async def test_every_table_is_written(index: asyncpg.Connection) -> None:
     blocks = story()
     await appended(index, await begun(index, blocks.parent), blocks.blocks, [1])
     assert [name for name, rows in (await tables(index)).items() if not rows] == ["launch_step"]
-    assert await chain.cursor(index) == chain.Cursor(100, blocks.blocks[-1].ref)
+    assert await cursor.cursor(index) == cursor.Cursor(100, blocks.blocks[-1].ref)
     wished = await index.fetch("SELECT key FROM jobs.job WHERE kind = 'token'")
     assert {HIGH, LOW, WETH} <= {row["key"] for row in wished}
 
@@ -85,8 +86,8 @@ STEPS = (
     (facts, "intern"), (facts, "put_pools"), (facts, "turn_pools"), (facts, "put_launches"),
     (partitions, "ensure"), (facts, "put_trades"), (facts, "put_liquidity"), (facts, "put_transfers"),
     (facts, "put_prices"), (facts, "put_origins"), (apply, "positions"), (apply, "put_positions"),
-    (apply, "put_closings"), (curves, "put_buybacks"), (curves, "fold"), (inside, "put"),
-    (jobs, "enqueue_many"), (chain, "keep_blocks"), (facts, "announce"),
+    (apply, "put_closings"), (curves, "put_buybacks"), (curves, "fold"), (insiders, "put"),
+    (jobs, "enqueue_many"), (cursor, "keep_blocks"), (facts, "announce"),
 )  # fmt: skip
 
 
@@ -141,7 +142,7 @@ async def test_a_rewind_that_fails_leaves_everything(
         await writer.rewind(index, blocks.blocks[1].ref, to)
     assert await tables(index) == before
     await writer.rewind(index, at, to)
-    assert await chain.cursor(index) == chain.Cursor(100, to)
+    assert await cursor.cursor(index) == cursor.Cursor(100, to)
     await appended(index, writer, blocks.blocks[1:])
     assert await tables(index) == before
 
@@ -184,7 +185,7 @@ async def test_who_changed_what_was_folded_is_heard_of(index: asyncpg.Connection
     writer = await begun(index, blocks.parent)
     await appended(index, writer, blocks.blocks)
     async with index.transaction():
-        await chain.hold(index)
+        await cursor.hold(index)
         await index.execute("UPDATE facts.position SET buys = 70")
     blocks.block(sent(CHEAP))
     await appended(index, writer, blocks.blocks[4:])
@@ -202,7 +203,7 @@ async def test_pools_that_were_read_long_ago_turn_when_their_quote_becomes_money
     blocks.blocks.pop()
     blocks.block(sent(launched(LOW, address(0x10C), DEV, NVDA)))
     await appended(index, writer, blocks.blocks[3:])
-    (pool,) = (await chain.pools_at(index, [TURNED], chain.Ids())).values()
+    (pool,) = (await cursor.pools_at(index, [TURNED], cursor.Ids())).values()
     assert (pool.token, pool.quote, pool.in_money_from) == (HIGH, NVDA, 103)
 
 
@@ -279,7 +280,7 @@ async def test_old_transfers_are_left_out(index: asyncpg.Connection) -> None:
 
 MEMORIES = (
     "roundtrip.sync.known.MOST_REMEMBERED", "roundtrip.sync.apply.MOST_POSITIONS",
-    "roundtrip.store.chain.MOST_IDS",
+    "roundtrip.store.index.cursor.MOST_IDS",
 )  # fmt: skip
 
 
@@ -322,7 +323,7 @@ async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: asyncp
     finally:
         tracemalloc.stop()
     bytes_a_wallet = (after - before) / wallets
-    most = max(chain.MOST_IDS, known.MOST_REMEMBERED, apply.MOST_POSITIONS)
+    most = max(cursor.MOST_IDS, known.MOST_REMEMBERED, apply.MOST_POSITIONS)
     print(f"{bytes_a_wallet:.0f} bytes a wallet")
     assert 500 < bytes_a_wallet < 64 * 2**20 / most
 

@@ -18,11 +18,14 @@ from typer.testing import CliRunner, Result
 from roundtrip.cli import app
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
-from roundtrip.store import accounts, chain, evidence, jobs
-from roundtrip.store.backup import BackupError, _apart, back_up
-from roundtrip.store.evidence import KeptEvidence
-from roundtrip.store.forget import FORGOTTEN
-from roundtrip.store.migrate import migrate, migrations
+from roundtrip.store.accounts import accounts
+from roundtrip.store.check import evidence
+from roundtrip.store.check.evidence import KeptEvidence
+from roundtrip.store.index import cursor
+from roundtrip.store.maintenance.backup import BackupError, _apart, back_up
+from roundtrip.store.maintenance.reset import FORGOTTEN
+from roundtrip.store.server import jobs
+from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer
 from support.alert_ground import Ground, buys
 from support.alerting import mites
@@ -145,7 +148,7 @@ async def test_a_small_one_has_what_no_sync_makes_again(
     made = Chain()
     MadeUp(7).grow(made, 60)
     async with connected(full_url) as old, connected(empty_url) as new:
-        await chain.begin(new, made.parent.number + 1, made.parent)
+        await cursor.begin(new, made.parent.number + 1, made.parent)
         await appended(new, Writer(NETWORK), made.blocks)
         assert await tables(new) == await tables(old)
 
@@ -170,7 +173,7 @@ async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
         told_of = [tuple(row) for row in await old.rows()]
     assert (await said(monkeypatch, empty_url, "restore", tmp_path / "file")).exit_code == 0
     async with ground(empty_url, made) as new:
-        await chain.begin(new.index, made.parent.number + 1, made.parent)
+        await cursor.begin(new.index, made.parent.number + 1, made.parent)
         for block in made.blocks:
             await new.follows(block)
             await new.read()
@@ -193,7 +196,7 @@ async def ground(url: str, made: Chain) -> AsyncIterator[Ground]:
         mite: int | None = await index.fetchval("SELECT id FROM accounts.mite")
         if mite is None:
             (mite,) = await mites(index, 1)
-            await chain.begin(index, made.parent.number + 1, made.parent)
+            await cursor.begin(index, made.parent.number + 1, made.parent)
         yield Ground(pool, index, made, Writer(NETWORK), mite)
 
 

@@ -15,8 +15,8 @@ from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alert_guard import wish_checks
 from roundtrip.jobs.alerts import Alerts, Parts
-from roundtrip.store import bags
-from roundtrip.store.words import as_bytes
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.watch import bags
 from support.alert_ground import Ground
 from support.alerting import amiss, mites, wished
 from support.databases import connected

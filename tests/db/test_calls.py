@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.check.evidence import Refused
 from roundtrip.domain.community.flag_calls import APART_S, RUNS_WEI, SETTLED_S, WEEK_S
-from roundtrip.store import calls
+from roundtrip.store.community import flags as calls
 from support.flagged import (
     FLAGGER,
     HIS_KIN,

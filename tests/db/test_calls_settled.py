@@ -17,8 +17,9 @@ from roundtrip.services import calls as looking
 from roundtrip.services.calls import look
 from roundtrip.services.flag_token import FlagParams, flag_token
 from roundtrip.services.proven_calls import ProvenParams, proven_calls
-from roundtrip.store import calls, jobs
-from roundtrip.store.forget import forget
+from roundtrip.store.community import flags as calls
+from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.server import jobs
 from support.flagged import (
     HIS_KIN,
     LP,

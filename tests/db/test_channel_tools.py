@@ -18,8 +18,8 @@ from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.services.channels import ATTEMPTS_OF_HOST, ATTEMPTS_OF_MITE
 from roundtrip.services.context import Context
 from roundtrip.services.outward import CLOSED
-from roundtrip.store import channels
-from roundtrip.store.channels import New
+from roundtrip.store.delivery import channels
+from roundtrip.store.delivery.channels import New
 from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, Street, answered
 from support.paying import answer_of
 

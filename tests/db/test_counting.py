@@ -15,8 +15,8 @@ from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.types import Address
-from roundtrip.store import counting
-from roundtrip.store.counting import Call, HandedBack, Live, forget, recent, write
+from roundtrip.store.accounts import call_counts
+from roundtrip.store.accounts.call_counts import Call, HandedBack, Live, forget, recent, write
 from support.counting import Wall, hashed, key_of, put_mite
 
 DAY = date(2025, 10, 9)
@@ -160,7 +160,7 @@ async def test_calls_count_where_old_ones_cannot_be_forgotten(
     async def fails(connection: asyncpg.Connection, before_ms: int) -> None:
         raise asyncpg.QueryCanceledError("it took too long")
 
-    monkeypatch.setattr(counting, "forget", fails)
+    monkeypatch.setattr(call_counts, "forget", fails)
     number = await put_mite(own, WALLETS[0], "k")
     async with asyncpg.create_pool(database_url, min_size=0, max_size=1) as pool:
         ledger = Ledger(pool)

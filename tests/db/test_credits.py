@@ -10,8 +10,8 @@ import asyncpg
 
 from roundtrip.domain.accounts.credits import Payment
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.store import accounts, credits
-from roundtrip.store.credits import PaidTo
+from roundtrip.store.accounts import accounts, credits
+from roundtrip.store.accounts.credits import PaidTo
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.store import curves, inside
+from roundtrip.store.index import curves, insiders
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -273,9 +273,9 @@ async def test_old_deeds_are_not_written_and_go_some_day(index: asyncpg.Connecti
     writer = await begun(index, chain.parent)
     await writer.append(index, chain.blocks, newest_s - 2 * day_s)
     assert len(await told(index, "inside")) == 2
-    await inside.forget(index, chain.blocks[-1].ref.timestamp_s)
+    await insiders.forget(index, chain.blocks[-1].ref.timestamp_s)
     assert len(await told(index, "inside")) == 2
-    await inside.forget(index, chain.blocks[-1].ref.timestamp_s + 1)
+    await insiders.forget(index, chain.blocks[-1].ref.timestamp_s + 1)
     assert await told(index, "inside") == []
 
 

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from roundtrip.store import curves
+from roundtrip.store.index import curves
 from support.tables import all_rows, appended, begun
 from support.told_blocks import Chain, bought, bought_back, launched, sent
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW

@@ -11,8 +11,8 @@ import pytest
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.accounts import accounts
 from roundtrip.services.context import Context
-from roundtrip.store import connections
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.server import connections
+from roundtrip.store.server.errors import DATABASE_FAULTS
 from support.databases import connected
 
 WAIT_S = 20.0

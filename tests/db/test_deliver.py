@@ -9,8 +9,9 @@ from roundtrip.domain.watch.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTE
 from roundtrip.jobs.deliver import MOST_A_RUN, RUN_S, deliver
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.store import channels, deliveries, jobs
-from roundtrip.store.jobs import Job
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 from support.channels import NO_ANSWER, OK, WAIT_S, Street, answered
 
 

@@ -13,8 +13,8 @@ from roundtrip.jobs.deliver import MOST_A_RUN
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Turns, Worker
 from roundtrip.services.context import Context
-from roundtrip.store import channels
-from roundtrip.store.channels import New
+from roundtrip.store.delivery import channels
+from roundtrip.store.delivery.channels import New
 from support.channels import NO_ANSWER, OK, WAIT_S, Street
 from support.paying import answer_of
 

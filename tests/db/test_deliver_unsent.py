@@ -11,7 +11,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import MOST_TRIES
 from roundtrip.services.outward import OtherKey, check_key
-from roundtrip.store import alerts, channels, deliveries
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.watch import alerts
 from support.channels import Street, answered
 from support.paying import answer_of
 

@@ -9,8 +9,10 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Alert, Draft
 from roundtrip.domain.watch.channels import Illegal
-from roundtrip.store import accounts, channels, deliveries, jobs
-from roundtrip.store.channels import ChannelKind, New
+from roundtrip.store.accounts import accounts
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import ChannelKind, New
+from roundtrip.store.server import jobs
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 

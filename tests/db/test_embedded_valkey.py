@@ -7,15 +7,15 @@ import pytest
 import redis.asyncio
 import uvloop
 
-from roundtrip.store import embedded_valkey
+from roundtrip.store.server import valkey
 
 WAIT_S = 20
 
 
 async def test_two_at_once_are_two() -> None:
-    async with embedded_valkey.running() as first:
+    async with valkey.running() as first:
         one = redis.asyncio.from_url(first)
-        async with embedded_valkey.running() as second:
+        async with valkey.running() as second:
             other = redis.asyncio.from_url(second)
             await other.set("whose", "the second's")
             assert await one.get("whose") is None
@@ -28,12 +28,12 @@ async def test_two_at_once_are_two() -> None:
 def test_the_loop_goes_on_while_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the loop that commands run in, too: what it waits for comes of this loop."""
     begun, go, slow = tmp_path / "begun", tmp_path / "go", tmp_path / "slow"
-    program = embedded_valkey._program()
+    program = valkey._program()
     slow.write_text(
         f'#!/bin/sh\ntouch {begun}\nuntil [ -e {go} ]; do sleep 0.01; done\nexec {program} "$@"\n'
     )
     slow.chmod(0o700)
-    monkeypatch.setattr(embedded_valkey, "_program", lambda: slow)
+    monkeypatch.setattr(valkey, "_program", lambda: slow)
 
     async def lets_go() -> None:
         while not begun.exists():  # noqa: ASYNC110
@@ -43,7 +43,7 @@ def test_the_loop_goes_on_while_it_starts(tmp_path: Path, monkeypatch: pytest.Mo
     async def main() -> None:
         async with asyncio.timeout(WAIT_S):
             letting = asyncio.create_task(lets_go())
-            async with embedded_valkey.running() as url:
+            async with valkey.running() as url:
                 one = redis.asyncio.from_url(url)
                 assert await one.ping()
                 await one.aclose()
@@ -53,7 +53,7 @@ def test_the_loop_goes_on_while_it_starts(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def test_one_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded_valkey, "_SETTINGS", ("--nosuch", "1"))
-    with pytest.raises(embedded_valkey.ValkeyStartError, match=r"(?s)valkey ended at once: .*nosuch"):
-        async with embedded_valkey.running():
+    monkeypatch.setattr(valkey, "_SETTINGS", ("--nosuch", "1"))
+    with pytest.raises(valkey.ValkeyStartError, match=r"(?s)valkey ended at once: .*nosuch"):
+        async with valkey.running():
             pass

@@ -22,9 +22,10 @@ from roundtrip.domain.base.events import (
     Transferred,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
-from roundtrip.store import chain, facts, partitions
-from roundtrip.store.chain import BLOCKS_KEPT, CHECKPOINT_BLOCKS, Ids
-from roundtrip.store.words import as_bytes
+from roundtrip.store.index import cursor, facts
+from roundtrip.store.index.cursor import BLOCKS_KEPT, CHECKPOINT_BLOCKS, Ids
+from roundtrip.store.server import partitions
+from roundtrip.store.server.hex import as_bytes
 from support.tables import all_rows
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
@@ -73,7 +74,7 @@ async def test_an_address_has_one_number(connection: asyncpg.Connection) -> None
 
 async def test_a_pool_reads_back(connection: asyncpg.Connection, ids: Ids) -> None:
     again = Ids()
-    assert await chain.pools_at(connection, [PLACE, "0x" + "77" * 20], again) == {
+    assert await cursor.pools_at(connection, [PLACE, "0x" + "77" * 20], again) == {
         PLACE: POOL._replace(spot=SPOT._replace(tx_hash=TxHash("")))
     }
     assert again.pools == ids.pools
@@ -85,14 +86,14 @@ async def test_pools_of_no_money_are_found_by_either_side_and_turned(
     unpaid = POOL._replace(at="0x" + "0d" * 20, token=TOKEN, quote=OTHER, in_money_from=None, hook=None)
     await facts.put_pools(connection, [unpaid], ids)
     for side in (TOKEN, OTHER):
-        assert list(await chain.unpaid_pools_of(connection, [side], Ids())) == [unpaid.at]
+        assert list(await cursor.unpaid_pools_of(connection, [side], Ids())) == [unpaid.at]
     turned = unpaid._replace(token=OTHER, quote=TOKEN, in_money_from=7)
     await facts.turn_pools(connection, [(TOKEN, 7)], [turned], ids)
-    assert await chain.launch_quotes(connection) == {TOKEN}
-    (found,) = (await chain.pools_at(connection, [unpaid.at], Ids())).values()
+    assert await cursor.launch_quotes(connection) == {TOKEN}
+    (found,) = (await cursor.pools_at(connection, [unpaid.at], Ids())).values()
     assert (found.token, found.quote, found.in_money_from) == (OTHER, TOKEN, 7)
-    assert await chain.unpaid_pools_of(connection, [TOKEN, OTHER], Ids()) == {}
-    assert [pool.at for pool in await chain.pools_of(connection, OTHER, 5)] == [unpaid.at]
+    assert await cursor.unpaid_pools_of(connection, [TOKEN, OTHER], Ids()) == {}
+    assert [pool.at for pool in await cursor.pools_of(connection, OTHER, 5)] == [unpaid.at]
 
 
 @pytest.mark.parametrize("threshold", [None, 0, MOST])
@@ -117,7 +118,7 @@ async def test_a_launch_and_its_steps_read_back(
     assert (rescued["step"], rescued["quote_raw"], rescued["token_raw"]) == ("rescued", None, None)
     assert (swept["step"], swept["quote_raw"], swept["token_raw"]) == ("swept", Decimal(MOST), Decimal(0))
     assert (swept["tx_hash"], swept["token_id"]) == (as_bytes(HASH), ids.addresses[TOKEN])
-    assert await chain.launched_among(connection, [TOKEN, OTHER]) == {TOKEN}
+    assert await cursor.launched_among(connection, [TOKEN, OTHER]) == {TOKEN}
 
 
 @pytest.mark.parametrize(
@@ -176,11 +177,11 @@ async def test_a_transfer_reads_back(connection: asyncpg.Connection, ids: Ids) -
 
 
 async def test_prices_read_back_the_newest_of_each_quote(connection: asyncpg.Connection, ids: Ids) -> None:
-    assert await chain.newest_prices(connection) == {}
+    assert await cursor.newest_prices(connection) == {}
     old = [Price(WALLET, number, AT_S, PLACE, number, MOST) for number in (3, 9, 5)]
     newest = Price(TOKEN, 4, AT_S, PLACE, MOST, 0)
     await facts.put_prices(connection, [*old, newest], ids)
-    assert await chain.newest_prices(connection) == {WALLET: old[1], TOKEN: newest}
+    assert await cursor.newest_prices(connection) == {WALLET: old[1], TOKEN: newest}
 
 
 async def test_origins_stay_as_they_were_first_told(connection: asyncpg.Connection, ids: Ids) -> None:
@@ -216,22 +217,22 @@ def ref(number: int) -> BlockRef:
 
 
 async def test_the_cursor_moves_only_from_where_it_stands(connection: asyncpg.Connection) -> None:
-    assert await chain.cursor(connection) is None
-    assert await chain.advance(connection, ref(9).hash, ref(10)) is None
-    await chain.begin(connection, 10, ref(9))
-    await chain.begin(connection, 77, ref(76))
-    assert await chain.cursor(connection) == chain.Cursor(10, ref(9))
-    assert await chain.advance(connection, ref(8).hash, ref(10)) is None
-    assert await chain.advance(connection, ref(9).hash, ref(12)) == 0
-    assert await chain.advance(connection, ref(9).hash, ref(10)) is None
-    assert await chain.cursor(connection) == chain.Cursor(10, ref(12))
+    assert await cursor.cursor(connection) is None
+    assert await cursor.advance(connection, ref(9).hash, ref(10)) is None
+    await cursor.begin(connection, 10, ref(9))
+    await cursor.begin(connection, 77, ref(76))
+    assert await cursor.cursor(connection) == cursor.Cursor(10, ref(9))
+    assert await cursor.advance(connection, ref(8).hash, ref(10)) is None
+    assert await cursor.advance(connection, ref(9).hash, ref(12)) == 0
+    assert await cursor.advance(connection, ref(9).hash, ref(10)) is None
+    assert await cursor.cursor(connection) == cursor.Cursor(10, ref(12))
 
 
 async def test_whoever_changes_what_was_folded_is_counted(connection: asyncpg.Connection) -> None:
-    assert await chain.hold(connection) is None
-    await chain.begin(connection, 0, ref(0))
-    assert await chain.hold(connection) == 0
-    assert await chain.advance(connection, ref(0).hash, ref(1)) == 1
+    assert await cursor.hold(connection) is None
+    await cursor.begin(connection, 0, ref(0))
+    assert await cursor.hold(connection) == 0
+    assert await cursor.advance(connection, ref(0).hash, ref(1)) == 1
 
 
 @pytest.mark.parametrize("width", [1, 7, 700, BLOCKS_KEPT, 3 * BLOCKS_KEPT])
@@ -242,16 +243,16 @@ async def test_blocks_are_kept_for_a_window_and_every_so_many_for_ever(
     last = 3 * BLOCKS_KEPT if width > 7 else BLOCKS_KEPT + 20
     first = 1 if width > 7 else BLOCKS_KEPT - 10
     if first > 1:
-        await chain.keep_blocks(connection, [ref(n) for n in range(1, first)])
+        await cursor.keep_blocks(connection, [ref(n) for n in range(1, first)])
     for start in range(first, last + 1, width):
-        await chain.keep_blocks(connection, [ref(n) for n in range(start, min(start + width, last + 1))])
+        await cursor.keep_blocks(connection, [ref(n) for n in range(start, min(start + width, last + 1))])
     window = range(last - BLOCKS_KEPT + 1, last + 1)
     older = [n for n in range(1, window.start) if n % CHECKPOINT_BLOCKS == 0]
-    assert await chain.blocks_kept(connection) == [ref(n) for n in (*older, *window)]
+    assert await cursor.blocks_kept(connection) == [ref(n) for n in (*older, *window)]
 
 
 async def test_the_first_number_is_none_without_addresses(connection: asyncpg.Connection) -> None:
-    before = await chain.last_address(connection)
+    before = await cursor.last_address(connection)
     ids = Ids()
     await facts.intern(connection, [address(0xFACE)], ids)
-    assert await chain.last_address(connection) == ids.addresses[address(0xFACE)] > before
+    assert await cursor.last_address(connection) == ids.addresses[address(0xFACE)] > before

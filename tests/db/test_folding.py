@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 import asyncpg
 import pytest
 
-from roundtrip.store import positions
-from roundtrip.store.partitions import DAY_S
-from roundtrip.store.positions import Held
+from roundtrip.store.index import positions
+from roundtrip.store.index.positions import Held
+from roundtrip.store.server.partitions import DAY_S
 from roundtrip.sync.apply import refold
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.retire import retire_trades

@@ -10,14 +10,18 @@ from typer.testing import CliRunner, Result
 from roundtrip.cli import app
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.scorecard.scorecard import Score
-from roundtrip.store import chain, evidence, holder_reads, jobs, partitions, scorecard
-from roundtrip.store.evidence import KeptEvidence
-from roundtrip.store.forget import FORGOTTEN, KEPT, StillFollowed, forget
-from roundtrip.store.holder_reads import Kept
-from roundtrip.store.origins import OlderOrigin, keep_older
-from roundtrip.store.partitions import DAY_S
-from roundtrip.store.scorecard import Scored, Untold
-from roundtrip.store.sync_lock import SYNC_LOCK
+from roundtrip.store.check import evidence
+from roundtrip.store.check.evidence import KeptEvidence
+from roundtrip.store.holders import books
+from roundtrip.store.holders.books import Kept
+from roundtrip.store.index import cursor
+from roundtrip.store.index.origins import OlderOrigin, keep_older
+from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT, StillFollowed, forget
+from roundtrip.store.scorecard import scorecard
+from roundtrip.store.scorecard.scorecard import Scored, Untold
+from roundtrip.store.server import jobs, partitions
+from roundtrip.store.server.partitions import DAY_S
+from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.retire import retire_trades
 from support.tables import appended, begun, tables
@@ -49,7 +53,7 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     await keep_older(index, TOKEN, OlderOrigin(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
-    await holder_reads.keep(index, TOKEN, Kept("whole", block, 1, 1, False, b"1", NOW, NOW))
+    await books.keep(index, TOKEN, Kept("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
     scored = Scored(row_id, TOKEN, "ok", "ok", 1, 1, Score("undecided", "no_sell"))
@@ -84,18 +88,18 @@ async def test_all_that_the_sync_wrote_goes_and_nothing_else(
 
 
 async def test_the_next_sync_makes_it_again(index: asyncpg.Connection, followed: Chain) -> None:
-    before, last_id = await tables(index), await chain.last_address(index)
+    before, last_id = await tables(index), await cursor.last_address(index)
     await forget(index)
-    await chain.begin(index, followed.parent.number + 1, followed.parent)
+    await cursor.begin(index, followed.parent.number + 1, followed.parent)
     await appended(index, Writer(NETWORK), followed.blocks)
     assert await tables(index) == before
-    assert await chain.last_address(index) == last_id
+    assert await cursor.last_address(index) == last_id
 
 
 async def test_forgotten_twice_is_forgotten(index: asyncpg.Connection, followed: Chain) -> None:
     await forget(index)
     await forget(index)
-    assert await chain.cursor(index) is None
+    assert await cursor.cursor(index) is None
 
 
 async def test_while_a_sync_holds_its_lock_nothing_goes(
@@ -143,7 +147,7 @@ async def test_it_has_to_be_said_twice(
     assert await tables(index) == before
     done = await said(monkeypatch, url, "--yes")
     assert (done.exit_code, done.output) == (0, "forgotten: the next sync begins anew\n")
-    assert await chain.cursor(index) is None
+    assert await cursor.cursor(index) is None
 
 
 async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
@@ -157,4 +161,4 @@ async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
         refused = await said(monkeypatch, url, "--yes")
         # ``main`` makes a line of it.
         assert isinstance(refused.exception, StillFollowed)
-    assert await chain.cursor(index) is not None
+    assert await cursor.cursor(index) is not None

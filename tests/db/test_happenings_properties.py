@@ -15,12 +15,13 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, T
 from roundtrip.domain.market.price_history import MOST_MICRO_USD, worth_wei
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
-from roundtrip.store import happening_moves, happening_rows, happening_trades, happenings, tokens
-from roundtrip.store.happening_moves import WHOLE_WITHIN_S
-from roundtrip.store.happenings import Place, happened, replayed
-from roundtrip.store.past_prices import past_prices
-from roundtrip.store.signals import MOST_CHANGES
-from roundtrip.store.words import as_address, as_text
+from roundtrip.store.boards.signals import MOST_CHANGES
+from roundtrip.store.index import tokens
+from roundtrip.store.index.prices import past_prices
+from roundtrip.store.server.hex import as_address, as_text
+from roundtrip.store.watch import happening_moves, happening_rows, happening_trades, happenings
+from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
+from roundtrip.store.watch.happenings import Place, happened, replayed
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
-from roundtrip.store import holder_reads
-from roundtrip.store.holder_reads import KEPT_FOR, MOST_PRUNED, Kept
+from roundtrip.store.holders import books as holder_reads
+from roundtrip.store.holders.books import KEPT_FOR, MOST_PRUNED, Kept
 from support.tables import own_database
 from unit.venues.network import address
 

@@ -19,9 +19,9 @@ from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.spending import Credits, Spending
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.types import Address
-from roundtrip.store import counting, holds
-from roundtrip.store.counting import Call, HandedBack, Live
-from roundtrip.store.holds import HOLD_MS, Hold
+from roundtrip.store.accounts import call_counts, credit_holds
+from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
+from roundtrip.store.accounts.credit_holds import HOLD_MS, Hold
 from support.counting import Drawn, Wall, conserved, hashed, key_of, put_credits, put_mite
 
 DAY = date(2025, 10, 9)
@@ -65,10 +65,10 @@ async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(
     one, other = await paid(own, 3, 5)
     never = await put_mite(own, WALLETS[7], "n")
     wanted = asked(one, other, never, one, one, other, one)
-    assert await holds.hold(own, wanted, NOW_MS) == ids(wanted) - ids([wanted[2], wanted[6]])
+    assert await credit_holds.hold(own, wanted, NOW_MS) == ids(wanted) - ids([wanted[2], wanted[6]])
     assert await conserved(own, NOW_MS) == {one: (0, 3, 0), other: (3, 2, 0)}
     wanted = asked(one, other)
-    assert await holds.hold(own, wanted, NOW_MS) == ids(wanted[1:])
+    assert await credit_holds.hold(own, wanted, NOW_MS) == ids(wanted[1:])
     assert await own.fetchval("SELECT count(*) FROM accounts.call") == 0
 
 
@@ -76,13 +76,13 @@ async def test_a_hold_is_spent_or_given_back_and_only_once(own: asyncpg.Connecti
     (one,) = await paid(own, 5)
     wanted = asked(*[one] * 4)
     spent, back, both, left = [hold.id for hold in wanted]
-    await holds.hold(own, wanted, NOW_MS)
+    await credit_holds.hold(own, wanted, NOW_MS)
     for _ in range(3):
-        await holds.settle(own, [spent, spent, both])
-        await holds.release(own, [back, back, both, spent])
-        await holds.settle(own, [back])
+        await credit_holds.settle(own, [spent, spent, both])
+        await credit_holds.release(own, [back, back, both, spent])
+        await credit_holds.settle(own, [back])
         assert await conserved(own, NOW_MS) == {one: (2, 1, 2)}
-    await holds.settle(own, [UUID(int=2**100)])
+    await credit_holds.settle(own, [UUID(int=2**100)])
     assert await own.fetchval("SELECT id FROM accounts.hold") == left
 
 
@@ -91,15 +91,15 @@ async def test_a_hold_that_nobody_ended_goes_back_when_its_mite_spends_next(
 ) -> None:
     one, other = await paid(own, 2, 1)
     lost = asked(one, one, other)
-    await holds.hold(own, lost, NOW_MS)
+    await credit_holds.hold(own, lost, NOW_MS)
     over_ms = NOW_MS + HOLD_MS
-    assert await holds.hold(own, asked(one), over_ms - 1) == set()
+    assert await credit_holds.hold(own, asked(one), over_ms - 1) == set()
     wanted = asked(one, one, one, at_ms=over_ms)
-    assert await holds.hold(own, wanted, over_ms) == ids(wanted[:2])
+    assert await credit_holds.hold(own, wanted, over_ms) == ids(wanted[:2])
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
     # Who had them before comes late.
-    await holds.settle(own, [lost[0].id])
-    await holds.release(own, [lost[1].id])
+    await credit_holds.settle(own, [lost[0].id])
+    await credit_holds.release(own, [lost[1].id])
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
 
 
@@ -107,15 +107,15 @@ async def test_a_call_that_is_paid_for_is_written_under_its_minute(
     own: asyncpg.Connection, asked: Asked
 ) -> None:
     (one,) = await paid(own, 1)
-    await holds.hold(own, asked(one, one, caller="mite:1"), NOW_MS)
-    assert await counting.recent(own, NOW_MS - 1, NOW_MS, 9) == [("mite:1", NOW_MS, 1)]
+    await credit_holds.hold(own, asked(one, one, caller="mite:1"), NOW_MS)
+    assert await call_counts.recent(own, NOW_MS - 1, NOW_MS, 9) == [("mite:1", NOW_MS, 1)]
 
 
 async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: asyncpg.Connection) -> None:
     await paid(own, 1)
     await put_mite(own, WALLETS[7], "n")
     calls = [Call("c", NOW_MS, hashed(key), DAY, 1) for key in ("k0", "n", "k0", "n")]
-    came = [one for one in await counting.write(own, calls) if one is not None]
+    came = [one for one in await call_counts.write(own, calls) if one is not None]
     assert [(one.has_room, one.may_pay) for one in came] == [
         (True, False),
         (True, False),
@@ -128,14 +128,14 @@ async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(
     own: asyncpg.Connection, asked: Asked
 ) -> None:
     (one,) = await paid(own, 5)
-    await counting.without_waiting_for_the_disk(own)
+    await call_counts.without_waiting_for_the_disk(own)
     wanted = asked(one, one)
     async with own.transaction():
-        await holds.hold(own, wanted, NOW_MS)
-        await holds.release(own, [wanted[0].id])
-        await holds.settle(own, [wanted[0].id])
+        await credit_holds.hold(own, wanted, NOW_MS)
+        await credit_holds.release(own, [wanted[0].id])
+        await credit_holds.settle(own, [wanted[0].id])
         assert await own.fetchval("SHOW synchronous_commit") == "off"
-        await holds.settle(own, [wanted[1].id])
+        await credit_holds.settle(own, [wanted[1].id])
         assert await own.fetchval("SHOW synchronous_commit") == "on"
     assert await own.fetchval("SHOW synchronous_commit") == "off"
 
@@ -151,7 +151,7 @@ class InTurns(Ledger):
         self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
     ) -> list[Live | None]:
         async with self.pool.acquire() as connection:
-            return await counting.write(connection, calls, handed_back)
+            return await call_counts.write(connection, calls, handed_back)
 
 
 @dataclass
@@ -162,9 +162,9 @@ class CreditsInTurns(Credits):
         self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
     ) -> set[UUID]:
         async with self.pool.acquire() as connection:
-            await holds.settle(connection, settled)
-            await holds.release(connection, released)
-            return await holds.hold(connection, wanted, now_ms)
+            await credit_holds.settle(connection, settled)
+            await credit_holds.release(connection, released)
+            return await credit_holds.hold(connection, wanted, now_ms)
 
 
 async def asked_of(gate: Gate, key: str) -> Admitted | str:
@@ -230,17 +230,17 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
     async def wrote(connection: asyncpg.Connection, turn: int) -> None:
         order = chance.sample(mites, len(mites))
         keys = [hashed(f"k{mites.index(mite)}") for mite in order]
-        await counting.write(
+        await call_counts.write(
             connection, [Call("c", NOW_MS, key, chance.choice((DAY, NEXT)), 9) for key in keys]
         )
         wanted = asked(*order)
-        given = await holds.hold(connection, wanted, NOW_MS)
+        given = await credit_holds.hold(connection, wanted, NOW_MS)
         ends = [one.id for one in wanted if one.id in given]
         if turn % 3 == 0:
-            await holds.settle(connection, ends)
+            await credit_holds.settle(connection, ends)
             spent.update(one.mite_id for one in wanted if one.id in given)
         elif turn % 3 == 1:
-            await holds.release(connection, ends)
+            await credit_holds.release(connection, ends)
         else:
             await put_credits(connection, order[0], 1)
 

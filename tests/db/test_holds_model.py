@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 )
 
 from roundtrip.api.gate import Admitted
-from roundtrip.store import credits
-from roundtrip.store.holds import HOLD_MS
+from roundtrip.store.accounts import credits
+from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.counting import Drawn, conserved, hashed, put_mite
 from support.paying_chain import PAY_TO
 from support.paying_machine import WALLETS, Payings

@@ -6,7 +6,7 @@ import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.store.partitions import DAY_S
+from roundtrip.store.server.partitions import DAY_S
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.retire import retire_trades

@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.clock_age import AHEAD_S
-from roundtrip.store import jobs
-from roundtrip.store.jobs import AT_ONCE, Job
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import AT_ONCE, Job
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 LEASE_S = 60.0

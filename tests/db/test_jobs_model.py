@@ -18,8 +18,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from roundtrip.store import jobs
-from roundtrip.store.jobs import AT_ONCE, Job
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import AT_ONCE, Job
 
 START = datetime(2025, 10, 9, tzinfo=UTC)
 LEASE_S = 10

@@ -14,9 +14,9 @@ from roundtrip.cli import app
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
-from roundtrip.store import accounts
-from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.accounts import accounts
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from support.keys import mite_of_key
 from support.tables import own_database
 

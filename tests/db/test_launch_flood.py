@@ -2,7 +2,8 @@
 
 import asyncpg
 
-from roundtrip.store import curves, signals
+from roundtrip.store.boards import signals
+from roundtrip.store.index import curves
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, bought, launched, sent
 from unit.venues.network import address

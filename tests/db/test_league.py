@@ -9,8 +9,11 @@ import pytest
 
 from roundtrip.domain.practice import league as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
-from roundtrip.store import accounts, chain, fair, league
-from roundtrip.store.league import Counted, Entered
+from roundtrip.store.accounts import accounts
+from roundtrip.store.boards import fair_tokens
+from roundtrip.store.index import cursor
+from roundtrip.store.practice import league
+from roundtrip.store.practice.league import Counted, Entered
 from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_mite
 from support.made_index import ETH, number_address
 from unit.venues.logs import NETWORK
@@ -60,12 +63,12 @@ async def test_the_sync_does_not_wait_for_a_sell_nor_a_sell_for_it(
     made: Leagued, other: asyncpg.Connection
 ) -> None:
     """What was found is kept by the job of the winners alone."""
-    stands = await chain.cursor(made.connection)
+    stands = await cursor.cursor(made.connection)
     assert stands is not None
     async with asyncio.timeout(WAIT_S), made.connection.transaction():
         assert await made.sells(await new_mite(made.connection)) == COUNTS
         async with other.transaction():
-            assert await chain.advance(other, stands.block.hash, block(NUMBER + 1)) is not None
+            assert await cursor.advance(other, stands.block.hash, block(NUMBER + 1)) is not None
             assert await made.sells(await new_mite(made.connection)) == COUNTS
     assert await made.kept() == []
 
@@ -109,7 +112,7 @@ async def test_a_sell_is_taken_back_with_the_transaction_that_books_it(made: Lea
 async def test_of_a_crowd_in_the_long_run_all_are_looked_at(made: Leagued) -> None:
     """The real ones bought last: those who are looked at first tell nothing."""
     await made.launched(OTHER, DAY_S)
-    fresh = [number_address(0xD000 + n) for n in range(2 * fair.LOOKED_AT)]
+    fresh = [number_address(0xD000 + n) for n in range(2 * fair_tokens.LOOKED_AT)]
     await made.met(*fresh, at_s=block().timestamp_s)
     await made.bought(OTHER, *fresh)
     mite = await new_mite(made.connection)

@@ -10,8 +10,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice import league as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
-from roundtrip.store import league
-from roundtrip.store.league import Counted, Entered
+from roundtrip.store.practice import league
+from roundtrip.store.practice.league import Counted, Entered
 from support.leagued import (
     BUYERS,
     DAY_S,

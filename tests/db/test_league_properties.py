@@ -16,9 +16,10 @@ from roundtrip.domain.practice import league as rules
 from roundtrip.domain.practice.league import Sell, Who
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.domain.practice.practice import monday_s
-from roundtrip.store import fair, league
-from roundtrip.store.league import Entered
-from roundtrip.store.words import as_address
+from roundtrip.store.boards import fair_tokens
+from roundtrip.store.practice import league
+from roundtrip.store.practice.league import Entered
+from roundtrip.store.server.hex import as_address
 from support.leagued import NOW, WEEK_S, Leagued, new_mite
 from support.made_index import number_address
 from support.won import Facts, block, facts, strewn
@@ -84,7 +85,7 @@ async def held_against(
         funder = slow.wallets.funder(deployer)
         for wallet in {STRANGER, deployer, funder, *dice.sample(list(names.values()), 4)} - {None}:
             assert wallet is not None
-            seen = await fair.seen(connection, token, wallet, fairness)
+            seen = await fair_tokens.seen(connection, token, wallet, fairness)
             assert seen is not None
             assert (seen.begun_s, seen.fair_from) == (begun and begun.at_s, kept.get(token))
             assert seen.is_kin == slow.wallets.is_kin(wallet, deployer)

@@ -8,9 +8,10 @@ import pytest
 from roundtrip.domain.base import names
 from roundtrip.domain.base.events import Launch, Launched, LaunchMoved, LaunchStep, Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
-from roundtrip.store import facts, look_up, rewind, tokens
-from roundtrip.store.chain import Ids
-from roundtrip.store.look_up import Bearers
+from roundtrip.store.index import facts, rewind, tokens
+from roundtrip.store.index.cursor import Ids
+from roundtrip.store.wallets import look_up
+from roundtrip.store.wallets.look_up import Bearers
 from unit.venues.network import address
 
 AT_S = 1_760_000_000

@@ -10,7 +10,7 @@ from roundtrip.services.look_up import find
 from roundtrip.services.look_up_answer import LookUpParams
 from roundtrip.services.my_mite import my_mite
 from roundtrip.services.wallet_names import wallet_names
-from roundtrip.store.public_names import MOST_SAID
+from roundtrip.store.community.public_names import MOST_SAID
 from support.flagged import (
     FLAGGER,
     HIS_KIN,

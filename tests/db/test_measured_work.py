@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.jobs.worker import Effect, Kind, Worker
-from roundtrip.store import connections, jobs
-from roundtrip.store.jobs import Job
+from roundtrip.store.server import connections, jobs
+from roundtrip.store.server.jobs import Job
 
 NOW_S = 1_760_011_200.0
 

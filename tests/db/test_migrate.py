@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from roundtrip.store.migrate import migrate, migrations
+from roundtrip.store.server.migrate import migrate, migrations
 from support.tables import own_database
 
 ADD = (9001, "ALTER TABLE facts.evidence ADD COLUMN tried int")

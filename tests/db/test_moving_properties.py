@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.moving import SHARED_PURSE, WINDOW_S, Checked, Flow, crowd
-from roundtrip.store import chain, evidence, moving, vitals
-from roundtrip.store.chain import Cursor
-from roundtrip.store.words import as_address
+from roundtrip.store.boards import moving
+from roundtrip.store.check import evidence
+from roundtrip.store.index import cursor, vitals
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.server.hex import as_address
 from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH
@@ -153,7 +155,7 @@ def in_order(flow: Flow) -> Flow:
 
 async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
     """Every answer of now is the obvious one. Counts into ``seen`` how much there was to tell."""
-    stands = await chain.cursor(connection)
+    stands = await cursor.cursor(connection)
     assert stands is not None
     facts, now_s = await raw(connection), stands.block.timestamp_s
     for span_s, ago_s in [*itertools.product(SPANS_S, (0, 1)), (WINDOW_S, 40_000)]:

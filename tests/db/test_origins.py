@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.origins import OlderOrigin, Origin, keep_older, met, older, origin, origins_of
+from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older, met, older, origin, origins_of
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))

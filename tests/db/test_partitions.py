@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import asyncpg
 import pytest
 
-from roundtrip.store.partitions import DAILY, DAY_S, Daily, day_of, days, drop_before, ensure
+from roundtrip.store.server.partitions import DAILY, DAY_S, Daily, day_of, days, drop_before, ensure
 
 DAY_ONE = 1_759_968_000
 """The first second of 2025-10-09."""

@@ -20,8 +20,8 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.store import postgres
-from roundtrip.store.postgres import EmbeddedPostgres, EmbeddedPostgresError, PostgresInUse
+from roundtrip.store.server import postgres
+from roundtrip.store.server.postgres import EmbeddedPostgres, EmbeddedPostgresError, PostgresInUse
 
 WAIT_SECONDS = 20.0
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")

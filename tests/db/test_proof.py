@@ -6,8 +6,8 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store import evidence as store
-from roundtrip.store.evidence import PROOF_KEPT, KeptEvidence, KeptProof
+from roundtrip.store.check import evidence as store
+from roundtrip.store.check.evidence import PROOF_KEPT, KeptEvidence, KeptProof
 
 TOKEN, OTHER = Address("0x" + "11" * 20), Address("0x" + "22" * 20)
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -14,10 +14,13 @@ from roundtrip.domain.watch.alerts import INBOX_S, Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
-from roundtrip.store import alerts, holder_reads, jobs, partitions, practice
-from roundtrip.store.holder_reads import KEPT_FOR, Kept
-from roundtrip.store.partitions import DAY_S, Daily
-from roundtrip.store.practice import Repeat
+from roundtrip.store.holders import books
+from roundtrip.store.holders.books import KEPT_FOR, Kept
+from roundtrip.store.practice import practice
+from roundtrip.store.practice.practice import Repeat
+from roundtrip.store.server import jobs, partitions
+from roundtrip.store.server.partitions import DAY_S, Daily
+from roundtrip.store.watch import alerts
 from roundtrip.sync import retire
 from roundtrip.sync.folding import fold_onto
 from roundtrip.venues.base import Contracts
@@ -185,10 +188,10 @@ async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_els
     now = datetime.fromtimestamp(at_s, UTC)
     for token, asked_at in ((HIGH, now - KEPT_FOR - timedelta(seconds=1)), (CURVE, now - KEPT_FOR)):
         book = Kept("whole", block, 1, 1, False, b"1", asked_at, now)
-        assert await holder_reads.keep(index, token, book)
+        assert await books.keep(index, token, book)
     ground = Ground(pool, at_s)
     await run_of(ground)
-    left = [await holder_reads.head_of(index, token) is not None for token in (HIGH, CURVE)]
+    left = [await books.head_of(index, token) is not None for token in (HIGH, CURVE)]
     assert (left, await days_of(index)) == ([False, True], days)
     assert await index.fetchval("SELECT run_at FROM jobs.job") <= now
     await run_of(ground)
@@ -202,9 +205,9 @@ async def test_books_of_holders_go_without_an_index(index: asyncpg.Connection, p
     await index.execute("DELETE FROM facts.cursor")
     now = datetime.fromtimestamp(0, UTC)
     book = Kept("whole", chain.blocks[0].ref, 1, 1, False, b"1", now, now)
-    await holder_reads.keep(index, HIGH, book)
+    await books.keep(index, HIGH, book)
     await run_of(Ground(pool, 8 * DAY_S))
-    assert await holder_reads.head_of(index, HIGH) is None
+    assert await books.head_of(index, HIGH) is None
 
 
 async def test_what_mites_were_told_goes_after_seven_days(

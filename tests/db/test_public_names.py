@@ -14,9 +14,11 @@ from roundtrip.jobs.names import EVERY_S
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.wallet_names import wallet_names
-from roundtrip.store import addresses, jobs, public_names
-from roundtrip.store.moving import purses_of
-from roundtrip.store.words import as_address
+from roundtrip.store.boards.moving import purses_of
+from roundtrip.store.community import public_names
+from roundtrip.store.index import addresses
+from roundtrip.store.server import jobs
+from roundtrip.store.server.hex import as_address
 from support.flagged import OTHER, Ground
 from support.marking import STRANGERS, all_say, marked, told
 from support.told_winners import BUYERS, buys

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from roundtrip.jobs import bag, names
-from roundtrip.store import jobs
+from roundtrip.store.server import jobs
 from support.flagged import Ground
 
 HOUR_S = 3600.0

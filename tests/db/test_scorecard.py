@@ -20,11 +20,11 @@ from roundtrip.services.context import Context
 from roundtrip.services.real_trades import MOST_WALLETS, Found
 from roundtrip.services.scorecard import PAGE, ScorecardParams, scorecard
 from roundtrip.services.settle_verdicts import MOST_VERDICTS, WAITS_S, Settled, settle
-from roundtrip.store import evidence as kept
-from roundtrip.store import scorecard as store
-from roundtrip.store import verdict_reports as reports
-from roundtrip.store.forget import forget
-from roundtrip.store.scorecard import Scored
+from roundtrip.store.check import evidence as kept
+from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard import verdict_reports as reports
+from roundtrip.store.scorecard.scorecard import Scored
 from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
 from support.told_blocks import Sent
 from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells

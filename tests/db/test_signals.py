@@ -5,9 +5,10 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.signals import NARROW_TICKS
-from roundtrip.store import signals, tokens
-from roundtrip.store.signals import DeedSum, Left
-from roundtrip.store.words import as_bytes
+from roundtrip.store.boards import signals
+from roundtrip.store.boards.signals import DeedSum, Left
+from roundtrip.store.index import tokens
+from roundtrip.store.server.hex import as_bytes
 from roundtrip.venues.base import Log
 from support.tables import appended, begun
 from support.told_blocks import (

@@ -12,7 +12,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.signals import MOST_SHOWN, Signals, signals
-from roundtrip.store import tokens
+from roundtrip.store.index import tokens
 from support.tables import appended, begun, own_database
 from support.told_blocks import (
     DEAD,

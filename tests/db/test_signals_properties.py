@@ -17,8 +17,8 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.signals import MOST_SHOWN, Signal, signals
-from roundtrip.store import tokens
-from roundtrip.store.words import as_address
+from roundtrip.store.index import tokens
+from roundtrip.store.server.hex import as_address
 from support.busy_blocks import Busy
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.market.fairness import Fairness
 from roundtrip.domain.market.winners import SPANS, Closed
-from roundtrip.store import chain, deployers, linked, smart_money, tokens, winners
-from roundtrip.store.deployers import MOST_LAUNCHES, LaunchSpot
-from roundtrip.store.smart_money import MOST_WINS_LOOKED_AT, BoardRow, Crowd, Win
-from roundtrip.store.words import as_address
+from roundtrip.store.boards import winners
+from roundtrip.store.holders import smart_money
+from roundtrip.store.holders.smart_money import MOST_WINS_LOOKED_AT, BoardRow, Crowd, Win
+from roundtrip.store.index import cursor, deployers, tokens
+from roundtrip.store.index.deployers import MOST_LAUNCHES, LaunchSpot
+from roundtrip.store.server.hex import as_address
+from roundtrip.store.wallets import linked
 from support.tables import appended, begun, own_database
 from support.told_winners import (
     BEST,
@@ -62,7 +65,7 @@ async def won(own: asyncpg.Connection) -> Won:
 
 
 async def counted(connection: asyncpg.Connection, *spans: str, fairness: Fairness | None = None) -> None:
-    stands = await chain.cursor(connection)
+    stands = await cursor.cursor(connection)
     assert stands is not None
     more = () if fairness is None else (fairness,)
     for span in spans:

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.store.sync_lock import LET_GO, SYNC_LOCK, leader, name_of_sync
+from roundtrip.store.server.sync_lock import LET_GO, SYNC_LOCK, leader, name_of_sync
 from roundtrip.sync.fork import OtherChain
 from support.scripted_chain import ScriptedChain
 from support.syncs import Ground, Hints, ground_in

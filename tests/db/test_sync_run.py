@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.rpc.client import RpcCall
-from roundtrip.store import chain
-from roundtrip.store.forget import StillFollowed, forget
+from roundtrip.store.index import cursor as chain
+from roundtrip.store.maintenance.reset import StillFollowed, forget
 from roundtrip.sync.fork import ForkTooDeep, NodeBehind, OtherChain
 from support.scripted_chain import Answers, ScriptedChain
 from support.syncs import WAIT_S, Ground, ground_in

@@ -8,10 +8,11 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store import deployers, traders
-from roundtrip.store.deployers import Own
-from roundtrip.store.traders import traders_holding
-from roundtrip.store.words import as_bytes
+from roundtrip.store.index import deployers
+from roundtrip.store.index.deployers import Own
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.wallets import traders
+from roundtrip.store.wallets.traders import traders_holding
 from unit.venues.network import address
 
 COLUMNS = (

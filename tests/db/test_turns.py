@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.job_turns import Lane
-from roundtrip.store import jobs, turns
-from roundtrip.store.jobs import Job
+from roundtrip.store.server import job_turns, jobs
+from roundtrip.store.server.jobs import Job
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 LEASE_S = 30
@@ -36,7 +36,9 @@ async def waits(
 
 async def take(pool: asyncpg.Pool, room: int, now: datetime = NOW, lane: Lane = LANE) -> list[Job]:
     async with pool.acquire() as connection, connection.transaction():
-        return await turns.take(connection, turns.Wanted("deliver", [(lane, room)], room, LEASE_S), now)
+        return await job_turns.take(
+            connection, job_turns.Wanted("deliver", [(lane, room)], room, LEASE_S), now
+        )
 
 
 class Model:
@@ -106,8 +108,8 @@ async def test_what_is_not_due_or_taken_is_passed_over_and_a_lease_that_is_over_
     # Not even then what the worker itself still runs.
     dead = await pool.fetchval("SELECT id FROM jobs.job WHERE key = 'dead'")
     async with pool.acquire() as connection, connection.transaction():
-        own = turns.Wanted("deliver", [(LANE, 8)], 8, LEASE_S, [dead])
-        (later,) = await turns.take(connection, own, after)
+        own = job_turns.Wanted("deliver", [(LANE, 8)], 8, LEASE_S, [dead])
+        (later,) = await job_turns.take(connection, own, after)
     assert later.key == "later"
     assert [job.key for job in await take(pool, 8, after)] == ["dead"]
 
@@ -134,8 +136,8 @@ async def test_workers_that_take_at_once_share_the_bounds(pool: asyncpg.Pool) ->
 async def test_more_owners_than_one_look_has_all_have_their_turn(
     pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "MOST_OWNERS", 3)
-    monkeypatch.setattr(turns, "MOST_LOOKS", 2)
+    monkeypatch.setattr(job_turns, "MOST_OWNERS", 3)
+    monkeypatch.setattr(job_turns, "MOST_LOOKS", 2)
     for owner in range(10):
         await waits(pool, f"{owner}", owner, "full" if owner < 7 else f"h{owner}")
     # Three of a host are all that it may have; those behind it are not looked for for ever.
@@ -149,7 +151,7 @@ async def test_a_lane_keeps_to_itself(pool: asyncpg.Pool) -> None:
     other = Lane("slow", places=1, of_owner=1, of_host=1)
     async with pool.acquire() as connection, connection.transaction():
         rooms = [(LANE, 8), (other, 0)]
-        found = await turns.take(connection, turns.Wanted("deliver", rooms, 8, LEASE_S), NOW)
+        found = await job_turns.take(connection, job_turns.Wanted("deliver", rooms, 8, LEASE_S), NOW)
     assert [(job.key, job.lane) for job in found] == [("some", "some")]
     assert [job.key for job in await take(pool, 8, lane=other)] == ["slow"]
 
@@ -163,7 +165,7 @@ async def test_however_many_wait_few_are_looked_at(pool: asyncpg.Pool) -> None:
     await pool.execute("ANALYZE jobs.job")
     read = "SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_xact_user_tables WHERE relname = 'job'"
     async with pool.acquire() as connection, connection.transaction():
-        taken = await turns.take(connection, turns.Wanted("deliver", [(LANE, 8)], 8, LEASE_S), NOW)
+        taken = await job_turns.take(connection, job_turns.Wanted("deliver", [(LANE, 8)], 8, LEASE_S), NOW)
         assert len(taken) == 8
         assert await connection.fetchval(read) == 0
         touched = "SELECT sum(idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE relname = 'job'"

@@ -10,9 +10,10 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.scorecard.scorecard import Score
 from roundtrip.domain.watch.rules import Rule, Who
-from roundtrip.store import scorecard, watches
-from roundtrip.store.migrate import migrate, migrations
-from roundtrip.store.scorecard import Scored
+from roundtrip.store.scorecard import scorecard
+from roundtrip.store.scorecard.scorecard import Scored
+from roundtrip.store.server.migrate import migrate, migrations
+from roundtrip.store.watch import watches
 from support.databases import connected, database
 from support.keys import mite_of_key
 

@@ -3,7 +3,7 @@
 import asyncpg
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.store import chain
+from roundtrip.store.index import cursor
 from support.tables import appended, begun
 from support.told_blocks import (
     HOOK,
@@ -40,7 +40,7 @@ def story() -> Chain:
 
 
 async def places(index: asyncpg.Connection, token: Address = HIGH, most: int = 256) -> list[str]:
-    return [pool.at for pool in await chain.venues_of(index, token, most)]
+    return [pool.at for pool in await cursor.venues_of(index, token, most)]
 
 
 async def test_every_place_is_there_and_its_own_come_first(index: asyncpg.Connection) -> None:
@@ -81,7 +81,7 @@ async def test_where_it_is_the_money_is_a_place_too(index: asyncpg.Connection) -
     curves = [address(int(other, 16) + 99) for other in OTHERS]
     assert await places(index, NVDA) == [v3_at(NVDA, WETH), *curves]
     assert await places(index, NVDA, 3) == [v3_at(NVDA, WETH), *curves[:2]]
-    (pool,) = await chain.venues_of(index, NVDA, 1)
+    (pool,) = await cursor.venues_of(index, NVDA, 1)
     assert (pool.kind, pool.token, pool.quote, pool.in_money_from) == ("amm_v3", NVDA, WETH, 101)
     assert (pool.spot.block_number, pool.spot.at_s) == (101, made.blocks[1].ref.timestamp_s)
 
@@ -92,14 +92,14 @@ async def test_where_it_was_traded_beyond_the_places_that_are_taken(index: async
     made.block(sent(v3_swap(traded, -5, 7)))
     await appended(index, await begun(index, made.parent), made.blocks)
     found = await places(index)
-    assert not await chain.may_trade_beyond(index, HIGH, found)
-    assert not await chain.may_trade_beyond(index, HIGH, [traded])
+    assert not await cursor.may_trade_beyond(index, HIGH, found)
+    assert not await cursor.may_trade_beyond(index, HIGH, [traded])
     others = [at for at in found if at != traded]
-    assert await chain.may_trade_beyond(index, HIGH, others)
+    assert await cursor.may_trade_beyond(index, HIGH, others)
     # Of a token that stands nowhere, or where nothing is traded, there is nothing.
-    assert not await chain.may_trade_beyond(index, OTHERS[2], [])
-    assert not await chain.may_trade_beyond(index, address(0x404), [])
+    assert not await cursor.may_trade_beyond(index, OTHERS[2], [])
+    assert not await cursor.may_trade_beyond(index, address(0x404), [])
     # What was traded before what is kept is gone.
     await index.execute("UPDATE facts.cursor SET trades_from_s = $1", made.blocks[-1].ref.timestamp_s + 1)
-    assert await chain.may_trade_beyond(index, HIGH, [traded])
-    assert not await chain.may_trade_beyond(index, HIGH, found)
+    assert await cursor.may_trade_beyond(index, HIGH, [traded])
+    assert not await cursor.may_trade_beyond(index, HIGH, found)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
 from roundtrip.domain.wallets.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
-from roundtrip.store import linked, wallets
-from roundtrip.store.words import as_bytes
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.wallets import linked, wallets
 from support.made_index import MadeIndex, number_address
 from support.tables import all_rows, appended, begun, emptied
 from support.told_blocks import START_S, Chain, MadeUp

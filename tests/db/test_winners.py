@@ -9,11 +9,12 @@ import pytest
 
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.fairness import Fairness
-from roundtrip.store import chain, winners
-from roundtrip.store.chain import Cursor
-from roundtrip.store.forget import forget
-from roundtrip.store.winners import Board, Closings
-from roundtrip.store.words import as_bytes
+from roundtrip.store.boards import winners
+from roundtrip.store.boards.winners import Board, Closings
+from roundtrip.store.index import cursor
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.server.hex import as_bytes
 from support.tables import appended, begun
 from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 
@@ -40,7 +41,7 @@ async def sync(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def stood(connection: asyncpg.Connection) -> Cursor:
-    stands = await chain.cursor(connection)
+    stands = await cursor.cursor(connection)
     assert stands is not None
     return stands
 
@@ -160,7 +161,7 @@ async def test_a_board_of_an_index_that_was_forgotten_is_not_kept(index: asyncpg
     at, board = await stood(index), await count(index)
     await forget(index)
     assert not await winners.keep(index, board, at)
-    await chain.begin(index, 100, BlockRef(99, "0x" + "77" * 32, 1_760_000_000))
+    await cursor.begin(index, 100, BlockRef(99, "0x" + "77" * 32, 1_760_000_000))
     assert not await winners.keep(index, board, at)
 
 
@@ -170,7 +171,7 @@ async def test_a_fork_just_then_is_waited_for(index: asyncpg.Connection, sync: a
     await sync.execute("SET lock_timeout = 0")
     going_back = sync.transaction()
     await going_back.start()
-    await chain.advance(sync, at.block.hash, BlockRef(105, "0x" + "01" * 32, at.block.timestamp_s))
+    await cursor.advance(sync, at.block.hash, BlockRef(105, "0x" + "01" * 32, at.block.timestamp_s))
     await sync.execute("DELETE FROM facts.block WHERE number > 105")
 
     async def keep() -> bool:

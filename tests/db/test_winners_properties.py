@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.market.fairness import Fairness
 from roundtrip.domain.market.winners import SPANS
-from roundtrip.store import chain, rewind, winners
+from roundtrip.store.boards import winners
+from roundtrip.store.index import cursor as chain
+from roundtrip.store.index import rewind
 from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp
 from support.won import Facts, block, facts, plain, row_of, strewn

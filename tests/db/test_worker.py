@@ -15,10 +15,10 @@ from structlog.testing import capture_logs
 from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.jobs.worker import Effect, Kind, Worker, nothing
-from roundtrip.store import jobs
-from roundtrip.store.jobs import Job
-from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 NOW_S = 1_760_011_200.0
 WAIT_S = 20

@@ -20,7 +20,8 @@ from roundtrip.jobs.worker import Worker
 from roundtrip.sending import outward
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import alerts, deliveries
+from roundtrip.store.delivery import deliveries
+from roundtrip.store.watch import alerts
 from support.keys import Clock, Person, key_for, mite_of_key, random_context
 from support.loopback import on_loopback
 from support.serving import service

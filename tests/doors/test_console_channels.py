@@ -16,7 +16,8 @@ from roundtrip.services.channels import ATTEMPTS_OF_MITE
 from roundtrip.services.context import Context
 from roundtrip.services.delivery_log import MOST_SHOWN, RESENDS
 from roundtrip.services.outward import Bot, Outward
-from roundtrip.store import alerts, deliveries
+from roundtrip.store.delivery import deliveries
+from roundtrip.store.watch import alerts
 from support.channels import OK, Chats, Servers, answered
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context

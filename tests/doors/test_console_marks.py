@@ -16,8 +16,8 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, WEEK_S, Kind
 from roundtrip.domain.community.marks import MOST_MARKS
-from roundtrip.store import calls
-from roundtrip.store.words import as_bytes
+from roundtrip.store.community import flags as calls
+from roundtrip.store.server.hex import as_bytes
 from support.console_house import House, house_of
 from support.flagged import TOKEN, Ground, emptied_accounts
 from support.keys import NOW_S, Clock, Person

@@ -13,7 +13,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.context import Context
 from roundtrip.services.practice_history import MOST
-from roundtrip.store.practice import closings
+from roundtrip.store.practice.practice import closings
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service

@@ -24,7 +24,7 @@ from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services import token_read
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import evidence
+from roundtrip.store.check import evidence
 from support.faulty_node import FaultyNode
 from support.holding_asked import Holding
 from support.serving import service

@@ -18,8 +18,8 @@ from roundtrip.domain.watch.alerts import Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.context import Context
 from roundtrip.services.rule_bars import MOST_BARS, bars_of, step_of
-from roundtrip.store import alerts, happenings
-from roundtrip.store.happenings import Place, Replayed
+from roundtrip.store.watch import alerts, happenings
+from roundtrip.store.watch.happenings import Place, Replayed
 from roundtrip.venues.base import Contracts
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context

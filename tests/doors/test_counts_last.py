@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from support.counting import conserved, key_of, put_credits, put_mite
 from support.databases import database
 

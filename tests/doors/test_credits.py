@@ -17,7 +17,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
 from roundtrip.services.credits import opening
 from roundtrip.settings import Settings
-from roundtrip.store import credits
+from roundtrip.store.accounts import credits
 from support.keys import Person, key_for
 from support.paying import Payer, some_address, with_payments
 from support.serving import service

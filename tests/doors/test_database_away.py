@@ -17,7 +17,7 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet import world
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.base.types import Address
-from roundtrip.store import jobs
+from roundtrip.store.server import jobs
 from support.cases import GOOD
 from support.counting import key_of, put_mite
 from support.databases import connected

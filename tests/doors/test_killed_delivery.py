@@ -22,7 +22,8 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.sending import outward
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import alerts, deliveries
+from roundtrip.store.delivery import deliveries
+from roundtrip.store.watch import alerts
 from support.paying import answer_of, mite_of, some_address
 from support.receiver import Receiver, answer, receiver, then_silent
 from support.tables import own_database

@@ -13,7 +13,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.context import Context
 from roundtrip.services.league import LeagueParams, league
-from roundtrip.store import accounts, tokens
+from roundtrip.store.accounts import accounts
+from roundtrip.store.index import tokens
 from support.doors import over_mcp_client
 from support.keys import NOW_S, Clock, Person, key_for, random_context
 from support.leagued import Leagued, new_mite

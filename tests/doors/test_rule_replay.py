@@ -16,8 +16,8 @@ from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services import rule_replay
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import when
-from roundtrip.store import happenings
-from roundtrip.store.happenings import Place, Replayed
+from roundtrip.store.watch import happenings
+from roundtrip.store.watch.happenings import Place, Replayed
 from roundtrip.venues.base import Contracts
 from support.cases.base import WALLET
 from support.keys import Clock, random_context

@@ -9,8 +9,8 @@ import pytest
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import CODES, Score
-from roundtrip.store import scorecard as store
-from roundtrip.store.scorecard import Scored
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard.scorecard import Scored
 from support.console_house import House
 from support.keys import Person
 

@@ -18,7 +18,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import UNTRACED, Measures
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import connections
+from roundtrip.store.server import connections
 from support.collector import Collector, Told, collector
 from support.serving import service
 

@@ -20,8 +20,9 @@ from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.context import Context
 from roundtrip.services.index_answer import Nothing
 from roundtrip.services.service_status import service_status
-from roundtrip.store import jobs, rewind
-from roundtrip.store.chain import cursor
+from roundtrip.store.index import rewind
+from roundtrip.store.index.cursor import cursor
+from roundtrip.store.server import jobs
 from support.holding_asked import Holding
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service

@@ -18,7 +18,8 @@ from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Outward
-from roundtrip.store import alerts, deliveries
+from roundtrip.store.delivery import deliveries
+from roundtrip.store.watch import alerts
 from support.keys import Clock, Person, key_for, mite_of_key, random_context
 from support.paying import answer_of
 

@@ -14,8 +14,8 @@ from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
 from roundtrip.services.context import Context
-from roundtrip.store import happenings, watches
-from roundtrip.store.happenings import Replayed
+from roundtrip.store.watch import happenings, watches
+from roundtrip.store.watch.happenings import Replayed
 from support.doors import over_mcp_client
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service

@@ -21,8 +21,8 @@ from roundtrip.devnet.world import Built, Places
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.networks import contracts_from
-from roundtrip.store import alert_cursor, watches
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.watch import alert_cursor, watches
 from roundtrip.sync.run import DATABASE_FAULTS
 from sim import arena
 from sim.arena import Database, Program, WentWrong

@@ -17,8 +17,8 @@ from roundtrip.devnet.deploy import COINBASE
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, Places, write_description
-from roundtrip.store.migrate import migrate
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from sim.digest import Digest, digest
 
 POLL_S = 0.01

@@ -28,8 +28,8 @@ from roundtrip.devnet.actors import TRADERS, Market
 from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.networks import contracts_from
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.migrate import migrate
 from sim import arena
 from sim.arena import WentWrong
 from sim.bad_faults import FAULTS, Fault

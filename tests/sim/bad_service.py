@@ -20,8 +20,8 @@ import structlog
 
 from roundtrip import processes, serving
 from roundtrip.devnet.world import Built, Places, write_description
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.postgres import EmbeddedPostgres, EmbeddedPostgresError
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from sim import arena
 from sim.arena import Database, WentWrong
 from sim.play import Play

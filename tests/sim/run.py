@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from roundtrip.devnet.world import Built, Places
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from sim import arena
 from sim.arena import Database, Program, WentWrong
 from sim.digest import Digest, difference

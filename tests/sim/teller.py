@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from roundtrip.jobs.alerts import Alerts, Parts
-from roundtrip.store import connections
+from roundtrip.store.server import connections
 from roundtrip.venues.base import Contracts
 
 PARTS = Parts()

@@ -18,8 +18,8 @@ from roundtrip.services.check import check
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import connections
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server import connections
+from roundtrip.store.server.migrate import migrate
 from sim import arena
 from sim.bad_faults import DAY_S, FAULTS, HOUR_S, NO_LOG, NO_TABLES
 from sim.bad_service import Disk, fill

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roundtrip.devnet.world import Built, Places
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from sim import arena
 from sim.digest import DIGESTED, LEFT_OUT, NO_FACTS, difference, digest
 from sim.run import run

@@ -8,7 +8,7 @@ import asyncpg
 
 from roundtrip.devnet import live
 from roundtrip.devnet.world import Built, Places
-from roundtrip.store.sync_lock import leader
+from roundtrip.store.server.sync_lock import leader
 from sim.arena import Database, Program, chain, connected, cursor, digest_of, fresh, program, server, until
 from sim.run import STANDS_BY
 

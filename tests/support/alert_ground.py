@@ -11,7 +11,7 @@ from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.jobs.alerts import Alerts
-from roundtrip.store import watches
+from roundtrip.store.watch import watches
 from roundtrip.sync.apply import Writer
 from roundtrip.venues.base import Contracts
 from support.alerting import PLAIN, amiss

@@ -16,10 +16,10 @@ from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.watch.rule_index import RuleIndex, Source
 from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Rule, Watch
 from roundtrip.jobs.alerts import Parts
-from roundtrip.store import watches
-from roundtrip.store.happenings import Place
-from roundtrip.store.watches import Change
-from roundtrip.store.words import as_address, as_text
+from roundtrip.store.server.hex import as_address, as_text
+from roundtrip.store.watch import watches
+from roundtrip.store.watch.happenings import Place
+from roundtrip.store.watch.watches import Change
 from roundtrip.venues.base import Contracts
 
 MADE_AT = datetime.fromisoformat("2026-01-01T00:00:00Z")

@@ -22,8 +22,10 @@ from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Bot, Outward
-from roundtrip.store import accounts, alerts, channels, deliveries
-from roundtrip.store.channels import Channel, New
+from roundtrip.store.accounts import accounts
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import Channel, New
+from roundtrip.store.watch import alerts
 
 NOW_S = 1_760_011_200.0
 OK = Reply(200, None, None, 3)

@@ -13,9 +13,9 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.credits import Payment
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.store import credits
-from roundtrip.store.counting import Call, HandedBack, Live
-from roundtrip.store.holds import Hold
+from roundtrip.store.accounts import credits
+from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
+from roundtrip.store.accounts.credit_holds import Hold
 
 
 @dataclass

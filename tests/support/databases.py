@@ -11,8 +11,8 @@ from pathlib import Path
 
 import asyncpg
 
-from roundtrip.store.connections import SESSION
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.connections import SESSION
+from roundtrip.store.server.postgres import EmbeddedPostgres
 
 SERVER_VARIABLE = "TEST_DATABASE_URL"
 _URL = re.compile(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?")

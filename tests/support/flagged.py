@@ -26,9 +26,11 @@ from roundtrip.services.context import Context
 from roundtrip.services.flag_token import FlagParams, flag_token
 from roundtrip.services.probe_buy import Prices, ProbeBuy, Probed
 from roundtrip.services.worth import Holding, Valued, Worth
-from roundtrip.store import calls, chain, winners
-from roundtrip.store.jobs import Job
-from roundtrip.store.words import as_bytes
+from roundtrip.store.boards import winners
+from roundtrip.store.community import flags
+from roundtrip.store.index import cursor as chain
+from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.jobs import Job
 from roundtrip.sync.apply import Writer
 from support import told_blocks as told
 from support.tables import appended, begun
@@ -195,7 +197,7 @@ class Ground:
         found = await look(self.ctx, self.quotes.prices())
         async with self.index.transaction():
             now = datetime.fromtimestamp(self.ctx.now_s(), UTC)
-            await calls.put(self.index, found.flags, now, found.newest_s)
+            await flags.put(self.index, found.flags, now, found.newest_s)
 
     async def count_names(self) -> None:
         """As the job does it."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.context import Context
-from roundtrip.store import chain
+from roundtrip.store.index import cursor
 
 
 @contextlib.asynccontextmanager
@@ -13,7 +13,7 @@ async def followed(ctx: Context, to: BlockRef | None = None) -> AsyncIterator[No
     """The chain was followed up to block ``to``; None: to the head that the context knows."""
     async with ctx.pool.acquire() as connection:
         await connection.execute("DELETE FROM facts.cursor")
-        await chain.begin(connection, 0, to or ctx.heads.current().block)
+        await cursor.begin(connection, 0, to or ctx.heads.current().block)
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from roundtrip.assembly import following
 from roundtrip.devnet.world import Built
 from roundtrip.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.settings import Settings
-from roundtrip.store import chain
+from roundtrip.store.index import cursor as chain
 from roundtrip.sync.run import Progress
 from support.databases import connected
 from support.nodes import QuirkyNode

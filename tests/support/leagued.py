@@ -10,8 +10,11 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.practice.league import Who
 from roundtrip.domain.practice.practice import monday_s
-from roundtrip.store import accounts, fair, league, partitions
-from roundtrip.store.league import Counted, Entry
+from roundtrip.store.accounts import accounts
+from roundtrip.store.boards import fair_tokens
+from roundtrip.store.practice import league
+from roundtrip.store.practice.league import Counted, Entry
+from roundtrip.store.server import partitions
 from support.made_index import MadeIndex, number_address
 from support.tables import emptied
 from support.told_blocks import START_S
@@ -103,7 +106,7 @@ class Leagued:
 
     async def keep(self, token: Address) -> None:
         """As the job of the winners does it."""
-        await fair.keep_found(self.connection, [await self.index.id_of(token)], NUMBER)
+        await fair_tokens.keep_found(self.connection, [await self.index.id_of(token)], NUMBER)
 
     async def opened(
         self, token: Address, at: str, number: int, kind: str = "amm_v3", tick_spacing: int = 60

@@ -7,9 +7,10 @@ import asyncpg
 
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.profit import EMPTY, Position
-from roundtrip.store import chain, partitions
-from roundtrip.store.positions import Held, put_positions
-from roundtrip.store.words import as_bytes
+from roundtrip.store.index import cursor
+from roundtrip.store.index.positions import Held, put_positions
+from roundtrip.store.server import partitions
+from roundtrip.store.server.hex import as_bytes
 from support.told_blocks import START_S
 
 ETH = 10**18
@@ -137,7 +138,7 @@ class MadeIndex:
     async def begin(self, start: int, number: int) -> None:
         """The index knows every block from ``start`` to ``number``."""
         ref = BlockRef(number, "0x" + "77" * 32, START_S + number)
-        await chain.begin(self.connection, start, ref)
+        await cursor.begin(self.connection, start, ref)
 
     async def named(self, token: str, symbol: str, decimals: int, supply_raw: int) -> None:
         """What the token says of itself."""

@@ -21,7 +21,7 @@ from roundtrip.api.spending import Spending
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.context import Answered, Context
-from roundtrip.store.holds import Hold
+from roundtrip.store.accounts.credit_holds import Hold
 
 from .counting import Balance, Drawn, Wall, hashed, key_of, mite
 from .counting import Counts as Ledger

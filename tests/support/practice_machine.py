@@ -25,7 +25,7 @@ from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellPa
 from roundtrip.services.practice_price import Buying, PricedBuy, PricedSell, Unsellable
 from roundtrip.services.simulate_answer import TradeVerdict
 from roundtrip.services.worth import Holding
-from roundtrip.store.league import Counted
+from roundtrip.store.practice.league import Counted
 from support.counting import put_mite
 from support.keys import NOW_S
 from support.practice_doubles import CutPool, Meeting, Pool

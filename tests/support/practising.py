@@ -19,8 +19,8 @@ from roundtrip.services import practice_buy, practice_sell
 from roundtrip.services.context import Context
 from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.worth import Holding, Valued, Worth
-from roundtrip.store import practice as store
-from roundtrip.store.league import Counted
+from roundtrip.store.practice import practice as store
+from roundtrip.store.practice.league import Counted
 from support.keys import Person, key_for, mite_of_key
 
 UNIT = 10**18

@@ -14,7 +14,7 @@ from roundtrip.api.group_commit import GroupCommit, Ledger
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.api.spending import Credits, Spending
 from roundtrip.domain.accounts.account import Allowance, Allowances
-from roundtrip.store.holds import Hold
+from roundtrip.store.accounts.credit_holds import Hold
 
 from .counting import Drawn, Wall, key_of
 

@@ -23,8 +23,8 @@ from roundtrip.services.context import Context
 from roundtrip.services.holders import token_holders
 from roundtrip.services.holders_answer import HoldersParams
 from roundtrip.services.token_read import Bounds
-from roundtrip.store import holder_reads
-from roundtrip.store.holder_reads import Head
+from roundtrip.store.holders import books
+from roundtrip.store.holders.books import Head
 from support.actors import ETH
 from support.databases import connected
 from support.holding import SUPPLY, Held, Stage
@@ -79,7 +79,7 @@ class Service:
         return Process(self.base)
 
     async def kept(self, token: str) -> Head | None:
-        return await holder_reads.head_of(self.row, Address(token))
+        return await books.head_of(self.row, Address(token))
 
     async def jobs(self) -> list[tuple[str, str]]:
         rows = await self.row.fetch("SELECT kind, key FROM jobs.job WHERE failed_at IS NULL")

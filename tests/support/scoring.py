@@ -20,7 +20,7 @@ from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
 from roundtrip.services.report_verdict import Reported, ReportParams, report_verdict
 from roundtrip.services.scorecard import Scorecard, ScorecardParams, scorecard
-from roundtrip.store.words import as_bytes
+from roundtrip.store.server.hex import as_bytes
 from support.actors import code_of
 from support.ground import Ground
 from support.indexing import cursor

@@ -18,7 +18,7 @@ from pathlib import Path
 import asyncpg
 
 from roundtrip.devnet.node import free_port
-from roundtrip.store.postgres import EmbeddedPostgres
+from roundtrip.store.server.postgres import EmbeddedPostgres
 from support.databases import SERVER_VARIABLE
 
 ROLE = "somebody"

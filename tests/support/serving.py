@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from roundtrip.services.context import Context
 from roundtrip.serving import application, http_server, listen
 from roundtrip.settings import Settings
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 
 @contextlib.asynccontextmanager

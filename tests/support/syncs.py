@@ -9,7 +9,7 @@ from typing import cast
 import asyncpg
 
 from roundtrip.chain.blocks.head_feed import Feed, Hint
-from roundtrip.store import chain
+from roundtrip.store.index import cursor
 from roundtrip.sync.run import Following, Sync
 from support.scripted_chain import ScriptedChain
 from support.tables import emptied
@@ -92,8 +92,8 @@ class Ground:
 
     async def is_at_the_end(self) -> bool:
         """Whether the index stands at the newest block of the chain, and knows all its blocks."""
-        at = await chain.cursor(self.index)
-        kept = await chain.blocks_kept(self.index)
+        at = await cursor.cursor(self.index)
+        kept = await cursor.blocks_kept(self.index)
         assert at is not None
         known = [(block.number, block.hash) for block in kept]
         first = at.start_number

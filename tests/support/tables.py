@@ -7,8 +7,8 @@ import asyncpg
 
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.store import chain
-from roundtrip.store.migrate import migrate
+from roundtrip.store.index import cursor
+from roundtrip.store.server.migrate import migrate
 from roundtrip.sync.apply import Writer
 from sim.digest import digest
 from support.databases import connected, database
@@ -36,7 +36,7 @@ async def emptied(connection: asyncpg.Connection) -> None:
 async def begun(connection: asyncpg.Connection, parent: BlockRef) -> Writer:
     """A new index of what follows ``parent``."""
     await emptied(connection)
-    await chain.begin(connection, parent.number + 1, parent)
+    await cursor.begin(connection, parent.number + 1, parent)
     return Writer(NETWORK)
 
 

@@ -18,7 +18,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.context import Context
 from roundtrip.settings import Settings
-from roundtrip.store import alerts
+from roundtrip.store.watch import alerts
 from support.cases.base import WALLET
 from support.doors import Came, over_bare_mcp
 from support.keys import NOW_S, Person, key_for, mite_of_key

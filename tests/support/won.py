@@ -11,9 +11,9 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.market.fairness import Fairness, Origin
 from roundtrip.domain.market.winners import SPANS, Begun, Closed, Wallets, Winner, board
-from roundtrip.store import chain
-from roundtrip.store.winners import Ranked
-from roundtrip.store.words import as_address, as_bytes
+from roundtrip.store.boards.winners import Ranked
+from roundtrip.store.index import cursor
+from roundtrip.store.server.hex import as_address, as_bytes
 from support.tables import emptied
 
 
@@ -134,7 +134,7 @@ async def strewn(connection: asyncpg.Connection, dice: random.Random) -> BlockRe
     newest block."""
     await emptied(connection)
     newest = block(_NEWEST)
-    await chain.begin(connection, 0, newest)
+    await cursor.begin(connection, 0, newest)
     await connection.executemany(
         "INSERT INTO facts.block VALUES ($1, $2, $3)", [row_of(block(n)) for n in range(_NEWEST + 1)]
     )

@@ -21,7 +21,7 @@ from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.context import Context
 from roundtrip.services.third_trip import gather_deep
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.indexing import at, follow
 from support.wallet import Wallet

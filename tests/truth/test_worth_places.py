@@ -20,7 +20,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.services.context import Context
 from roundtrip.services.worth import Holding, Worth, worth
-from roundtrip.store.migrate import migrate
+from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.dialects import DialectNode, Kind
 from support.indexing import at, follow

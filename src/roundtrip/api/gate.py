@@ -13,8 +13,8 @@ from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.services.own_token import IsHolder, nobody_holds
-from roundtrip.store.counting import Call, HandedBack, Live
-from roundtrip.store.holds import Hold
+from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
+from roundtrip.store.accounts.credit_holds import Hold
 
 from .callers import Asking
 from .group_commit import GroupCommit, Ledger

@@ -12,9 +12,9 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.store import counting
-from roundtrip.store.counting import KEPT_MS, Call, HandedBack, Live
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.accounts import call_counts
+from roundtrip.store.accounts.call_counts import KEPT_MS, Call, HandedBack, Live
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .minutes import MOST_LOADED, WINDOW_MS
 from .own_connection import STATEMENT_S, OwnConnection
@@ -65,7 +65,7 @@ class Ledger:
     ) -> list[Live | None]:
         """What came of each call. Raises one of DATABASE_FAULTS."""
         async with self.own.asked(STATEMENT_S) as connection:
-            came = await counting.write(connection, calls, handed_back)
+            came = await call_counts.write(connection, calls, handed_back)
         if forget_before_ms:
             await self._forget(forget_before_ms)
         return came
@@ -73,7 +73,7 @@ class Ledger:
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
         """Calls of the last minute: caller, when, how many. Raises one of DATABASE_FAULTS."""
         async with self.own.asked(STATEMENT_S) as connection:
-            return await counting.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MOST_LOADED)
+            return await call_counts.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MOST_LOADED)
 
     async def close(self) -> None:
         """Gives the connection back."""
@@ -83,7 +83,7 @@ class Ledger:
         """What cannot be deleted now is later; the calls are counted."""
         try:
             async with self.own.asked(_FORGET_S) as connection:
-                await counting.forget(connection, before_ms)
+                await call_counts.forget(connection, before_ms)
         except DATABASE_FAULTS as fault:
             log.warning("old calls are not forgotten", fault=type(fault).__name__)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import asyncpg
 
-from roundtrip.store import counting
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.accounts import call_counts
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 STATEMENT_S = 2.0
 
@@ -39,7 +39,7 @@ class OwnConnection:
     async def _held(self) -> asyncpg.Connection:
         if self._connection is None:
             self._connection = await self._lent.enter_async_context(self.pool.acquire(timeout=STATEMENT_S))
-            await counting.without_waiting_for_the_disk(self._connection)
+            await call_counts.without_waiting_for_the_disk(self._connection)
         return self._connection
 
     async def _let_go(self) -> None:

@@ -18,9 +18,9 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.store import holds
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.holds import HOLD_MS, Hold
+from roundtrip.store.accounts import credit_holds
+from roundtrip.store.accounts.credit_holds import HOLD_MS, Hold
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .group_commit import MOST_AT_ONCE, MOST_WAITING
 from .own_connection import STATEMENT_S, OwnConnection
@@ -57,10 +57,10 @@ class Credits:
         """As ``MovesCredits.move``."""
         async with self.own.asked(STATEMENT_S) as connection:
             if settled:
-                await holds.settle(connection, settled)
+                await credit_holds.settle(connection, settled)
             if released:
-                await holds.release(connection, released)
-            return await holds.hold(connection, wanted, now_ms) if wanted else set()
+                await credit_holds.release(connection, released)
+            return await credit_holds.hold(connection, wanted, now_ms) if wanted else set()
 
     async def close(self) -> None:
         """Gives the connection back."""

@@ -3,7 +3,7 @@
 import asyncio
 
 from roundtrip.services.context import Context
-from roundtrip.store.chain import cursor
+from roundtrip.store.index.cursor import cursor
 
 from .worker import NotYet
 

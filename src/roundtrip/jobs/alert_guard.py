@@ -10,8 +10,9 @@ from roundtrip.domain.watch.alerts import BAG
 from roundtrip.domain.watch.bag_guard import GUARD, drains_much, matters, sells_much, source_of
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store import bag_pools, bags, jobs
-from roundtrip.store.bags import Holder
+from roundtrip.store.server import jobs
+from roundtrip.store.watch import bag_pools, bags
+from roundtrip.store.watch.bags import Holder
 from roundtrip.venues.base import Contracts
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import asyncpg
 
 from roundtrip.domain.watch.rule_index import RuleIndex
-from roundtrip.store import watches
-from roundtrip.store.watches import Change
+from roundtrip.store.watch import watches
+from roundtrip.store.watch.watches import Change
 
 _RELOADED_S = watches.ENDED_KEPT.total_seconds() / 2
 

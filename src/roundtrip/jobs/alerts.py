@@ -19,9 +19,11 @@ import structlog
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.watch.rule_index import RuleIndex, Source
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.store import alert_cursor, alerts, bags, chain, deliveries, happenings, watches
-from roundtrip.store.alert_cursor import AlertCursor, MinuteKey
-from roundtrip.store.happenings import Place
+from roundtrip.store.delivery import deliveries
+from roundtrip.store.index import cursor
+from roundtrip.store.watch import alert_cursor, alerts, bags, happenings, watches
+from roundtrip.store.watch.alert_cursor import AlertCursor, MinuteKey
+from roundtrip.store.watch.happenings import Place
 from roundtrip.venues.base import Contracts
 
 from .alert_drafts import capped, kept, key_of, more_of
@@ -144,7 +146,7 @@ class Alerts:
         now = self._now()
         at, index = await self._undone(connection, taken, now)
         # After that: blocks that are taken away from here on are met at the end.
-        known = await chain.cursor(connection)
+        known = await cursor.cursor(connection)
         last = at.at if known is None else Place(known.block.number, known.block.timestamp_s)
         # Facts that were forgotten are read again: until they are all there again nothing is new.
         to = await self._told(connection, index, at.at, last, now) if last.number > at.at.number else at.at
@@ -160,7 +162,7 @@ class Alerts:
         if await alert_cursor.is_there(connection):
             return False
         await watches.hold(connection)
-        rewound, known = await alert_cursor.last_rewound(connection), await chain.cursor(connection)
+        rewound, known = await alert_cursor.last_rewound(connection), await cursor.cursor(connection)
         if known is None:
             return False
         await watches.turn_back(connection, 0, rewound)

@@ -17,9 +17,12 @@ from roundtrip.domain.watch.alert_text import said_of_verdict
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.bag_guard import GUARD, Held, Standing, Turned, after, begun, in_turn, source_of
 from roundtrip.services.context import Context
-from roundtrip.store import alerts, bags, chain, deliveries, jobs
-from roundtrip.store.bags import Holder
-from roundtrip.store.jobs import Job
+from roundtrip.store.delivery import deliveries
+from roundtrip.store.index import cursor
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
+from roundtrip.store.watch import alerts, bags
+from roundtrip.store.watch.bags import Holder
 
 from .alert_guard import DEEP, EVENT
 from .worker import Effect
@@ -140,7 +143,7 @@ async def _wanted(
 ) -> list[Address]:
     """Which to check now, as far as there is room beside those of others; what is checked for what happened
     has room of its own."""
-    if not held or not _hears(ctx) or await chain.cursor(connection) is None:
+    if not held or not _hears(ctx) or await cursor.cursor(connection) is None:
         return []
     events = await jobs.waiting(connection, "recheck", EVENT)
     room = GUARD.most_waiting - max(0, await jobs.due(connection, "recheck", now) - events)

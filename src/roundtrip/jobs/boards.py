@@ -10,8 +10,10 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, CROWD, MOST_CHECKED, WINDOW_S, crowded, to_check
 from roundtrip.services.context import Context
-from roundtrip.store import chain, jobs, moving
-from roundtrip.store.jobs import Job
+from roundtrip.store.boards import moving
+from roundtrip.store.index import cursor
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 
 from .worker import Effect
 
@@ -50,7 +52,7 @@ async def _wanted(ctx: Context, now: datetime) -> Sequence[Address]:
     """The tokens to check now, as far as there is room."""
     since = now - timedelta(seconds=CHECKED_EVERY_S)
     async with ctx.pool.acquire() as connection:
-        stands = await chain.cursor(connection)
+        stands = await cursor.cursor(connection)
         room = MOST_WAITING - await jobs.due(connection, "recheck", now)
         if stands is None or room <= 0:
             return []

@@ -8,9 +8,10 @@ import structlog
 
 from roundtrip.services.calls import look
 from roundtrip.services.context import Context
-from roundtrip.store import calls as store
-from roundtrip.store import chain, jobs
-from roundtrip.store.jobs import Job
+from roundtrip.store.community import flags as store
+from roundtrip.store.index import cursor
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 
 from .worker import Effect
 
@@ -35,4 +36,4 @@ async def calls(ctx: Context, job: Job) -> Effect:
 async def _is_followed(ctx: Context) -> bool:
     """Whether there is an index: before that there are no flags."""
     async with ctx.pool.acquire() as connection:
-        return await chain.cursor(connection) is not None
+        return await cursor.cursor(connection) is not None

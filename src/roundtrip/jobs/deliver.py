@@ -29,10 +29,13 @@ from roundtrip.domain.watch.channels import (
 from roundtrip.services.alert_rows import rows
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Message, To, send, why
-from roundtrip.store import accounts, alerts, channels, deliveries, jobs
-from roundtrip.store.channels import Channel
-from roundtrip.store.deliveries import Delivery, Try
-from roundtrip.store.jobs import Job
+from roundtrip.store.accounts import accounts
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import Channel
+from roundtrip.store.delivery.deliveries import Delivery, Try
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
+from roundtrip.store.watch import alerts
 
 from .worker import Effect, nothing
 

@@ -9,8 +9,9 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import parse_address
 from roundtrip.services import token_read
 from roundtrip.services.context import Context
-from roundtrip.store import holder_reads, jobs
-from roundtrip.store.jobs import Job
+from roundtrip.store.holders import books
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 
 from .worker import Effect, NotYet
 
@@ -37,11 +38,11 @@ async def holders(ctx: Context, job: Job) -> Effect:
 
     async def keep(connection: asyncpg.Connection) -> None:
         if piece.forget is not None:
-            await holder_reads.forget(connection, token, piece.forget)
+            await books.forget(connection, token, piece.forget)
         if piece.kept is not None:
-            await holder_reads.keep(connection, token, piece.kept)
+            await books.keep(connection, token, piece.kept)
             # The large books are made here: they do not wait for the day to be over.
-            await holder_reads.prune_to(connection)
+            await books.prune_to(connection)
         # Last: from here on the job's row is locked.
         if not piece.done:
             await jobs.enqueue(connection, job.kind, job.key, job.payload, run_at=now)

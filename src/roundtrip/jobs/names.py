@@ -9,8 +9,10 @@ import asyncpg
 
 from roundtrip.domain.community.marks import OLD
 from roundtrip.services.context import Context
-from roundtrip.store import chain, jobs, public_names
-from roundtrip.store.jobs import Job
+from roundtrip.store.community import public_names
+from roundtrip.store.index import cursor
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 
 from .worker import Effect
 
@@ -25,7 +27,7 @@ async def names(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_c
     began_s = clock()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection, connection.transaction():
-        stands = await chain.cursor(connection)
+        stands = await cursor.cursor(connection)
         # Without an index nobody is known to have traded: what was public stays.
         if stands is not None:
             await public_names.count(connection, now - OLD, stands.block.timestamp_s)

@@ -6,9 +6,9 @@ import asyncpg
 from roundtrip.domain.base.types import parse_address
 from roundtrip.services.context import Context
 from roundtrip.services.origins import search
-from roundtrip.store import origins
-from roundtrip.store.chain import cursor
-from roundtrip.store.jobs import Job
+from roundtrip.store.index import origins
+from roundtrip.store.index.cursor import cursor
+from roundtrip.store.server.jobs import Job
 
 from .worker import Effect, NotYet, nothing
 

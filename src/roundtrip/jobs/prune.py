@@ -8,19 +8,13 @@ import asyncpg
 
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.context import Context
-from roundtrip.store import (
-    alert_cursor,
-    alerts,
-    chain,
-    holder_reads,
-    inside,
-    jobs,
-    partitions,
-    practice,
-    watches,
-)
-from roundtrip.store.jobs import Job
-from roundtrip.store.partitions import DAY_S, Daily
+from roundtrip.store.holders import books
+from roundtrip.store.index import cursor, insiders
+from roundtrip.store.practice import practice
+from roundtrip.store.server import jobs, partitions
+from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.partitions import DAY_S, Daily
+from roundtrip.store.watch import alert_cursor, alerts, watches
 from roundtrip.sync.retire import retire_trades
 
 from .worker import Effect
@@ -56,8 +50,8 @@ async def prune(ctx: Context, job: Job) -> Effect:
 
 async def _drop_books(connection: asyncpg.Connection, now: datetime) -> bool:
     """Whether there were books of holders to drop, which are kept by our clock alone."""
-    dropped = await holder_reads.prune(connection, now - holder_reads.KEPT_FOR)
-    return dropped + await holder_reads.prune_to(connection) > 0
+    dropped = await books.prune(connection, now - books.KEPT_FOR)
+    return dropped + await books.prune_to(connection) > 0
 
 
 async def _forget_told(connection: asyncpg.Connection, now: datetime) -> bool:
@@ -70,12 +64,12 @@ async def _forget_told(connection: asyncpg.Connection, now: datetime) -> bool:
 async def _drop_some(connection: asyncpg.Connection, ctx: Context) -> bool:
     """Whether there was something to drop. One step and no more: a table and the cursor stay locked until the
     transaction ends, and folding a day of trades takes long."""
-    known = await chain.cursor(connection)
+    known = await cursor.cursor(connection)
     if known is None:
         return False
     # One block that claims to be of a far year must not make everything old.
     now_s = min(known.block.timestamp_s, int(ctx.now_s()))
-    await inside.forget(connection, now_s - INSIDE_KEPT_DAYS * DAY_S)
+    await insiders.forget(connection, now_s - INSIDE_KEPT_DAYS * DAY_S)
     for table, kept in KEPT_DAYS.items():
         if await partitions.drop_before(connection, table, partitions.day_of(now_s - kept * DAY_S)):
             return True

@@ -5,7 +5,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.check import made
 from roundtrip.services.check_answer import CheckParams
 from roundtrip.services.context import Context
-from roundtrip.store.jobs import Job
+from roundtrip.store.server.jobs import Job
 
 from .abreast import abreast
 from .worker import Effect, nothing

@@ -9,9 +9,11 @@ import structlog
 from roundtrip.services.context import Context
 from roundtrip.services.settle_verdicts import settle
 from roundtrip.services.weigh_report import MOST_AGAIN, weigh_again
-from roundtrip.store import chain, jobs, verdict_reports
-from roundtrip.store import scorecard as store
-from roundtrip.store.jobs import Job
+from roundtrip.store.index import cursor
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard import verdict_reports
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 
 from .worker import Effect
 
@@ -48,4 +50,4 @@ async def scorecard(ctx: Context, job: Job) -> Effect:
 async def _is_followed(ctx: Context) -> bool:
     """Whether there is an index: before that nothing was seen."""
     async with ctx.pool.acquire() as connection:
-        return await chain.cursor(connection) is not None
+        return await cursor.cursor(connection) is not None

@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.context import Context
 from roundtrip.services.outward import Tells
 from roundtrip.services.telegram_link import NO_CODE, link
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .rounds import described
 

@@ -5,8 +5,8 @@ import asyncpg
 from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.domain.base.types import parse_address
 from roundtrip.services.context import Context
-from roundtrip.store import tokens
-from roundtrip.store.jobs import Job
+from roundtrip.store.index import tokens
+from roundtrip.store.server.jobs import Job
 
 from .abreast import abreast
 from .worker import Effect

@@ -9,9 +9,10 @@ import structlog
 
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.services.context import Context
-from roundtrip.store import chain, jobs
-from roundtrip.store.jobs import Job
-from roundtrip.store.winners import counted, counted_to, keep
+from roundtrip.store.boards.winners import counted, counted_to, keep
+from roundtrip.store.index import cursor
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 
 from .worker import Effect
 
@@ -33,7 +34,7 @@ async def winners(ctx: Context, job: Job) -> Effect:
         ctx.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        stands = await chain.cursor(connection)
+        stands = await cursor.cursor(connection)
         due = [] if stands is None else _due(job.payload, await counted_to(connection), stands.block, now_s)
         board = None
         if due:

@@ -21,8 +21,9 @@ from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.job_turns import Lane
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.store import jobs, turns
-from roundtrip.store.jobs import Job
+from roundtrip.store.server import job_turns as turns
+from roundtrip.store.server import jobs
+from roundtrip.store.server.jobs import Job
 
 from .rounds import Rounds, described
 

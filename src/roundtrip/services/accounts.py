@@ -8,7 +8,7 @@ import asyncpg
 from roundtrip.domain.accounts.account import Allowance
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .context import Context
 

@@ -13,12 +13,13 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.evidence import Refused
 from roundtrip.domain.community import flag_calls
 from roundtrip.domain.community.flag_calls import Left, Moved, Reading, after
-from roundtrip.store import call_facts, main_places, moving
-from roundtrip.store import calls as store
-from roundtrip.store.addresses import id_of, ids_of
-from roundtrip.store.call_facts import Gone
-from roundtrip.store.calls import Looked, Proof, Waiting
-from roundtrip.store.chain import Cursor
+from roundtrip.store.boards import moving, reference_pools
+from roundtrip.store.community import flag_facts
+from roundtrip.store.community import flags as store
+from roundtrip.store.community.flag_facts import Gone
+from roundtrip.store.community.flags import Looked, Proof, Waiting
+from roundtrip.store.index.addresses import id_of, ids_of
+from roundtrip.store.index.cursor import Cursor
 
 from .context import Context
 from .flag_token import others
@@ -97,7 +98,7 @@ async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Curso
     if flag.kind == "drains":
         return await _drains(connection, flag, token_id, newest_s)
     assert flag.basis.pool is not None
-    at = await main_places.followed(connection, token_id, flag.basis.pool)
+    at = await reference_pools.followed(connection, token_id, flag.basis.pool)
     if at is None:
         return _Look(flag)
     flag = replace(flag, basis=replace(flag.basis, pool=at))
@@ -108,8 +109,8 @@ async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Curso
     since_s = flag_calls.quiet_since_s(flag.week, newest_s)
     if since_s is None:
         return _Look(flag, answered_s=min(newest_s, ends_s))
-    traders = await call_facts.traded_by(connection, token_id, since_s)
-    deployer_id, _ = await call_facts.deployer_of(connection, token_id)
+    traders = await flag_facts.traded_by(connection, token_id, since_s)
+    deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
     if traders is None or await others(connection, traders, deployer_id):
         return _Look(flag, answered_s=min(newest_s, ends_s))
     return _Look(flag, to_price=True)
@@ -120,14 +121,14 @@ async def _drains(connection: asyncpg.Connection, flag: Waiting, token_id: int, 
     by = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
     gone: list[Gone] = []
     if basis.pool is not None:
-        since = await call_facts.liquidity_gone(
+        since = await flag_facts.liquidity_gone(
             connection, basis.pool, week.at_s, flag.block_number, settled_s
         )
         strangers = await others(connection, [one.wallet_id for one in since], by)
         gone = [one for one in since if one.wallet_id in strangers]
     sold = None
     if basis.deployer_raw is not None:
-        sold = await call_facts.deployer_sold(connection, token_id, week.at_s, flag.block_number, settled_s)
+        sold = await flag_facts.deployer_sold(connection, token_id, week.at_s, flag.block_number, settled_s)
         if sold is not None and not await others(connection, [sold.wallet_id], by):
             sold = None
     left = Left(
@@ -197,10 +198,10 @@ async def _moved(ctx: Context, connection: asyncpg.Connection, flag: Waiting) ->
     """Who traded it since it was flagged; the deployer and his kin do not count."""
     token_id = await id_of(connection, flag.token)
     assert token_id is not None
-    traders = await call_facts.traders_since(
+    traders = await flag_facts.traders_since(
         connection, token_id, flag.week.at_s, flag.block_number, ctx.contracts
     )
-    deployer_id, _ = await call_facts.deployer_of(connection, token_id)
+    deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
     by = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
     known = {one.wallet_id for one in traders} | {one for one in (by, deployer_id) if one is not None}
     purses = await moving.purses_of(connection, known)

@@ -18,7 +18,7 @@ from roundtrip.domain.market.chain_stats import (
     per_minute,
 )
 from roundtrip.domain.market.moving import WINDOW_S
-from roundtrip.store import vitals
+from roundtrip.store.index import vitals
 
 from .context import Answered, Context
 from .index_answer import IndexAnswer, Nothing, reading, when

@@ -8,8 +8,8 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.channels import host_of
-from roundtrip.store import channels, deliveries
-from roundtrip.store.channels import Channel, New
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import Channel, New
 
 from .accounts import accounts
 from .channels import count_attempt, send_test

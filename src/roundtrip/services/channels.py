@@ -15,8 +15,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
-from roundtrip.store import channels, deliveries
-from roundtrip.store.channels import New
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import New
 
 from .accounts import accounts
 from .alert_rows import rows

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roundtrip.store.channels import Channel
+from roundtrip.store.delivery.channels import Channel
 
 from .strangers import WRITTEN, AnswerText
 

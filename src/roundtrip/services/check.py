@@ -20,9 +20,9 @@ from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.proof_input import Begun
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
-from roundtrip.store import evidence as evidence_store
-from roundtrip.store import public_names
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.community import public_names
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .check_answer import Check, CheckParams, at, present
 from .context import Answered, Context

@@ -15,8 +15,8 @@ from roundtrip.domain.check.cost import Cost, cost_of
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.outlook import Prospect, Standing, prospects
 from roundtrip.domain.check.verdict import judge, shown
-from roundtrip.store import evidence as evidence_store
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .check_answer import AddressText, at
 from .check_grid import SIZES, CheckGrid, grid_of

@@ -13,8 +13,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.credits import MOST_CREDITS, Payment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.types import TxHash, plain_decimal
-from roundtrip.store import credits as credits_store
-from roundtrip.store.credits import PaidTo
+from roundtrip.store.accounts import credits as credits_store
+from roundtrip.store.accounts.credits import PaidTo
 
 from .accounts import accounts
 from .context import Answered, Context

@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.watch.channels import TOLD, DeliveryState, State
-from roundtrip.store import channels, deliveries
+from roundtrip.store.delivery import channels, deliveries
 
 from .accounts import accounts
 from .context import Answered, Context

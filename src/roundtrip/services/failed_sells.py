@@ -18,9 +18,9 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.scorecard.scorecard import Failed, Said
-from roundtrip.store import moving
-from roundtrip.store import real_trades as store
-from roundtrip.store.addresses import ids_of
+from roundtrip.store.boards import moving
+from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.scorecard import real_trades as store
 from roundtrip.venues import abi, erc20
 
 from .context import Context

@@ -25,10 +25,11 @@ from roundtrip.domain.community.flag_calls import (
     Kind,
 )
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.store import call_facts, calls, main_places, moving
-from roundtrip.store.addresses import id_of, ids_of
-from roundtrip.store.chain import Cursor
-from roundtrip.store.tokens import labels
+from roundtrip.store.boards import moving, reference_pools
+from roundtrip.store.community import flag_facts, flags
+from roundtrip.store.index.addresses import id_of, ids_of
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import labels
 
 from .accounts import accounts
 from .check_answer import AddressText
@@ -102,7 +103,7 @@ async def flag_token(
     try:
         async with reading(ctx) as (connection, stands):
             _check_behind(head, stands)
-            await calls.check_room(connection, mite.id, token, kind, day)
+            await flags.check_room(connection, mite.id, token, kind, day)
             subject = await _subject(connection, token, mite)
             said = called((await labels(connection, [subject.token_id]))[subject.token_id])
             basis = await _by_facts(ctx, connection, subject, kind, stands)
@@ -112,10 +113,10 @@ async def flag_token(
         new = _new(token, kind, stands, basis)
         beside = None if control is None else _new(control[0], kind, stands, control[1])
         async with accounts(ctx) as connection:
-            flag_id = await calls.add(connection, mite.id, new, beside, now, day)
+            flag_id = await flags.add(connection, mite.id, new, beside, now, day)
     except _Unfit as unfit:
         raise CallerFault("bad_input", str(unfit)) from None
-    except calls.Full as full:
+    except flags.Full as full:
         raise CallerFault("bad_input", _FULL[full.why]) from None
     ends_at = when(new.ends_s)
     text = (
@@ -125,9 +126,9 @@ async def flag_token(
     return Answered(Flagged(text, flag_id, token, kind, ends_at), meter=meter)
 
 
-def _new(token: Address, kind: Kind, stands: Cursor, basis: calls.Basis) -> calls.New:
+def _new(token: Address, kind: Kind, stands: Cursor, basis: flags.Basis) -> flags.New:
     at = stands.block
-    return calls.New(token, kind, at.timestamp_s, at.number, at.timestamp_s + WEEK_S, basis)
+    return flags.New(token, kind, at.timestamp_s, at.number, at.timestamp_s + WEEK_S, basis)
 
 
 def _check_behind(head: Head, stands: Cursor) -> None:
@@ -142,14 +143,14 @@ def _check_behind(head: Head, stands: Cursor) -> None:
 async def _subject(connection: asyncpg.Connection, token: Address, mite: Mite) -> _Subject:
     """The token, where it counts and the mite has nothing to do with it. Raises _Unfit."""
     token_id = await id_of(connection, token)
-    if token_id is None or not await call_facts.is_counted(connection, token_id):
+    if token_id is None or not await flag_facts.is_counted(connection, token_id):
         raise _Unfit(
             "That token cannot be flagged: only those count that are older than a day and that "
             f"{FAIRNESS.least_buyers} different people bought, as far as can be told by who paid for their "
             "wallets, and of which somebody has sold out."
         )
     by = (await ids_of(connection, [mite.wallet])).get(mite.wallet)
-    deployer_id, _ = await call_facts.deployer_of(connection, token_id)
+    deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
     if by is not None and deployer_id is not None:
         purses = await moving.purses_of(connection, {by, deployer_id})
         if purses.is_kin(by, deployer_id):
@@ -159,13 +160,13 @@ async def _subject(connection: asyncpg.Connection, token: Address, mite: Mite) -
 
 async def _by_facts(
     ctx: Context, connection: asyncpg.Connection, subject: _Subject, kind: Kind, stands: Cursor
-) -> calls.Basis:
+) -> flags.Basis:
     """What a flag is held against, as far as facts tell. Raises _Unfit where it could not be proved, or is so
     already."""
     token_id = subject.token_id
     if kind == "drains":
         basis = await _drainable(ctx, connection, subject, stands)
-        if basis == calls.Basis():
+        if basis == flags.Basis():
             raise _Unfit(
                 "That could not be proved: the index does not know of all the liquidity of the pool where it "
                 "is traded most, or that pool is younger than a day; and its deployer holds none that he "
@@ -173,31 +174,31 @@ async def _by_facts(
             )
         return basis
     if kind == "dead":
-        traders = await call_facts.traded_by(connection, token_id, stands.block.timestamp_s - DAY_S)
-        deployer_id, _ = await call_facts.deployer_of(connection, token_id)
+        traders = await flag_facts.traded_by(connection, token_id, stands.block.timestamp_s - DAY_S)
+        deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
         if traders is not None and not await others(connection, traders, deployer_id):
             raise _Unfit("That token is dead already: nobody traded it for a day.")
-    place = await main_places.common(connection, token_id, stands.block.timestamp_s, ctx.contracts)
+    place = await reference_pools.common(connection, token_id, stands.block.timestamp_s, ctx.contracts)
     if place is None:
         raise _Unfit(
             "That could not be proved: nobody traded it for a day, or the pool where it is traded most is "
             "younger than that."
         )
-    return calls.Basis(pool=place)
+    return flags.Basis(pool=place)
 
 
 async def _drainable(
     ctx: Context, connection: asyncpg.Connection, subject: _Subject, stands: Cursor
-) -> calls.Basis:
+) -> flags.Basis:
     """Liquidity that is not the mite's own, and what the deployer holds."""
-    _, deployer_raw = await call_facts.deployer_of(connection, subject.token_id)
-    place = await call_facts.main_pool(connection, subject.token_id, stands, ctx.contracts)
+    _, deployer_raw = await flag_facts.deployer_of(connection, subject.token_id)
+    place = await flag_facts.main_pool(connection, subject.token_id, stands, ctx.contracts)
     liquidity = 0
     if place is not None:
         strangers = await others(connection, place.of_wallets, subject.by)
         liquidity = sum(place.of_wallets[wallet_id] for wallet_id in strangers)
     is_there = place is not None and liquidity > 0
-    return calls.Basis(
+    return flags.Basis(
         pool=place.at if place is not None and is_there else None,
         liquidity=liquidity if is_there else None,
         deployer_raw=deployer_raw or None,
@@ -215,10 +216,10 @@ async def others(connection: asyncpg.Connection, wallet_ids: Iterable[int], whos
 
 async def _controls(
     ctx: Context, connection: asyncpg.Connection, kind: Kind, stands: Cursor
-) -> list[tuple[Address, calls.Basis]]:
+) -> list[tuple[Address, flags.Basis]]:
     """Tokens drawn by chance that could be flagged so."""
     found = []
-    drawn = await call_facts.drawn(connection, ctx.entropy(), stands.block.timestamp_s, _DRAWS)
+    drawn = await flag_facts.drawn(connection, ctx.entropy(), stands.block.timestamp_s, _DRAWS)
     for token_id, token in drawn:
         with contextlib.suppress(_Unfit):
             basis = await _by_facts(ctx, connection, _Subject(token, token_id), kind, stands)
@@ -239,7 +240,7 @@ class _Pricing:
     prices: Prices
     meter: Meter
 
-    async def priced(self, token: Address, basis: calls.Basis) -> calls.Basis:
+    async def priced(self, token: Address, basis: flags.Basis) -> flags.Basis:
         """With what 0.1 eth buys, where that is asked. Raises _Unfit, NodeFault."""
         if self.kind == "drains":
             return basis
@@ -261,8 +262,8 @@ class _Pricing:
         return replace(basis, held_raw=probed.token_raw, slot=(slot.layout, slot.base))
 
     async def first_priced(
-        self, drawn: Iterable[tuple[Address, calls.Basis]]
-    ) -> tuple[Address, calls.Basis] | None:
+        self, drawn: Iterable[tuple[Address, flags.Basis]]
+    ) -> tuple[Address, flags.Basis] | None:
         """The first that can be priced; None: none of them, and there is no control."""
         for token, basis in drawn:
             with contextlib.suppress(_Unfit, RoundtripError):

@@ -8,7 +8,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS
-from roundtrip.store import watches
+from roundtrip.store.watch import watches
 
 from .accounts import accounts
 from .context import Answered, Context

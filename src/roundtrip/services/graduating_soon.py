@@ -8,12 +8,12 @@ import msgspec
 
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.check.curve import raised_bps
-from roundtrip.store import curves, deployers
-from roundtrip.store.addresses import addresses_of
-from roundtrip.store.chain import Cursor
-from roundtrip.store.curves import Filling
-from roundtrip.store.deployers import Record
-from roundtrip.store.tokens import Label, labels
+from roundtrip.store.index import curves, deployers
+from roundtrip.store.index.addresses import addresses_of
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.curves import Filling
+from roundtrip.store.index.deployers import Record
+from roundtrip.store.index.tokens import Label, labels
 from roundtrip.venues.base import Contracts, quote_name
 
 from .context import Answered, Context

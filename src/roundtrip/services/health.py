@@ -10,8 +10,8 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.market.chain_stats import BEHIND_S, is_node_behind
-from roundtrip.store.chain import cursor
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.index.cursor import cursor
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .context import Answered, Context
 

@@ -30,10 +30,11 @@ from roundtrip.domain.holders.findings import (
 )
 from roundtrip.domain.holders.read_state import ReadStatus, read_status
 from roundtrip.domain.holders.ties import disagreement
-from roundtrip.store import public_names, smart_money
-from roundtrip.store.chain import may_trade_beyond
-from roundtrip.store.smart_money import BoardRow
-from roundtrip.store.smart_money import Win as KeptWin
+from roundtrip.store.community import public_names
+from roundtrip.store.holders import smart_money
+from roundtrip.store.holders.smart_money import BoardRow
+from roundtrip.store.holders.smart_money import Win as KeptWin
+from roundtrip.store.index.cursor import may_trade_beyond
 
 from .balances import MOST_BUYERS, Balances, balances
 from .books import Open

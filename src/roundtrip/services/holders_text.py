@@ -4,7 +4,7 @@ from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds
 from roundtrip.domain.holders.findings import Bundle, Shares
-from roundtrip.store.tokens import Label
+from roundtrip.store.index.tokens import Label
 
 from .holders_gathered import Found, Gathered, Why, funders_unknown, repeats
 from .index_answer import called

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import INBOX_S
-from roundtrip.store import alerts as store
+from roundtrip.store.watch import alerts as store
 
 from .accounts import accounts
 from .alert_rows import RETRACTED, AlertRow, rows

@@ -11,9 +11,9 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
-from roundtrip.store.chain import Cursor, cursor
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.tokens import Label
+from roundtrip.store.index.cursor import Cursor, cursor
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .context import Context
 from .strangers import AnswerText, Name, Symbol

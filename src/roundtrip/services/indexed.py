@@ -11,8 +11,9 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Deployer
 from roundtrip.domain.check.proof_input import NOTHING, Indexed
-from roundtrip.store import addresses, chain, deployers, traders
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.index import addresses, cursor, deployers
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.wallets import traders
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, quote_name
 
@@ -26,11 +27,11 @@ async def inform(book: Book | None, pool: asyncpg.Pool, contracts: Contracts, to
         return
     try:
         async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
-            stands = await chain.cursor(connection)
+            stands = await cursor.cursor(connection)
             if stands is None:
                 return
-            found = await chain.pools_of(connection, token, MOST_VENUES_A_TOKEN + 1)
-            others = await chain.unpaid_places_of(connection, token, book.most_counted)
+            found = await cursor.pools_of(connection, token, MOST_VENUES_A_TOKEN + 1)
+            others = await cursor.unpaid_places_of(connection, token, book.most_counted)
     except DATABASE_FAULTS:
         return
     venues = tuple(venue(found_pool, contracts) for found_pool in found)

@@ -9,10 +9,11 @@ import asyncpg
 from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import dump, load
-from roundtrip.store import holder_reads, jobs
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.holder_reads import Kept
-from roundtrip.store.jobs import ToCome
+from roundtrip.store.holders import books
+from roundtrip.store.holders.books import Kept
+from roundtrip.store.server import jobs
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.jobs import ToCome
 
 from .books import BUDGET_SAID, Open
 from .context import Context
@@ -38,12 +39,12 @@ async def loaded(ctx: Context, token: Address, opened: Open | None) -> Open | No
     try:
         if opened is not None and opened.book.block is not None:
             async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                head = await holder_reads.head_of(connection, token)
+                head = await books.head_of(connection, token)
             if head is None or head.block.number <= opened.book.block.number:
                 return opened
         async with ctx.books.loading:
             async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                kept = await holder_reads.kept(connection, token)
+                kept = await books.kept(connection, token)
             if kept is None:
                 return opened
             try:
@@ -51,7 +52,7 @@ async def loaded(ctx: Context, token: Address, opened: Open | None) -> Open | No
             except ValueError:
                 # Of another release. It goes, however far it went: nothing may be kept in its place before.
                 async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                    await holder_reads.forget(connection, token, kept.block.hash)
+                    await books.forget(connection, token, kept.block.hash)
                 return opened
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "What was read before cannot be had just now.", 5) from error
@@ -83,7 +84,7 @@ async def note_asked(ctx: Context, token: Address) -> None:
     """It is kept so much longer: also one that has nothing new to write."""
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-            await holder_reads.asked(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
+            await books.asked(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
 
 
 async def write(ctx: Context, opened: Open, kept: Kept, forget: str | None) -> None:
@@ -98,9 +99,9 @@ async def _write(
     connection: asyncpg.Connection, token: Address, kept: Kept | None, forget: str | None
 ) -> None:
     if forget is not None:
-        await holder_reads.forget(connection, token, forget)
+        await books.forget(connection, token, forget)
     if kept is not None:
-        await holder_reads.keep(connection, token, kept)
+        await books.keep(connection, token, kept)
 
 
 async def wish(ctx: Context, token: Address, kept: Kept | None, forget: str | None) -> None:

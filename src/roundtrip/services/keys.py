@@ -14,8 +14,8 @@ from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
 from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.base.types import Address
-from roundtrip.store import accounts as accounts_store
-from roundtrip.store import league
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.practice import league
 from roundtrip.venues.abi import checksummed
 
 from .accounts import accounts, allowance_of

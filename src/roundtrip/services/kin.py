@@ -14,10 +14,12 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook
 from roundtrip.domain.holders.findings import MOST_FUNDED, Wallet
-from roundtrip.store import jobs, linked, origins
-from roundtrip.store.chain import Cursor
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.origins import OlderOrigin, Origin
+from roundtrip.store.index import origins
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.origins import OlderOrigin, Origin
+from roundtrip.store.server import jobs
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.wallets import linked
 
 from .at_once import at_once
 from .context import Context

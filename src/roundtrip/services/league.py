@@ -10,10 +10,10 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice.league import LEAST_SELLS, Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
-from roundtrip.store import league as boards
-from roundtrip.store.addresses import ids_of
-from roundtrip.store.league import Entered, Entry
-from roundtrip.store.tokens import Label, labels
+from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.practice import league as boards
+from roundtrip.store.practice.league import Entered, Entry
 
 from .context import Answered, Context
 from .index_answer import TokenNamed, called, eth_text, looking, named, when

@@ -9,9 +9,10 @@ from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.wallets.linked import Money, SameTokens, is_exchange
-from roundtrip.store import addresses, linked, origins, tokens, vitals
-from roundtrip.store.chain import Cursor
-from roundtrip.store.linked import Beside
+from roundtrip.store.index import addresses, origins, tokens, vitals
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.wallets import linked
+from roundtrip.store.wallets.linked import Beside
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
 from .context import Answered, Context

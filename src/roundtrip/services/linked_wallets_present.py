@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.wallets.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
-from roundtrip.store.chain import Cursor
-from roundtrip.store.linked import LOOK_BACK_S, MOST_COUNTED, Shared
-from roundtrip.store.tokens import Label
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.wallets.linked import LOOK_BACK_S, MOST_COUNTED, Shared
 
 from .index_answer import named, when
 from .linked_wallets_answer import (

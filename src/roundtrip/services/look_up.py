@@ -8,8 +8,10 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.store import chain, deployers, look_up, public_names, tokens
-from roundtrip.store.public_names import Bearer
+from roundtrip.store.community import public_names
+from roundtrip.store.community.public_names import Bearer
+from roundtrip.store.index import cursor, deployers, tokens
+from roundtrip.store.wallets import look_up
 
 from .context import Answered, Context
 from .explain import explain
@@ -161,7 +163,7 @@ async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[Foun
     ttl_ms = ctx.policy.answer_ttl_ms
     try:
         async with reading(ctx) as (connection, stands):
-            pools = await chain.pools_at(connection, [word], chain.Ids())
+            pools = await cursor.pools_at(connection, [word], cursor.Ids())
             if word in pools:
                 label = await label_of(connection, pools[word].token)
                 return pool_found(ctx, stands.block, query, pools[word], label), ttl_ms

@@ -6,11 +6,12 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import Pool
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.store import addresses, chain, deployers, look_up, origins, tokens
-from roundtrip.store.deployers import Record
-from roundtrip.store.look_up import LaunchFound
-from roundtrip.store.origins import Origin
-from roundtrip.store.tokens import Label
+from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
+from roundtrip.store.index.deployers import Record
+from roundtrip.store.index.origins import Origin
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.wallets import look_up
+from roundtrip.store.wallets.look_up import LaunchFound
 
 from .context import Context
 from .explain_text import Words
@@ -97,7 +98,7 @@ async def _known(ctx: Context, address: Address) -> _Known:
         ids = [] if own_id is None else [own_id]
         labels = await tokens.labels(connection, ids)
         launch = (await look_up.launches_of(connection, ids)).get(own_id or 0)
-        pool = (await chain.pools_at(connection, [address], chain.Ids())).get(address)
+        pool = (await cursor.pools_at(connection, [address], cursor.Ids())).get(address)
         pool_label = None if pool is None else await label_of(connection, pool.token)
         pool_launch = None
         if pool is not None:

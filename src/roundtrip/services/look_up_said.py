@@ -8,10 +8,10 @@ from roundtrip.domain.base.events import Pool
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.transaction.account import Market
-from roundtrip.store import addresses, deployers, tokens
-from roundtrip.store.deployers import Record
-from roundtrip.store.look_up import LaunchFound
-from roundtrip.store.tokens import Label
+from roundtrip.store.index import addresses, deployers, tokens
+from roundtrip.store.index.deployers import Record
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.wallets.look_up import LaunchFound
 from roundtrip.venues.base import Contracts, quote_name
 
 from .context import Context

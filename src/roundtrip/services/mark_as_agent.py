@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Mite, agent_name
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.store import league
+from roundtrip.store.practice import league
 
 from .accounts import accounts
 from .context import Answered, Context

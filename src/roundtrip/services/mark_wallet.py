@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite, agent_name
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.community.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
-from roundtrip.store import marks
+from roundtrip.store.community import marks
 
 from .accounts import accounts
 from .context import Answered, Context

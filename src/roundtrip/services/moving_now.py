@@ -20,8 +20,9 @@ from roundtrip.domain.market.moving import (
     considered,
     crowd,
 )
-from roundtrip.store import moving, vitals
-from roundtrip.store.tokens import Label, labels
+from roundtrip.store.boards import moving
+from roundtrip.store.index import vitals
+from roundtrip.store.index.tokens import Label, labels
 
 from .context import Answered, Context
 from .index_answer import IndexAnswer, Nothing, TokenNamed, called, eth, eth_text, named, reading, when

@@ -13,9 +13,10 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.watch.bag_guard import GUARD
-from roundtrip.store import addresses, bag_changes, tokens
-from roundtrip.store.bag_changes import Bought
-from roundtrip.store.chain import Cursor
+from roundtrip.store.index import addresses, tokens
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.watch import bag_changes
+from roundtrip.store.watch.bag_changes import Bought
 
 from .context import Answered, Context
 from .index_answer import Nothing, reading

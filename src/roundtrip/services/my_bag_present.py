@@ -13,9 +13,9 @@ from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Refused
 from roundtrip.domain.check.verdict import judge
-from roundtrip.store.bag_changes import Bought, DeployerSold, Kept, Left
-from roundtrip.store.chain import Cursor
-from roundtrip.store.tokens import Label
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.watch.bag_changes import Bought, DeployerSold, Kept, Left
 
 from .check_answer import present as checked
 from .index_answer import called, eth_text, named, share_bps, when

@@ -7,9 +7,9 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.keys import MOST_LIVE
-from roundtrip.store import accounts as accounts_store
-from roundtrip.store import calls
-from roundtrip.store import credits as credits_store
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.accounts import credits as credits_store
+from roundtrip.store.community import flags as calls
 
 from .accounts import accounts, allowance_of
 from .context import Answered, Context

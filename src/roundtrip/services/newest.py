@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from roundtrip.chain.blocks.heads import Head
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
-from roundtrip.store import chain
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.index import cursor
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .context import Context
 
@@ -29,7 +29,7 @@ async def head_of_index(ctx: Context) -> tuple[Head, int]:
     head = ctx.heads.current()
     try:
         async with asyncio.timeout(_PATIENCE_S), ctx.pool.acquire() as connection:
-            followed = await chain.newest_number(connection) or 0
+            followed = await cursor.newest_number(connection) or 0
     except DATABASE_FAULTS:
         return head, 0
     return (head if followed <= head.block.number else await ctx.heads.refresh()), followed

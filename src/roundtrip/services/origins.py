@@ -7,9 +7,10 @@ from roundtrip.chain.holders.origins import Found, Never, find_origin
 from roundtrip.chain.rpc.client import Asks, RpcCall, quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.store import jobs, origins
-from roundtrip.store.chain import cursor
-from roundtrip.store.origins import OlderOrigin, Origin
+from roundtrip.store.index import origins
+from roundtrip.store.index.cursor import cursor
+from roundtrip.store.index.origins import OlderOrigin, Origin
+from roundtrip.store.server import jobs
 
 from .context import Context
 

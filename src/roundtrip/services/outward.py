@@ -12,8 +12,8 @@ from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.base.errors import CannotRun
-from roundtrip.store import channels
-from roundtrip.store.channels import ChannelKind
+from roundtrip.store.delivery import channels
+from roundtrip.store.delivery.channels import ChannelKind
 
 
 class Posts(Protocol):

@@ -7,9 +7,9 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
-from roundtrip.store import own_flags as store
-from roundtrip.store.own_flags import OwnFlag
-from roundtrip.store.tokens import Label
+from roundtrip.store.community import my_flags as store
+from roundtrip.store.community.my_flags import OwnFlag
+from roundtrip.store.index.tokens import Label
 
 from .accounts import accounts
 from .context import Answered, Context

@@ -9,8 +9,8 @@ import msgspec
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.store import accounts as accounts_store
-from roundtrip.store.accounts import Key
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.accounts.accounts import Key
 
 from .accounts import accounts
 from .context import Answered, Context

@@ -8,8 +8,8 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base import names
 from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
-from roundtrip.store import marks, public_names
-from roundtrip.store.marks import Kept
+from roundtrip.store.community import marks, public_names
+from roundtrip.store.community.marks import Kept
 
 from .accounts import accounts
 from .context import Answered, Context

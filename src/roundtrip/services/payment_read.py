@@ -7,7 +7,7 @@ from roundtrip.chain.wallet.transactions import Sent
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, plain_decimal
-from roundtrip.store.credits import PaidTo
+from roundtrip.store.accounts.credits import PaidTo
 
 from .context import Context
 from .money import USDG_DECIMALS

@@ -12,9 +12,9 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.domain.practice import practice
-from roundtrip.store import practice as store
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.practice import Kept, Week
+from roundtrip.store.practice import practice as store
+from roundtrip.store.practice.practice import Kept, Week
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .context import Answered, Context
 from .index_answer import Nothing

@@ -13,7 +13,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.practice import practice
-from roundtrip.store.practice import Kept, Told
+from roundtrip.store.practice.practice import Kept, Told
 
 from .context import Answered, Context
 from .index_answer import called_by

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.store import practice as store
+from roundtrip.store.practice import practice as store
 
 from .accounts import accounts
 from .context import Answered, Context

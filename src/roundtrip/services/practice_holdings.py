@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
-from roundtrip.store.practice import Kept, Slot
+from roundtrip.store.practice.practice import Kept, Slot
 
 from .worth import Holding
 

@@ -15,9 +15,9 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError, ServiceFul
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import Account, Trade, Turned
-from roundtrip.store import practice as store
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.practice import Kept, Recent, Repeat, Told
+from roundtrip.store.practice import practice as store
+from roundtrip.store.practice.practice import Kept, Recent, Repeat, Told
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .accounts import accounts
 from .context import Context

@@ -20,7 +20,7 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal
-from roundtrip.store.practice import Slot
+from roundtrip.store.practice.practice import Slot
 from roundtrip.venues import abi, erc20
 
 from .at_once import at_once

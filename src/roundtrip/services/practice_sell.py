@@ -14,10 +14,10 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.practice import practice
-from roundtrip.store import league
-from roundtrip.store import practice as store
-from roundtrip.store.league import Counted
-from roundtrip.store.practice import Kept, Slot, Told
+from roundtrip.store.practice import league
+from roundtrip.store.practice import practice as store
+from roundtrip.store.practice.league import Counted
+from roundtrip.store.practice.practice import Kept, Slot, Told
 
 from .context import Answered, Context
 from .index_answer import called_by
@@ -49,7 +49,7 @@ from .worth import Holding, slot_of, worth
 
 Pricing = Callable[[Context, Head, Holding, Valuing, Meter], Awaitable[PricedSell | Unsellable]]
 CountSell = Callable[..., Awaitable[Counted]]
-"""As ``store/league.py`` has it."""
+"""As ``store/practice/league.py`` has it."""
 
 
 @dataclass(frozen=True, slots=True)

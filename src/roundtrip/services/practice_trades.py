@@ -5,8 +5,8 @@ from typing import cast
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.store import practice as store
-from roundtrip.store.practice import KeptTrade
+from roundtrip.store.practice import practice as store
+from roundtrip.store.practice.practice import KeptTrade
 
 from .accounts import accounts
 from .context import Answered, Context

@@ -10,8 +10,8 @@ from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.store import evidence as evidence_store
-from roundtrip.store.faults import DATABASE_FAULTS
+from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .check import check
 from .check_answer import CheckParams, at

@@ -12,7 +12,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.proof_input import Begun
 from roundtrip.domain.check.verdict import Verdict
-from roundtrip.store.evidence import KeptProof
+from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues.base import Contracts
 
 from .check_answer import VerdictAnswer

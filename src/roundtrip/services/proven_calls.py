@@ -7,9 +7,9 @@ import msgspec
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.flag_calls import By, Kind, Score
-from roundtrip.store import calls
-from roundtrip.store.calls import Shown
-from roundtrip.store.tokens import Label
+from roundtrip.store.community import flags as calls
+from roundtrip.store.community.flags import Shown
+from roundtrip.store.index.tokens import Label
 
 from .check_answer import AddressText
 from .context import Answered, Context

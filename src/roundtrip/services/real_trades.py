@@ -16,11 +16,11 @@ from roundtrip.domain.base.venue import SWAP_PERMISSIONS
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.price import pool_price
 from roundtrip.domain.scorecard.scorecard import SIZE, Real, Said, cost_bps, tax_bps
-from roundtrip.store import moving
-from roundtrip.store import real_trades as store
-from roundtrip.store.addresses import id_of
-from roundtrip.store.real_trades import Traded
-from roundtrip.store.scorecard import Verdict
+from roundtrip.store.boards import moving
+from roundtrip.store.index.addresses import id_of
+from roundtrip.store.scorecard import real_trades as store
+from roundtrip.store.scorecard.real_trades import Traded
+from roundtrip.store.scorecard.scorecard import Verdict
 from roundtrip.venues.decode import Decoder
 
 from .context import Context

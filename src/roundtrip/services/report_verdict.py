@@ -13,9 +13,9 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, TxHash, parse_address
 from roundtrip.domain.scorecard.scorecard import sentence
-from roundtrip.store import jobs
-from roundtrip.store import scorecard as store
-from roundtrip.store import verdict_reports as reports
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard import verdict_reports as reports
+from roundtrip.store.server import jobs
 
 from .accounts import accounts
 from .context import Answered, Context

@@ -13,12 +13,12 @@ from roundtrip.domain.watch.alert_text import told
 from roundtrip.domain.watch.alerts import INBOX_S, Alert
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
-from roundtrip.store import happenings, watches
-from roundtrip.store.addresses import ids_of
-from roundtrip.store.chain import Cursor
-from roundtrip.store.happenings import Place, Replayed
-from roundtrip.store.tokens import labels
-from roundtrip.store.vitals import followed_from_s
+from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import labels
+from roundtrip.store.index.vitals import followed_from_s
+from roundtrip.store.watch import happenings, watches
+from roundtrip.store.watch.happenings import Place, Replayed
 
 from .alert_rows import rows
 from .context import Answered, Context

@@ -5,9 +5,9 @@ import asyncpg
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Rule
-from roundtrip.store.addresses import id_of
-from roundtrip.store.chain import cursor
-from roundtrip.store.deployers import LaunchSpot, launch_of
+from roundtrip.store.index.addresses import id_of
+from roundtrip.store.index.cursor import cursor
+from roundtrip.store.index.deployers import LaunchSpot, launch_of
 
 
 async def wallet_of(connection: asyncpg.Connection, rule: Rule) -> Address | None:

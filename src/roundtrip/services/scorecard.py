@@ -7,9 +7,10 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.scorecard.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
-from roundtrip.store import scorecard as store
-from roundtrip.store import tokens, verdict_reports
-from roundtrip.store.scorecard import Scored
+from roundtrip.store.index import tokens
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard import verdict_reports
+from roundtrip.store.scorecard.scorecard import Scored
 
 from .context import Answered, Context
 from .index_answer import IndexAnswer, TokenNamed, named, reading, when

@@ -13,8 +13,8 @@ from roundtrip.domain.base.errors import RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Durations
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.chain_stats import BEHIND_S, DAY_S, is_node_behind
-from roundtrip.store import backlog
-from roundtrip.store.chain import Cursor
+from roundtrip.store.index import queue_stats as backlog
+from roundtrip.store.index.cursor import Cursor
 
 from .context import Answered, Context
 from .index_answer import Nothing, looking, when

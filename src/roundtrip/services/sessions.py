@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.store import accounts as accounts_store
+from roundtrip.store.accounts import accounts as accounts_store
 
 from .accounts import accounts
 from .context import Answered, Context

@@ -26,9 +26,9 @@ from roundtrip.domain.scorecard.scorecard import (
     said,
     weigh,
 )
-from roundtrip.store import scorecard as store
-from roundtrip.store.chain import Cursor
-from roundtrip.store.scorecard import Scored, Untold, Verdict
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard.scorecard import Scored, Untold, Verdict
 
 from .context import Context
 from .index_answer import reading

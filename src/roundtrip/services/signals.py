@@ -23,12 +23,12 @@ from roundtrip.domain.market.signals import (
     is_traded_in,
     size,
 )
-from roundtrip.store import deployers, vitals
-from roundtrip.store import signals as store
-from roundtrip.store.addresses import addresses_of, ids_of
-from roundtrip.store.chain import Cursor, newest_prices
-from roundtrip.store.signals import MOST_DEEDS, DeedSum, Doing, Evidence, LaunchedAgain, Left
-from roundtrip.store.tokens import Label, labels
+from roundtrip.store.boards import signals as store
+from roundtrip.store.boards.signals import MOST_DEEDS, DeedSum, Doing, Evidence, LaunchedAgain, Left
+from roundtrip.store.index import deployers, vitals
+from roundtrip.store.index.addresses import addresses_of, ids_of
+from roundtrip.store.index.cursor import Cursor, newest_prices
+from roundtrip.store.index.tokens import Label, labels
 from roundtrip.venues.base import Contracts
 
 from .context import Answered, Context

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.store.tokens import Label
+from roundtrip.store.index.tokens import Label
 
 from .holders_answer import OfHolders, SmartWallet
 from .holders_gathered import Found, Gathered, Winner, find

@@ -7,7 +7,7 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
-from roundtrip.store import watches
+from roundtrip.store.watch import watches
 
 from .accounts import accounts
 from .context import Answered, Context

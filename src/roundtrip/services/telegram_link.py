@@ -10,9 +10,9 @@ import asyncpg
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.base import names
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
-from roundtrip.store import accounts as accounts_store
-from roundtrip.store import channels, deliveries
-from roundtrip.store.channels import New
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import New
 
 from .accounts import accounts
 from .context import Context

@@ -16,8 +16,8 @@ from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import Beginning, HolderBook
 from roundtrip.domain.holders.read_state import Event, step
-from roundtrip.store.holder_reads import Kept
-from roundtrip.store.past_prices import past_prices
+from roundtrip.store.holders.books import Kept
+from roundtrip.store.index.prices import past_prices
 
 from .books import Open
 from .context import Context

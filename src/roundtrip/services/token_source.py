@@ -22,8 +22,8 @@ from roundtrip.domain.check.price import raw_usd
 from roundtrip.domain.holders.book import Beginning
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.token_flows import Places
-from roundtrip.store import chain, deployers
-from roundtrip.store.deployers import LaunchSpot
+from roundtrip.store.index import cursor, deployers
+from roundtrip.store.index.deployers import LaunchSpot
 from roundtrip.venues import launchpad, launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -126,7 +126,7 @@ async def _indexed(ctx: Context, token: Address) -> tuple[LaunchSpot | None, lis
     async with looking(ctx) as (connection, _):
         return (
             await deployers.launch_of(connection, token),
-            await chain.venues_of(connection, token, MOST_PLACES),
+            await cursor.venues_of(connection, token, MOST_PLACES),
         )
 
 

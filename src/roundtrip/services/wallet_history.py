@@ -6,10 +6,13 @@ from roundtrip.chain.blocks.heads import Head
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.store import addresses, deployers, jobs, linked, public_names, tokens, wallets
-from roundtrip.store.chain import Cursor
-from roundtrip.store.faults import DATABASE_FAULTS
-from roundtrip.store.origins import Origin
+from roundtrip.store.community import public_names
+from roundtrip.store.index import addresses, deployers, tokens
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.origins import Origin
+from roundtrip.store.server import jobs
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.wallets import linked, wallets
 
 from .context import Answered, Context
 from .index_answer import reading

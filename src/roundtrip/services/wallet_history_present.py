@@ -7,11 +7,20 @@ from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
-from roundtrip.store.chain import Cursor
-from roundtrip.store.deployers import MOST_LAUNCHES, Record
-from roundtrip.store.origins import Origin
-from roundtrip.store.tokens import Label
-from roundtrip.store.wallets import MOST_ROWS, ClosingAt, Closings, Ended, Held, LastTrade, Launched, Traded
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.deployers import MOST_LAUNCHES, Record
+from roundtrip.store.index.origins import Origin
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.wallets.wallets import (
+    MOST_ROWS,
+    ClosingAt,
+    Closings,
+    Ended,
+    Held,
+    LastTrade,
+    Launched,
+    Traded,
+)
 
 from .index_answer import called, eth, eth_text, named, share_bps, when
 from .wallet_history_answer import (

@@ -7,8 +7,8 @@ import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key
-from roundtrip.store import public_names
-from roundtrip.store.public_names import Bearer
+from roundtrip.store.community import public_names
+from roundtrip.store.community.public_names import Bearer
 
 from .context import Answered, Context
 from .index_answer import IndexAnswer, Nothing, reading, when

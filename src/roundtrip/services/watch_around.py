@@ -7,8 +7,9 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.channels import TOLD
 from roundtrip.domain.watch.rules import Rule, Who
-from roundtrip.store import channels, watches
-from roundtrip.store.launches import newest_launch
+from roundtrip.store.delivery import channels
+from roundtrip.store.index.launches import newest_launch
+from roundtrip.store.watch import watches
 
 from .accounts import accounts
 from .context import Answered, Context

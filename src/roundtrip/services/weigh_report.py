@@ -13,10 +13,10 @@ from roundtrip.chain.wallet.transactions import block_call, read_block, read_tra
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import HOUR_S, SETTLED_S, Failed, Real, weigh
-from roundtrip.store import scorecard as store
-from roundtrip.store import verdict_reports as reports
-from roundtrip.store.chain import Cursor
-from roundtrip.store.scorecard import Scored
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard import verdict_reports as reports
+from roundtrip.store.scorecard.scorecard import Scored
 
 from . import failed_sells
 from .context import Context

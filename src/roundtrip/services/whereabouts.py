@@ -19,8 +19,8 @@ from roundtrip.domain.base.events import (
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.transaction.account import Allowed, Market, Said
-from roundtrip.store import addresses, chain, tokens
-from roundtrip.store.tokens import Label
+from roundtrip.store.index import addresses, cursor, tokens
+from roundtrip.store.index.tokens import Label
 from roundtrip.venues import amm_v3, amm_v4, launchpad, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 from roundtrip.venues.pair_order import sides
@@ -65,8 +65,8 @@ async def from_index(ctx: Context, said: Sequence[tuple[int, Said]]) -> Whereabo
     places, named = _places(said, ctx.contracts), _tokens(said)
     try:
         async with reading(ctx) as (connection, stands):
-            pools = await chain.pools_at(connection, places[:_MOST_LOOKED_UP], chain.Ids())
-            found.quotes = await chain.launch_quotes(connection)
+            pools = await cursor.pools_at(connection, places[:_MOST_LOOKED_UP], cursor.Ids())
+            found.quotes = await cursor.launch_quotes(connection)
             named += [side for pool in pools.values() for side in (pool.token, pool.quote)]
             wanted = list(dict.fromkeys(named))[:_MOST_LOOKED_UP]
             ids = await addresses.ids_of(connection, wanted)

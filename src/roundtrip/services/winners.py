@@ -8,9 +8,9 @@ import msgspec
 
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.store import winners as boards
-from roundtrip.store.tokens import Label, labels
-from roundtrip.store.winners import Board, Closings, Ranked
+from roundtrip.store.boards import winners as boards
+from roundtrip.store.boards.winners import Board, Closings, Ranked
+from roundtrip.store.index.tokens import Label, labels
 
 from .context import Answered, Context
 from .index_answer import IndexAnswer, Nothing, TokenNamed, called, eth, eth_text, named, reading, when

@@ -7,8 +7,8 @@ import asyncpg
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.profit import Fill, Position, fold
-from roundtrip.store import chain, curves, facts, inside, partitions, rewind
-from roundtrip.store.positions import (
+from roundtrip.store.index import cursor, curves, facts, insiders, rewind
+from roundtrip.store.index.positions import (
     Closed,
     Held,
     fills_of,
@@ -18,6 +18,7 @@ from roundtrip.store.positions import (
     put_positions,
     reset_positions,
 )
+from roundtrip.store.server import partitions
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
@@ -52,7 +53,7 @@ class Writer:
         self._decoder = Decoder(contracts)
         self._machinery = Machinery.of(contracts)
         self._known: Known | None = None
-        self._ids = chain.Ids()
+        self._ids = cursor.Ids()
         self._positions: dict[Held, Position] = {}
         self._wishes = Wishes()
         self._at: str | None = None
@@ -74,7 +75,7 @@ class Writer:
         told = told_by(blocks, self._decoder)
         try:
             async with connection.transaction():
-                changes = await chain.advance(connection, parent_hash, last)
+                changes = await cursor.advance(connection, parent_hash, last)
                 known = await self._known_for(connection, changes, told, parent_hash)
                 recent_s = newest_s - TRANSFERS_KEPT_S
                 ledger = Ledger(known, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
@@ -84,9 +85,9 @@ class Writer:
                 await curves.fold(connection, batch.launches, batch.trades, batch.buybacks, self._ids)
                 if last.timestamp_s >= recent_s:
                     deeds = done_by(batch.trades, batch.transfers, self._machinery, recent_s)
-                    await inside.put(connection, deeds, self._ids)
+                    await insiders.put(connection, deeds, self._ids)
                     await self._wishes.of(connection, batch)
-                await chain.keep_blocks(connection, batch.blocks)
+                await cursor.keep_blocks(connection, batch.blocks)
                 await facts.announce(connection, last.number)
         except BaseException:
             self.forget()
@@ -96,13 +97,13 @@ class Writer:
         return batch.rows()
 
     async def append_older(
-        self, connection: asyncpg.Connection, at: chain.Cursor, told: Sequence[BlockTold], end: int
+        self, connection: asyncpg.Connection, at: cursor.Cursor, told: Sequence[BlockTold], end: int
     ) -> int:
         """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``, and gives how
         many facts that were. No wallets are met, and nothing is wished for. Raises as ``append``."""
         try:
             async with connection.transaction():
-                changes = await chain.advance_older(connection, at, end)
+                changes = await cursor.advance_older(connection, at, end)
                 known = await self._known_for(connection, changes, told, f"older {at.older_number}")
                 batch = Ledger(known, self._contracts, "").fold(told, meets_wallets=False)
                 await self._put(connection, batch)
@@ -118,13 +119,13 @@ class Writer:
         CursorMoved."""
         self.forget()
         async with connection.transaction():
-            if await chain.advance(connection, at.hash, to) is None:
+            if await cursor.advance(connection, at.hash, to) is None:
                 raise CursorMoved
             # Where not even the first block is left, older ones may be others, too.
             kept = to
-            if await chain.forget_older(connection, to.number):
+            if await cursor.forget_older(connection, to.number):
                 kept = BEFORE_ALL
-                await chain.forget_retired(connection)
+                await cursor.forget_retired(connection)
             touched = await keys_after(connection, kept.number, kept.timestamp_s)
             await rewind.take_away(connection, kept, at.number)
             await refold(connection, touched, self._contracts)
@@ -149,21 +150,21 @@ class Writer:
 
     async def _knows(self, connection: asyncpg.Connection) -> Known:
         if self._known is None:
-            quotes, prices = await chain.launch_quotes(connection), await chain.newest_prices(connection)
+            quotes, prices = await cursor.launch_quotes(connection), await cursor.newest_prices(connection)
             self._known = Known(quotes, prices)
         return self._known
 
     async def _learn(self, connection: asyncpg.Connection, known: Known, want: Wanted) -> None:
         """Reads what the batch speaks of and is not remembered."""
         if want.pools:
-            found = await chain.pools_at(connection, want.pools, self._ids)
+            found = await cursor.pools_at(connection, want.pools, self._ids)
             known.pools.update((at, found.get(at)) for at in want.pools)
         # Looked for among all pools, so only what may become money with this batch.
         quotes = want.quotes - money(self._contracts)
         if quotes:
-            known.pools.update(await chain.unpaid_pools_of(connection, quotes, self._ids))
+            known.pools.update(await cursor.unpaid_pools_of(connection, quotes, self._ids))
         if want.tokens:
-            launched = await chain.launched_among(connection, want.tokens)
+            launched = await cursor.launched_among(connection, want.tokens)
             known.launched.update((token, token in launched) for token in want.tokens)
 
     def _trim(self, known: Known) -> None:
@@ -197,7 +198,7 @@ class Writer:
         spoken |= {row.at for row in batch.turned} | {row.at for row in batch.prices.values()}
         missing = spoken - self._ids.pools.keys()
         if missing:
-            await chain.pools_at(connection, missing, self._ids)
+            await cursor.pools_at(connection, missing, self._ids)
 
     async def _make_days(self, connection: asyncpg.Connection, batch: Batch) -> None:
         for table, rows in (

@@ -7,7 +7,7 @@ from operator import attrgetter
 import asyncpg
 
 from roundtrip.domain.market.profit import Position, folded
-from roundtrip.store.positions import Closed, Held, Traded, positions, put_closings, put_positions
+from roundtrip.store.index.positions import Closed, Held, Traded, positions, put_closings, put_positions
 
 
 async def fold_onto(

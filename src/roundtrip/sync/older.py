@@ -13,7 +13,7 @@ from roundtrip.chain.blocks.span_stream import Forked
 from roundtrip.chain.blocks.spans import NO_INPUT, Tx
 from roundtrip.chain.rpc.client import Asks
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.store.chain import Cursor
+from roundtrip.store.index.cursor import Cursor
 from roundtrip.venues import LISTINGS, launchpad
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder

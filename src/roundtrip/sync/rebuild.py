@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 
-from roundtrip.store import chain
-from roundtrip.store.positions import count_of_wallets, fills_of_wallets, reset_wallets
+from roundtrip.store.index import cursor
+from roundtrip.store.index.positions import count_of_wallets, fills_of_wallets, reset_wallets
 from roundtrip.venues.base import Contracts
 
 from .folding import fold_onto
@@ -17,14 +17,14 @@ async def rebuild(connection: asyncpg.Connection, contracts: Contracts) -> Async
     """Gives, after each of its transactions, how many positions that one made again. The sync waits while one
     is under way, and then reads again what it remembered. Trades that are gone stay counted: they were folded
     into ``facts.position_base``, and closings from their time are left as they are."""
-    last = await chain.last_address(connection)
+    last = await cursor.last_address(connection)
     for first in range(1, last + 1, ADDRESSES_AT_ONCE):
         yield await _rebuild(connection, first, first + ADDRESSES_AT_ONCE, contracts)
 
 
 async def _rebuild(connection: asyncpg.Connection, first: int, end: int, contracts: Contracts) -> int:
     async with connection.transaction():
-        trades_from_s = await chain.hold(connection)
+        trades_from_s = await cursor.hold(connection)
         if trades_from_s is None:
             return 0
         await reset_wallets(connection, first, end, trades_from_s)

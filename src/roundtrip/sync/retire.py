@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import asyncpg
 
-from roundtrip.store import chain, partitions
-from roundtrip.store.positions import fills_of_wallets
+from roundtrip.store.index import cursor
+from roundtrip.store.index.positions import fills_of_wallets
+from roundtrip.store.server import partitions
 from roundtrip.venues.base import Contracts
 
 from .folding import fold_onto
@@ -27,12 +28,12 @@ async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts
         end_s = first_s + partitions.DAY_S
         if end_s > before_s:
             return False
-        last = await chain.last_address(connection)
+        last = await cursor.last_address(connection)
         for first in range(1, last + 1, ADDRESSES_AT_ONCE):
             wallets = first, first + ADDRESSES_AT_ONCE
             trades = fills_of_wallets(connection, *wallets, contracts, (first_s, end_s))
             await fold_onto(connection, "position_base", trades)
-        await chain.hold(connection)
-        await chain.trades_gone(connection, end_s)
+        await cursor.hold(connection)
+        await cursor.trades_gone(connection, end_s)
         await partitions.drop_before(connection, _TRADE, days[0] + timedelta(days=1))
         return True

@@ -19,8 +19,8 @@ from roundtrip.chain.rpc.client import Asks
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.store import chain
-from roundtrip.store.sync_lock import SYNC_LOCK
+from roundtrip.store.index import cursor
+from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.venues.base import Contracts
 
 from .apply import BEFORE_ALL, CursorMoved, Writer
@@ -189,7 +189,7 @@ class Sync:
     async def _step(self, connection: asyncpg.Connection) -> None:
         """Reads what is there to read; else waits for a block."""
         feed = self._following.feed
-        at = await chain.cursor(connection)
+        at = await cursor.cursor(connection)
         if at is None:
             await self._begin(connection)
             return
@@ -209,7 +209,7 @@ class Sync:
             newest = (await following.feed.next(-1)).number
             first = max(0, newest - following.look_back_blocks)
         parent, first_hash = await self._parent_of(first), await self._first_hash()
-        await chain.begin(connection, first, parent, first_hash, following.is_local)
+        await cursor.begin(connection, first, parent, first_hash, following.is_local)
 
     async def _first_hash(self) -> str:
         return await first_hash_of(self._following.node, self._following.chain_id)
@@ -218,11 +218,11 @@ class Sync:
         """Raises OtherChain where the database is another chain's, but for a local one that was made anew."""
         first_hash = await self._is_to_adopt(connection)
         if first_hash is not None:
-            await chain.adopt(connection, first_hash)
+            await cursor.adopt(connection, first_hash)
 
     async def _is_to_adopt(self, connection: asyncpg.Connection) -> str | None:
         """The first block's hash of a local chain that was made anew; None: the database is this chain's."""
-        first_hash, at = await self._first_hash(), await chain.cursor(connection)
+        first_hash, at = await self._first_hash(), await cursor.cursor(connection)
         if at is None or at.first_hash == first_hash:
             return None
         if not at.is_local or not self._following.is_local:
@@ -267,7 +267,7 @@ class Sync:
         measures.count("sync_facts", by=rows)
         return rows
 
-    async def _read_older(self, connection: asyncpg.Connection, at: chain.Cursor) -> None:
+    async def _read_older(self, connection: asyncpg.Connection, at: cursor.Cursor) -> None:
         """Launches and pools of the blocks before the first."""
         following, width = self._following, self._older_width
         given = (following.node, following.contracts, self._writer, connection)
@@ -288,11 +288,11 @@ class Sync:
 
     async def _look_for_a_fork(self, connection: asyncpg.Connection) -> None:
         """Goes back to the newest block that the node still has, where it has not the one at the cursor."""
-        at = await chain.cursor(connection)
+        at = await cursor.cursor(connection)
         if at is None:
             return
         following, deepest = self._following, self._following.deepest_fork
-        kept = await chain.blocks_kept(connection)
+        kept = await cursor.blocks_kept(connection)
         if deepest is not None:
             kept = [block for block in kept if block.number >= at.block.number - deepest]
         found = await parting(following.node, kept, at.start_number)

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store import jobs, tokens
-from roundtrip.store.evidence import checked_since
+from roundtrip.store.check.evidence import checked_since
+from roundtrip.store.index import tokens
+from roundtrip.store.server import jobs
 
 from .batch import Batch
 

@@ -16,7 +16,8 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import Happening, Over, Rule, Who
 from roundtrip.jobs import alert_drafts
-from roundtrip.store import alert_cursor, alerts, backlog, watches
+from roundtrip.store.index import queue_stats
+from roundtrip.store.watch import alert_cursor, alerts, watches
 from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
 from support.alerting import PLAIN, OneByOne, mites, without
 from support.told_blocks import Sent, sent, sold
@@ -287,7 +288,7 @@ async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_
     await ground.block(after_s=DAY_S - 1)
     await ground.read()
     await alert_cursor.forget(ground.index)
-    told = await backlog.rewound_since(ground.index, ground.head().timestamp_s - DAY_S)
+    told = await queue_stats.rewound_since(ground.index, ground.head().timestamp_s - DAY_S)
     assert [(one.to_number, one.blocks) for one in told] == [(100, 1)]
     await ground.block(after_s=2)
     await ground.read()

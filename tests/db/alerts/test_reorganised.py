@@ -8,8 +8,9 @@ import pytest
 
 from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.watch.alerts import MINUTE_S
-from roundtrip.store import alert_cursor, alerts, chain, watches
-from roundtrip.store.forget import forget
+from roundtrip.store.index import cursor as chain
+from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.watch import alert_cursor, alerts, watches
 from roundtrip.sync.apply import Writer
 from sim.arena import until
 from support.alert_ground import WAIT_S, Ground, buys

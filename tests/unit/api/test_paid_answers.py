@@ -12,7 +12,7 @@ from roundtrip.api.operation import Operation
 from roundtrip.api.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.services.context import Answered, Context
-from roundtrip.store.holds import HOLD_MS
+from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
 
 

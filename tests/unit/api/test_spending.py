@@ -8,7 +8,7 @@ import pytest
 from roundtrip.api import spending as spending_of
 from roundtrip.api.callers import Asking
 from roundtrip.api.gate import Admitted, Refused
-from roundtrip.store.holds import HOLD_MS
+from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.counting import Balance, key_of
 from support.paid_calls import HOME, KEYED, House, flushed
 

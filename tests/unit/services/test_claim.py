@@ -30,7 +30,7 @@ from roundtrip.services.claim import (
 from roundtrip.services.environments import draw
 from roundtrip.services.gather import EVIDENCE_SCHEMA
 from roundtrip.services.proof_answer import present, written
-from roundtrip.store.evidence import KeptProof
+from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues import BY_KIND, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 from unit.chain.samples import interpreters_recursion_limit

@@ -13,7 +13,7 @@ from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.services.context import Context
 from roundtrip.services.payment_read import not_final, own_raw, tx_in_a_block
-from roundtrip.store.credits import GRACE_BLOCKS, PaidTo
+from roundtrip.store.accounts.credits import GRACE_BLOCKS, PaidTo
 
 USDG, OTHER, WALLET, STRANGER, OLD, NEW = (Address("0x" + digit * 40) for digit in "123456")
 PLACES = [PaidTo(OLD, 50, 100), PaidTo(NEW, 100, None)]

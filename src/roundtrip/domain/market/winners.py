@@ -9,7 +9,7 @@ winners is advice on whom to follow, so whatever a deployer could arrange alone 
 - The deployer, whoever paid him, whomever he paid, and whoever shares his funder; of an exchange's customers
   those that it paid within a day of him.
 
-``store/winners.py`` says the same in SQL; tests hold both against each other.
+``store/boards/winners.py`` says the same in SQL; tests hold both against each other.
 """
 
 from collections.abc import Callable, Iterable

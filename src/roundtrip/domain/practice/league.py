@@ -3,7 +3,7 @@
 A sell counts where its token is fair and the seller stands apart from its deployer, as
 ``domain/market/winners.py`` says: what a deployer could arrange alone counts for nothing. Losses count as gains do.
 A sell counts where it was priced in a place that is not the seller's to make. Weeks are those of
-``domain/practice/practice.py``, by our clock. ``store/league.py`` says the same in SQL; tests hold both
+``domain/practice/practice.py``, by our clock. ``store/practice/league.py`` says the same in SQL; tests hold both
 against each other.
 """
 

@@ -1,0 +1,294 @@
+"""Mites and their keys. Each function takes the caller's connection and ends no transaction."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+import asyncpg
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.types import Address
+from roundtrip.store.server.hex import as_address, as_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A mite, how many keys it ever made, and when it was made. ``is_new``: in this transaction."""
+
+    mite: Mite
+    keys_made: int
+    made_at: datetime
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as far as it is kept. ``revoked_at`` None: it is live, a session's until ``expires_at``."""
+
+    id: int
+    kind: Literal["key", "session"]
+    start: str
+    label: str
+    made_at: datetime
+    revoked_at: datetime | None
+    expires_at: datetime | None
+    designation: str
+    wallet: Address
+
+
+async def secret(connection: asyncpg.Connection, name: str, drawn: bytes) -> bytes:
+    """The secret of this name, made of ``drawn`` (32 random bytes) where there was none: of several processes
+    that draw at once all have the same."""
+    found: bytes | None = await connection.fetchval("SELECT value FROM accounts.secret WHERE name = $1", name)
+    if found is None:
+        await connection.execute(
+            "INSERT INTO accounts.secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, drawn
+        )
+        # Another statement: it sees what was there before ours, too.
+        found = await connection.fetchval("SELECT value FROM accounts.secret WHERE name = $1", name)
+    assert found is not None
+    return found
+
+
+async def keys_made(connection: asyncpg.Connection, wallet: Address) -> int:
+    """How many keys a wallet ever made; 0 also where it is no mite."""
+    found: int | None = await connection.fetchval(
+        "SELECT keys_made FROM accounts.mite WHERE wallet = $1", as_bytes(wallet)
+    )
+    return found or 0
+
+
+_MITE = "mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name"
+
+
+async def locked(
+    connection: asyncpg.Connection,
+    wallet: Address,
+    designations: Iterable[str],
+    now: datetime,
+    head: int = -1,
+) -> Account:
+    """The wallet's mite, made where it had none, and nobody else's to change until the transaction ends.
+    ``designations``: what a new one may be called, in order. ``head``: the newest block that is known: what
+    happened before does not concern its bag. Raises RuntimeError where all are taken."""
+    found = await _lock(connection, wallet)
+    if found is not None:
+        return found
+    for designation in designations:
+        # Waits for whoever is just making the same mite, or another one of this name.
+        made = await connection.execute(
+            "INSERT INTO accounts.mite (wallet, designation, made_at, guarded_from)"
+            " VALUES ($1, $2, $3, greatest($4, (SELECT number FROM facts.cursor))) ON CONFLICT DO NOTHING",
+            as_bytes(wallet),
+            designation,
+            now,
+            head,
+        )
+        found = await _lock(connection, wallet)
+        if found is not None:
+            return replace(found, is_new=made == "INSERT 0 1")
+    raise RuntimeError("every designation that was drawn is taken")
+
+
+async def made_from(connection: asyncpg.Connection, address_hash: bytes, day: date) -> int:
+    """Counts a new account of an address; how many it has made this day (UTC), this one included."""
+    await connection.execute("DELETE FROM accounts.made_from WHERE day < $1", day)
+    found: int = await connection.fetchval(
+        "INSERT INTO accounts.made_from AS known (day, address_hash, made) VALUES ($1, $2, 1)"
+        " ON CONFLICT (day, address_hash) DO UPDATE SET made = known.made + 1 RETURNING made",
+        day,
+        address_hash,
+    )
+    return found
+
+
+async def _lock(connection: asyncpg.Connection, wallet: Address) -> Account | None:
+    row = await connection.fetchrow(
+        f"SELECT {_MITE}, mite.keys_made, mite.made_at FROM accounts.mite AS mite"  # noqa: S608
+        " WHERE wallet = $1 FOR UPDATE",
+        as_bytes(wallet),
+    )
+    return None if row is None else Account(_mite(row), row["keys_made"], row["made_at"])
+
+
+async def account(connection: asyncpg.Connection, mite_id: int) -> Account:
+    """A mite that there is."""
+    row = await connection.fetchrow(
+        f"SELECT {_MITE}, mite.keys_made, mite.made_at FROM accounts.mite AS mite WHERE id = $1",  # noqa: S608
+        mite_id,
+    )
+    return Account(_mite(row), row["keys_made"], row["made_at"])
+
+
+async def add_key(
+    connection: asyncpg.Connection,
+    mite_id: int,
+    hashed: bytes,
+    start: str,
+    label: str,
+    now: datetime,
+    session_ends: datetime | None = None,
+) -> None:
+    """One more key, which is live and counted; the mite is locked. ``session_ends``: it is a session's, until
+    then."""
+    await connection.execute(
+        "INSERT INTO accounts.key (mite_id, hash, start, label, made_at, kind, expires_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        mite_id,
+        hashed,
+        start,
+        label,
+        now,
+        "key" if session_ends is None else "session",
+        session_ends,
+    )
+    await connection.execute("UPDATE accounts.mite SET keys_made = keys_made + 1 WHERE id = $1", mite_id)
+
+
+async def tag_agent(connection: asyncpg.Connection, mite_id: int, name: str | None) -> Mite:
+    """The mite is an agent from now on; a name that is None leaves the one it has."""
+    row = await connection.fetchrow(
+        "UPDATE accounts.mite AS mite SET is_agent = true, agent_name = coalesce($2, agent_name)"  # noqa: S608
+        f" WHERE id = $1 RETURNING {_MITE}",
+        mite_id,
+        name,
+    )
+    return _mite(row)
+
+
+async def untag_agent(connection: asyncpg.Connection, mite_id: int) -> Mite:
+    """The mite is no agent any more, and an agent's name goes with the tag."""
+    row = await connection.fetchrow(
+        "UPDATE accounts.mite AS mite SET is_agent = false, agent_name = NULL"  # noqa: S608
+        f" WHERE id = $1 RETURNING {_MITE}",
+        mite_id,
+    )
+    return _mite(row)
+
+
+def _mite(row: asyncpg.Record) -> Mite:
+    wallet = as_address(row["wallet"])
+    return Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
+
+
+async def live_count(connection: asyncpg.Connection, mite_id: int) -> int:
+    """How many live keys a mite has."""
+    found: int = await connection.fetchval(
+        "SELECT count(*) FROM accounts.key WHERE mite_id = $1 AND revoked_at IS NULL AND kind = 'key'",
+        mite_id,
+    )
+    return found
+
+
+_KEYS = """
+SELECT key.id, key.kind, key.start, key.label, key.made_at, key.revoked_at, key.expires_at,
+    mite.designation, mite.wallet
+FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id
+"""
+
+
+async def live_keys(connection: asyncpg.Connection, mite_id: int) -> list[Key]:
+    """Of one mite, the oldest first."""
+    of_it = "mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'key' ORDER BY key.id"
+    return await _keys(connection, of_it, mite_id)
+
+
+async def revoked_keys(connection: asyncpg.Connection, mite_id: int, most: int) -> list[Key]:
+    """Of one mite, the last revoked first; no sessions."""
+    of_it = "mite.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
+    return await _keys(
+        connection, f"{of_it} ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2", mite_id, most
+    )
+
+
+async def live_sessions(connection: asyncpg.Connection, mite_id: int, now: datetime) -> list[Key]:
+    """Of one mite, the newest first."""
+    of_it = "mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'session'"
+    return await _keys(connection, f"{of_it} AND key.expires_at > $2 ORDER BY key.id DESC", mite_id, now)
+
+
+async def session_id(
+    connection: asyncpg.Connection, mite_id: int, hashed: bytes, now: datetime
+) -> int | None:
+    """The number of a mite's live session of this hash; None: it has none such."""
+    found: int | None = await connection.fetchval(
+        "SELECT id FROM accounts.key WHERE mite_id = $1 AND hash = $2 AND kind = 'session'"
+        " AND revoked_at IS NULL AND expires_at > $3",
+        mite_id,
+        hashed,
+        now,
+    )
+    return found
+
+
+async def key_of(connection: asyncpg.Connection, mite_id: int, key_id: int) -> Key | None:
+    """A mite's key or session of this number; None: it is another's, or nobody's."""
+    found = await _keys(connection, "mite.id = $1 AND key.id = $2", mite_id, key_id)
+    return found[0] if found else None
+
+
+async def every_key(connection: asyncpg.Connection, wallet: Address | None) -> list[Key]:
+    """Of one wallet, or of all (None), the oldest first; revoked ones, too."""
+    of_wallet = None if wallet is None else as_bytes(wallet)
+    return await _keys(connection, "$1::bytea IS NULL OR mite.wallet = $1 ORDER BY key.id", of_wallet)
+
+
+async def keys_like(
+    connection: asyncpg.Connection, start: str | None, hashed: bytes | None, key_id: int | None
+) -> list[Key]:
+    """Those with this start, this hash or this id, the oldest first; revoked ones, too."""
+    where = "key.start = $1 OR key.hash = $2 OR key.id = $3 ORDER BY key.id"
+    return await _keys(connection, where, start, hashed, key_id)
+
+
+async def _keys(connection: asyncpg.Connection, where: str, *arguments: object) -> list[Key]:
+    rows = await connection.fetch(f"{_KEYS} WHERE {where}", *arguments)
+    return [Key(**{**dict(row), "wallet": as_address(row["wallet"])}) for row in rows]
+
+
+async def revoke(connection: asyncpg.Connection, key_id: int, now: datetime) -> bool:
+    """From the transaction's end on it is live no more. False: it was not live."""
+    done: str = await connection.execute(
+        "UPDATE accounts.key SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL", key_id, now
+    )
+    return done != "UPDATE 0"
+
+
+async def end_sessions(
+    connection: asyncpg.Connection, mite_id: int, now: datetime, left: int = 0, hashed: bytes | None = None
+) -> int:
+    """Ends a mite's sessions but the ``left`` newest, or only the one of this hash; how many were live."""
+    done: str = await connection.execute(
+        "UPDATE accounts.key SET revoked_at = $2 WHERE id IN ("
+        "SELECT id FROM accounts.key WHERE mite_id = $1 AND kind = 'session' AND revoked_at IS NULL"
+        " AND ($4::bytea IS NULL OR hash = $4) ORDER BY id DESC OFFSET $3)",
+        mite_id,
+        now,
+        left,
+        hashed,
+    )
+    return int(done.removeprefix("UPDATE "))
+
+
+async def calls_on(connection: asyncpg.Connection, mite_id: int, day: date) -> int:
+    """Calls of a mite that counted against its limit of one day of UTC."""
+    found: int | None = await connection.fetchval(
+        "SELECT calls FROM accounts.day WHERE mite_id = $1 AND day = $2", mite_id, day
+    )
+    return found or 0
+
+
+async def calls_by_day(
+    connection: asyncpg.Connection, mite_id: int, last: date, days: int
+) -> list[tuple[date, int]]:
+    """The same of so many days up to ``last``, the oldest first; days without a call, too."""
+    rows = await connection.fetch(
+        "SELECT day, calls FROM accounts.day WHERE mite_id = $1 AND day > $2 AND day <= $3",
+        mite_id,
+        last - timedelta(days=days),
+        last,
+    )
+    found: dict[date, int] = {row["day"]: row["calls"] for row in rows}
+    every = [last - timedelta(days=ago) for ago in reversed(range(days))]
+    return [(day, found.get(day, 0)) for day in every]

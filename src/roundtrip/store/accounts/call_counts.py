@@ -1,0 +1,178 @@
+"""Counted calls, by minute and by day, and whose a key is: one statement for everybody who came meanwhile.
+
+Days are exact whoever writes: of several calls of a mite exactly as many get in as the day has left. A key
+that was revoked before the statement began is dead.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import asyncpg
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.store.server.hex import as_address
+
+KEPT_MS = 120_000
+"""Twice of what is counted: clocks of several processes differ."""
+_FORGOTTEN_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call to count. ``caller``: under whose minute it counts; None: only whose key it is, is asked.
+    ``taken_ms``: since 1970. ``key_hash``: it counts only if this key is live. ``day``: of UTC, if it counts
+    against that, too, of which there are ``per_day``."""
+
+    caller: str | None
+    taken_ms: int
+    key_hash: bytes | None = None
+    day: date | None = None
+    per_day: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """A call that was counted and shall not be. ``caller`` None: its minute is over."""
+
+    caller: str | None
+    taken_ms: int
+    mite_id: int | None = None
+    day: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Whose the key is; ``has_room``: the day had a place for the call, which was counted. ``may_pay``: it
+    had none, and the mite paid for calls before: whether a credit is left, ``holds.hold`` says."""
+
+    mite: Mite
+    has_room: bool
+    may_pay: bool = False
+
+
+# live: calls whose key is. turn: which of a mite's calls it is. counted: the days, in an order in which
+# writers do not wait for each other in a circle.
+_WRITE = """
+WITH asked AS MATERIALIZED (
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::date[], $5::int[])
+        WITH ORDINALITY AS asked (caller, taken_ms, hash, day, per_day, place)
+), live AS MATERIALIZED (
+    SELECT asked.place, asked.day, asked.per_day, key.mite_id,
+        row_number() OVER (PARTITION BY key.mite_id, asked.day ORDER BY asked.place) AS turn
+    FROM asked JOIN accounts.key AS key ON key.hash = asked.hash AND key.revoked_at IS NULL
+        AND (key.expires_at IS NULL OR key.expires_at > to_timestamp(asked.taken_ms / 1000.0))
+), back AS MATERIALIZED (
+    SELECT * FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::date[])
+        AS back (caller, taken_ms, mite_id, day)
+), change AS MATERIALIZED (
+    SELECT mite_id, day, sum(wanted)::int AS wanted, sum(back)::int AS back, max(per_day) AS per_day
+    FROM (
+        SELECT mite_id, day, 1 AS wanted, 0 AS back, per_day FROM live WHERE day IS NOT NULL
+        UNION ALL
+        SELECT mite_id, day, 0, 1, 0 FROM back WHERE day IS NOT NULL
+    ) AS each GROUP BY mite_id, day
+), counted AS (
+    INSERT INTO accounts.day AS had (mite_id, day, calls, granted)
+    SELECT mite_id, day, least(wanted, per_day), least(wanted, per_day)
+    FROM change ORDER BY mite_id, day
+    ON CONFLICT (mite_id, day) DO UPDATE SET (calls, granted) = (
+        SELECT left_of.calls + left_of.granted, left_of.granted FROM (
+            SELECT kept.calls, greatest(0, least(change.wanted, change.per_day - kept.calls)) AS granted
+            FROM change, LATERAL (SELECT greatest(0, had.calls - change.back) AS calls) AS kept
+            WHERE change.mite_id = had.mite_id AND change.day = had.day
+        ) AS left_of
+    )
+    RETURNING mite_id, day, granted
+), told AS MATERIALIZED (
+    SELECT live.place, live.mite_id, live.day IS NULL OR live.turn <= counted.granted AS has_room
+    FROM live LEFT JOIN counted ON counted.mite_id = live.mite_id AND counted.day = live.day
+), kept AS (
+    INSERT INTO accounts.call (caller, taken_ms, calls)
+    SELECT asked.caller, asked.taken_ms, 1 FROM asked LEFT JOIN told ON told.place = asked.place
+    WHERE asked.caller IS NOT NULL AND (asked.hash IS NULL OR told.has_room)
+    UNION ALL
+    SELECT back.caller, back.taken_ms, -1 FROM back WHERE back.caller IS NOT NULL
+)
+SELECT told.place, told.has_room, mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name,
+    CASE WHEN told.has_room THEN false
+        ELSE EXISTS (SELECT FROM accounts.balance AS balance WHERE balance.mite_id = told.mite_id)
+    END AS may_pay
+FROM told JOIN accounts.mite AS mite ON mite.id = told.mite_id
+"""
+
+
+# A seventh of what the whole of it costs.
+_WRITE_KEYLESS = """
+INSERT INTO accounts.call (caller, taken_ms, calls)
+SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (caller, taken_ms)
+"""
+
+
+async def write(
+    connection: asyncpg.Connection,
+    calls: Sequence[Call],
+    handed_back: Sequence[HandedBack] = (),
+) -> list[Live | None]:
+    """Counts ``calls`` and uncounts ``handed_back``, in one statement. What came of each call, by its place;
+    None where its key is not live, and where it showed none."""
+    if not handed_back and not any(call.key_hash for call in calls):
+        await connection.fetch(
+            _WRITE_KEYLESS, [call.caller for call in calls], [call.taken_ms for call in calls]
+        )
+        return [None] * len(calls)
+    rows = await connection.fetch(
+        _WRITE,
+        [call.caller for call in calls],
+        [call.taken_ms for call in calls],
+        [call.key_hash for call in calls],
+        [call.day for call in calls],
+        [call.per_day for call in calls],
+        [call.caller for call in handed_back],
+        [call.taken_ms for call in handed_back],
+        [call.mite_id for call in handed_back],
+        [call.day for call in handed_back],
+    )
+    found: list[Live | None] = [None] * len(calls)
+    for row in rows:
+        wallet = as_address(row["wallet"])
+        mite = Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
+        found[row["place"] - 1] = Live(mite, row["has_room"], row["may_pay"])
+    return found
+
+
+async def recent(
+    connection: asyncpg.Connection, after_ms: int, up_to_ms: int, most: int
+) -> list[tuple[str, int, int]]:
+    """Caller, when, and how many calls then: of after ``after_ms``, the oldest first; of more than ``most``
+    the newest."""
+    rows = await connection.fetch(
+        """
+        SELECT caller, taken_ms, sum(calls)::int AS calls FROM accounts.call
+        WHERE taken_ms > $1 AND taken_ms <= $2
+        GROUP BY caller, taken_ms HAVING sum(calls) > 0 ORDER BY taken_ms DESC LIMIT $3
+        """,
+        after_ms,
+        up_to_ms,
+        most,
+    )
+    return [(row["caller"], row["taken_ms"], row["calls"]) for row in reversed(rows)]
+
+
+async def forget(connection: asyncpg.Connection, before_ms: int) -> None:
+    """Deletes calls of before then, so many at most; not those that somebody else is about to."""
+    await connection.fetch(
+        """
+        DELETE FROM accounts.call WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM accounts.call WHERE taken_ms < $1
+            ORDER BY taken_ms LIMIT $2 FOR UPDATE SKIP LOCKED
+        ))
+        """,
+        before_ms,
+        _FORGOTTEN_AT_ONCE,
+    )
+
+
+async def without_waiting_for_the_disk(connection: asyncpg.Connection) -> None:
+    """For a connection that counts: a database that crashes may lose the last instant of counts."""
+    await connection.fetchval("SELECT set_config('synchronous_commit', 'off', false)")

@@ -1,0 +1,115 @@
+"""What was paid for calls, and what is left of it. Each function takes the caller's connection and ends no
+transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from roundtrip.domain.accounts.credits import Payment
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.store.server.hex import as_address, as_bytes
+
+GRACE_BLOCKS = 36_000
+"""So long an address that was replaced still counts, an hour of a real chain: who was told to pay there just
+before does not pay for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaidTo:
+    """Where payments went or go, from the block after ``from_block`` on. ``to_block``: the newest one when
+    another address took its place; None: none did."""
+
+    address: Address
+    from_block: int
+    to_block: int | None
+
+    def was_open_at(self, block_number: int) -> bool:
+        """Whether a payment of this block counts."""
+        last = self.last_block()
+        return self.from_block < block_number and (last is None or block_number <= last)
+
+    def last_block(self) -> int | None:
+        """The last one whose payments count; None: there is none yet."""
+        return None if self.to_block is None else self.to_block + GRACE_BLOCKS
+
+
+async def opened(connection: asyncpg.Connection, pay_to: Address, head_number: int) -> None:
+    """From the next block on payments go to ``pay_to`` and nowhere else. What was opened before stays open
+    from there on; one that was closed is open again, without a gap. Needs a transaction."""
+    # Of two services that begin at once with two addresses the second one sees the first one's.
+    await connection.execute("LOCK TABLE accounts.pay_to IN SHARE ROW EXCLUSIVE MODE")
+    await connection.execute(
+        # The lesser one: a local chain may have begun anew.
+        "INSERT INTO accounts.pay_to AS known (address, from_block) VALUES ($1, $2)"
+        " ON CONFLICT (address) DO UPDATE"
+        " SET from_block = least(known.from_block, excluded.from_block), to_block = NULL",
+        as_bytes(pay_to),
+        head_number,
+    )
+    await connection.execute(
+        "UPDATE accounts.pay_to SET to_block = $2 WHERE address <> $1 AND to_block IS NULL",
+        as_bytes(pay_to),
+        head_number,
+    )
+
+
+async def paid_to(connection: asyncpg.Connection) -> list[PaidTo]:
+    """Every address that payments ever went to, by its address."""
+    rows = await connection.fetch(
+        "SELECT address, from_block, to_block FROM accounts.pay_to ORDER BY address"
+    )
+    return [PaidTo(as_address(row["address"]), row["from_block"], row["to_block"]) for row in rows]
+
+
+async def is_counted(connection: asyncpg.Connection, tx_hash: TxHash, mite_id: int | None) -> bool:
+    """Whether a transaction was counted for this mite; None: for anybody."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM accounts.payment WHERE tx_hash = $1 AND mite_id = coalesce($2, mite_id))",
+        as_bytes(tx_hash),
+        mite_id,
+    )
+    return found
+
+
+async def redeem(
+    connection: asyncpg.Connection, mite_id: int, payment: Payment, credited: int, now: datetime
+) -> int | None:
+    """Adds what a payment buys, once for ever, and gives the mite's balance, as ``balance``. None: it was
+    counted before, or is by somebody who was just faster. Needs a transaction."""
+    # Calls of the mite wait for its balance: a process that stands still here keeps it from them no longer.
+    await connection.execute("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")
+    # Waits for whoever is just counting the same one, and is nothing if that one is done.
+    is_first = await connection.fetchval(
+        "INSERT INTO accounts.payment"
+        " (tx_hash, mite_id, amount_raw, credited, block_number, block_hash, redeemed_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING true",
+        as_bytes(payment.tx_hash),
+        mite_id,
+        payment.amount_raw,
+        credited,
+        payment.block_number,
+        as_bytes(payment.block_hash),
+        now,
+    )
+    if not is_first:
+        return None
+    await connection.execute(
+        "INSERT INTO accounts.balance AS had (mite_id, credits) VALUES ($1, $2)"
+        " ON CONFLICT (mite_id) DO UPDATE SET credits = had.credits + excluded.credits",
+        mite_id,
+        credited,
+    )
+    return await balance(connection, mite_id, int(now.timestamp() * 1000))
+
+
+async def balance(connection: asyncpg.Connection, mite_id: int, now_ms: int) -> int:
+    """Credits that a mite has: with those held by calls that nobody has any more. ``now_ms``: since 1970."""
+    found: int | None = await connection.fetchval(
+        "SELECT credits + (SELECT count(*) FROM accounts.hold AS held"
+        " WHERE held.mite_id = had.mite_id AND held.until_ms <= $2)"
+        " FROM accounts.balance AS had WHERE mite_id = $1",
+        mite_id,
+        now_ms,
+    )
+    return found or 0

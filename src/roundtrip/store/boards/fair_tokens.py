@@ -1,0 +1,193 @@
+"""Which tokens are fair, and who is kin of whom, in SQL: as ``domain/market/winners.py`` says."""
+
+from dataclasses import dataclass
+
+import asyncpg
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.store.server.hex import as_bytes
+
+LOOKED_AT = 60
+"""Three times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
+
+
+def begun(token_id: str) -> str:
+    """When a token began, NULL where that is not known; its launch is joined as ``launch``."""
+    return f"""
+    coalesce(launch.at_s, (
+        SELECT min(pool.at_s) FROM facts.pool AS pool
+        WHERE pool.token_id = {token_id} AND pool.in_money_from IS NOT NULL
+    ))
+"""  # noqa: S608
+
+
+def pays_many(funder_id: str, most_funded: str) -> str:
+    """Whether somebody, or nobody, is an exchange."""
+    return f"""
+    (SELECT count(*) FROM (
+         SELECT FROM facts.origin AS paid WHERE paid.funder_id = {funder_id} LIMIT {most_funded}::int + 1
+     ) AS few) > {most_funded}::int
+"""  # noqa: S608
+
+
+def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str) -> str:
+    """``Wallets.is_kin``. ``own``: the wallet's row of facts.origin, or columns of its names; ``his``: a row
+    with deployer_id, paid_by and paid_s; any of it may be NULL. ``by_exchange``: whether paid_by is one."""
+    return f"""
+    (({wallet_id} = {his}.deployer_id OR {own}.funder_id = {his}.deployer_id OR {wallet_id} = {his}.paid_by
+      OR ({own}.funder_id = {his}.paid_by AND (NOT {by_exchange}
+          OR abs({own}.funded_s - {his}.paid_s) <= {young_s}::int))) IS TRUE)
+"""
+
+
+def _found(among: str) -> str:
+    """Those of ``among`` (token_id) that are fair. $1 at_s, $2 young_s, $3 least_buyers, $4 most_funded, $5
+    how many buyers to look at (NULL: all), $6 of tokens with so many positions at least."""
+    kin = is_kin(
+        "buyer.wallet_id", "buyer", "buyer", by_exchange="(exchange.funder_id IS NOT NULL)", young_s="$2"
+    )
+    return f"""
+WITH token AS MATERIALIZED ({among}
+), old AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT token.token_id, {begun("token.token_id")} AS at_s, launch.deployer_id
+        FROM token LEFT JOIN facts.launch AS launch ON launch.token_id = token.token_id
+    ) AS begun WHERE at_s <= $1::int - $2::int
+), unsure AS MATERIALIZED (
+    SELECT old.*, his.funder_id AS paid_by, his.funded_s AS paid_s
+    FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
+    -- Out of an index alone: most tokens never have so many positions.
+    WHERE (SELECT count(*) FROM (
+              SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $6::int
+          ) AS few) >= $6::int
+), buyer AS MATERIALIZED (
+    SELECT unsure.*, bought.wallet_id, own.funder_id, own.first_s, own.funded_s,
+        giver.first_s AS funder_first_s
+    FROM unsure CROSS JOIN LATERAL (
+        SELECT position.wallet_id FROM facts.position AS position
+        WHERE position.token_id = unsure.token_id AND position.buys > 0 LIMIT $5::int
+    ) AS bought
+    LEFT JOIN facts.origin AS own ON own.wallet_id = bought.wallet_id
+    LEFT JOIN facts.origin AS giver ON giver.wallet_id = own.funder_id
+), exchange AS MATERIALIZED (
+    SELECT funder_id FROM (SELECT DISTINCT funder_id FROM buyer WHERE funder_id IS NOT NULL) AS funder
+    WHERE {pays_many("funder.funder_id", "$4")}
+)
+SELECT buyer.token_id FROM buyer LEFT JOIN exchange ON exchange.funder_id = buyer.funder_id
+WHERE NOT {kin}
+GROUP BY buyer.token_id
+-- 0 is nobody's number: all of those who may be one.
+HAVING count(DISTINCT CASE
+    WHEN buyer.first_s <= buyer.at_s - $2::int
+        AND (buyer.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN buyer.wallet_id
+    WHEN buyer.funder_first_s <= buyer.at_s - $2::int THEN buyer.funder_id
+    ELSE 0 END) >= $3::int
+"""  # noqa: S608
+
+
+# $7 from_s, $8 tokens found already
+_FOUND_CLOSED = _found("""
+    SELECT token_id FROM facts.closing WHERE at_s > $7 EXCEPT (
+        SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($8::int[])
+    )""")
+# $7 the token
+_FOUND_ONE = _found("SELECT $7::int AS token_id")
+
+
+async def found_closed(
+    connection: asyncpg.Connection,
+    from_s: int,
+    at_s: int,
+    fairness: Fairness,
+    looked_at: int = LOOKED_AT,
+    timeout_s: float | None = None,
+) -> list[int]:
+    """Tokens that were closed after ``from_s``, are fair at ``at_s`` and not kept as such. ``looked_at``: so
+    many buyers of a token first; nothing found depends on it. ``timeout_s``: of each of two statements."""
+    found: list[int] = []
+    # Of a crowd a few tell that it is one; only where they do not all are looked at.
+    for most, least in _rounds(fairness, looked_at):
+        rules = _rules(at_s, fairness)
+        rows = await connection.fetch(_FOUND_CLOSED, *rules, most, least, from_s, found, timeout=timeout_s)
+        found += [row["token_id"] for row in rows]
+    return found
+
+
+async def is_fair(
+    connection: asyncpg.Connection,
+    token_id: int,
+    at_s: int,
+    fairness: Fairness = FAIRNESS,
+    looked_at: int = LOOKED_AT,
+    timeout_s: float | None = None,
+) -> bool:
+    """Whether one token is, by what the index knows now and whatever is kept of it. ``timeout_s``: of each of
+    two statements."""
+    for most, least in _rounds(fairness, looked_at):
+        rules = _rules(at_s, fairness)
+        if await connection.fetch(_FOUND_ONE, *rules, most, least, token_id, timeout=timeout_s):
+            return True
+    return False
+
+
+def _rounds(fairness: Fairness, looked_at: int) -> tuple[tuple[int | None, int], ...]:
+    """How many buyers to look at, of tokens with how many positions."""
+    return (looked_at, fairness.least_buyers), (None, looked_at + 1)
+
+
+def _rules(at_s: int, fairness: Fairness) -> tuple[int, int, int, int]:
+    return at_s, fairness.young_s, fairness.least_buyers, fairness.most_funded
+
+
+async def keep_found(connection: asyncpg.Connection, token_ids: list[int], block_number: int) -> None:
+    """Found to be fair by that block, which is known to be there still."""
+    await connection.execute(
+        "INSERT INTO facts.fair_token (token_id, block_number) SELECT token_id, $2 FROM unnest($1::int[])"
+        " AS found (token_id) ON CONFLICT DO NOTHING",
+        token_ids,
+        block_number,
+    )
+
+
+# --- one token and one wallet ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A token beside a wallet. ``begun_s``: when it was launched, or had its first pool with money; None: not
+    known. ``fair_from``: the block by which it was found to be fair and kept; None: it was not. ``is_kin``:
+    of its deployer, as far as is known."""
+
+    token_id: int
+    begun_s: int | None
+    fair_from: int | None
+    is_kin: bool
+
+
+# $1 the token, $2 the wallet, $3 most_funded, $4 young_s
+_SEEN = f"""
+SELECT his.token_id, his.begun_s, kept.block_number AS fair_from,
+    {is_kin("me.id", "own", "his", by_exchange=pays_many("his.paid_by", "$3"), young_s="$4")} AS is_kin
+FROM (
+    SELECT token.id AS token_id, {begun("token.id")} AS begun_s, launch.deployer_id,
+        origin.funder_id AS paid_by, origin.funded_s AS paid_s
+    FROM facts.address AS token
+    LEFT JOIN facts.launch AS launch ON launch.token_id = token.id
+    LEFT JOIN facts.origin AS origin ON origin.wallet_id = launch.deployer_id
+    WHERE token.address = $1
+) AS his
+LEFT JOIN facts.fair_token AS kept ON kept.token_id = his.token_id
+LEFT JOIN facts.address AS me ON me.address = $2
+LEFT JOIN facts.origin AS own ON own.wallet_id = me.id
+"""  # noqa: S608
+
+
+async def seen(
+    connection: asyncpg.Connection, token: Address, wallet: Address, fairness: Fairness = FAIRNESS
+) -> Seen | None:
+    """What the index knows of them; None: the token stands in no fact."""
+    row = await connection.fetchrow(
+        _SEEN, as_bytes(token), as_bytes(wallet), fairness.most_funded, fairness.young_s
+    )
+    return None if row is None else Seen(**dict(row))

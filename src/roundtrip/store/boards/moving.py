@@ -1,0 +1,160 @@
+"""Money that goes into tokens and out of them, in a span of the chain's time.
+
+A trade counts by its worth in eth: what it was worth then, or what was paid where that was eth or weth. Those
+of which it is not known do not count at all.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+import asyncpg
+
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Origin, Purses
+from roundtrip.domain.market.moving import Checked, Flow
+from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.venues.base import Contracts
+
+MOST_FLOWS = 1000
+"""Of the tokens that had a crowd those with most money."""
+
+# Each pool is looked up once, not once a trade. LIMIT 1 keeps that a look-up by the key: taken for a join,
+# all the pools that there are would be read for a few thousand.
+_FLOWS = """
+WITH seen AS MATERIALIZED (
+    SELECT pool_id, trader_id, buys, eth_wei, quote_raw, micro_usd FROM facts.trade
+    WHERE at_s > $1 AND at_s <= $2
+), place AS MATERIALIZED (
+    SELECT pool.id, pool.token_id, pool.kind, pool.at_s, quote.address = ANY($3::bytea[]) AS is_eth
+    FROM (SELECT DISTINCT pool_id FROM seen) AS traded
+    CROSS JOIN LATERAL (SELECT * FROM facts.pool AS one WHERE one.id = traded.pool_id LIMIT 1) AS pool
+    JOIN facts.address AS quote ON quote.id = pool.quote_id
+), told AS MATERIALIZED (
+    SELECT seen.pool_id, place.token_id, seen.trader_id, seen.buys, seen.micro_usd,
+        coalesce(seen.eth_wei, seen.quote_raw) AS wei
+    FROM seen JOIN place ON place.id = seen.pool_id WHERE place.is_eth OR seen.eth_wei IS NOT NULL
+), by_pool AS (
+    SELECT pool_id, count(*) FILTER (WHERE buys) AS buys, count(*) FILTER (WHERE NOT buys) AS sells,
+        coalesce(sum(wei) FILTER (WHERE buys), 0) AS in_wei,
+        coalesce(sum(wei) FILTER (WHERE NOT buys), 0) AS out_wei,
+        count(micro_usd) FILTER (WHERE buys) AS in_usd, sum(micro_usd) FILTER (WHERE buys) AS in_micro_usd
+    FROM told GROUP BY pool_id
+), by_kind AS MATERIALIZED (
+    SELECT place.token_id, place.kind, min(place.at_s) AS opened_s, sum(buys) AS buys, sum(sells) AS sells,
+        sum(in_wei) AS in_wei, sum(out_wei) AS out_wei, sum(in_usd) AS in_usd,
+        sum(in_micro_usd) AS in_micro_usd
+    FROM by_pool JOIN place ON place.id = by_pool.pool_id GROUP BY place.token_id, place.kind
+), flow AS (
+    SELECT token_id, min(opened_s) AS opened_s, sum(in_wei) AS in_wei, sum(out_wei) AS out_wei,
+        CASE WHEN sum(buys) = sum(in_usd) THEN sum(in_micro_usd) END AS in_micro_usd,
+        sum(buys)::int AS buys, sum(sells)::int AS sells,
+        (array_agg(kind ORDER BY in_wei DESC, kind))[1] AS kind
+    FROM by_kind GROUP BY token_id
+), wallets AS (
+    SELECT token_id, array_agg(trader_id) FILTER (WHERE buys) AS buyers,
+        count(*) FILTER (WHERE NOT buys) AS sellers
+    FROM (SELECT DISTINCT token_id, trader_id, buys FROM told) AS who GROUP BY token_id
+), most AS MATERIALIZED (
+    SELECT * FROM flow JOIN wallets USING (token_id) WHERE in_wei > out_wei AND cardinality(buyers) >= $4
+    ORDER BY in_wei - out_wei DESC LIMIT $5
+)
+SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
+    in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers,
+    newest.verdict_code, newest.verdict_level, newest.checked_at,
+    deep.verdict_code AS deep_code, deep.verdict_level AS deep_level, deep.checked_at AS deep_at,
+    decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
+    decided.checked_at AS decided_at
+FROM most JOIN facts.address AS token ON token.id = most.token_id
+LEFT JOIN facts.launch AS launch ON launch.token_id = most.token_id AND launch.generation = 2
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address ORDER BY evidence.id DESC LIMIT 1
+) AS newest ON true
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address AND evidence.deep ORDER BY evidence.id DESC LIMIT 1
+) AS deep ON true
+LEFT JOIN LATERAL (
+    SELECT verdict_code, verdict_level, checked_at FROM facts.evidence
+    WHERE evidence.token = token.address AND evidence.deep AND evidence.holders > 0
+        AND evidence.verdict_level <> 'unknown'
+    ORDER BY evidence.id DESC LIMIT 1
+) AS decided ON true
+"""
+
+# $1 wallets, $2 most_funded
+_ORIGINS = """
+WITH own AS MATERIALIZED (
+    SELECT wallet_id, first_s, funder_id, funded_s FROM facts.origin WHERE wallet_id = ANY($1::int[])
+), giver AS MATERIALIZED (
+    SELECT funder_id FROM own WHERE funder_id IS NOT NULL GROUP BY funder_id
+), known AS (
+    SELECT giver.funder_id, origin.first_s, origin.funder_id AS his, origin.funded_s,
+        (SELECT count(*) FROM (
+            SELECT FROM facts.origin AS paid WHERE paid.funder_id = giver.funder_id LIMIT $2::int + 1
+        ) AS few) AS paid
+    FROM giver LEFT JOIN facts.origin AS origin ON origin.wallet_id = giver.funder_id
+)
+SELECT wallet_id, first_s, funder_id, funded_s, NULL::bigint AS paid FROM own
+UNION ALL SELECT funder_id, first_s, his, funded_s, paid FROM known
+"""
+
+Window = tuple[int, int]
+"""After the first second, up to and with the second, since 1970."""
+
+
+async def flows(
+    connection: asyncpg.Connection,
+    window: Window,
+    contracts: Contracts,
+    least_buyers: int,
+    most: int = MOST_FLOWS,
+) -> list[Flow]:
+    """Tokens into which more came than went out, by at least so many wallets; in no order. ``most``: only so
+    many, those with most money."""
+    rows = await connection.fetch(_FLOWS, *window, _in_eth(contracts), least_buyers, most)
+    return [_flow(row) for row in rows]
+
+
+async def purses_of(
+    connection: asyncpg.Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
+) -> Purses[int]:
+    """What is known of these wallets and of who funded them. How many those funded is counted no further than
+    is needed to tell an exchange."""
+    rows = await connection.fetch(_ORIGINS, list(wallet_ids), fairness.most_funded)
+    origins, funded = {}, {}
+    for row in rows:
+        if row["first_s"] is not None:
+            origins[row["wallet_id"]] = Origin(row["first_s"], row["funder_id"], row["funded_s"])
+        if row["paid"] is not None:
+            funded[row["wallet_id"]] = row["paid"]
+    return Purses(origins, funded, fairness)
+
+
+def _flow(row: asyncpg.Record) -> Flow:
+    usd = row["in_micro_usd"]
+    return Flow(
+        row["token_id"],
+        as_address(row["address"]),
+        row["launched_s"],
+        row["opened_s"],
+        row["kind"],
+        int(row["in_wei"]),
+        int(row["out_wei"]),
+        None if usd is None else int(usd),
+        row["buys"],
+        row["sells"],
+        tuple(row["buyers"]),
+        row["sellers"],
+        _checked(row["verdict_code"], row["verdict_level"], row["checked_at"]),
+        _checked(row["deep_code"], row["deep_level"], row["deep_at"]),
+        _checked(row["decided_code"], row["decided_level"], row["decided_at"]),
+    )
+
+
+def _checked(code: str | None, level: str, at: datetime) -> Checked | None:
+    return None if code is None else Checked(code, level, at.timestamp())
+
+
+def _in_eth(contracts: Contracts) -> list[bytes]:
+    return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]

@@ -1,0 +1,126 @@
+"""Where a token is traded, and which of those places are not one person's to make."""
+
+from dataclasses import dataclass
+
+import asyncpg
+
+from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.server.hex import as_bytes, as_text
+from roundtrip.venues.base import Contracts
+from roundtrip.venues.launchpad_pool import KIND as LAUNCHED_INTO
+from roundtrip.venues.launchpad_pool import USUAL_FEE_PIPS, USUAL_TICK_SPACING
+
+from .signals import turnovers
+
+_DAY_S = 86_400
+_MOST_OWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A pool or curve, and when it was opened. ``at``: its address, or a v4 pool's id."""
+
+    pool_id: int
+    at: str
+    kind: str
+    block_number: int
+    at_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """By which second a place has to be a day old, and where the index stands."""
+
+    at_s: int
+    newest_s: int
+
+
+async def most_used(
+    connection: asyncpg.Connection, token_id: int, newest_s: int, contracts: Contracts
+) -> Used | None:
+    """Where it was traded most within a day; None: nowhere."""
+    own = await connection.fetch(
+        "SELECT id FROM facts.pool WHERE token_id = $1 AND kind = $2 ORDER BY id LIMIT $3",
+        token_id,
+        LAUNCHED_INTO,
+        _MOST_OWN,
+    )
+    graduated = await connection.fetch(f"SELECT pool.id {_GRADUATED}", token_id, *_USUAL)
+    # Beside its oldest pools: before a launch graduates anybody may have opened as many of those as he likes.
+    asked = [(token_id, row["id"]) for row in (*own, *graduated)] or [(token_id, -1)]
+    traded = (await turnovers(connection, asked, newest_s, await in_eth(connection, contracts)))[token_id]
+    used = [
+        (turnover.wei, turnover.trades, pool_id) for pool_id, turnover in traded.items() if turnover.trades
+    ]
+    if not used:
+        return None
+    row = await connection.fetchrow("SELECT * FROM facts.pool WHERE id = $1", max(used)[-1])
+    return Used(row["id"], as_text(row["at"]), row["kind"], row["block_number"], row["at_s"])
+
+
+async def in_eth(connection: asyncpg.Connection, contracts: Contracts) -> list[int]:
+    """Quotes that are eth themselves."""
+    return list((await ids_of(connection, (ZERO_ADDRESS, contracts.weth))).values())
+
+
+# Of one launch there is one pool with the launchpad's hook, its quote and the usual key, whoever opened it.
+_GRADUATED = f"""
+FROM facts.launch AS launch JOIN facts.pool AS pool ON pool.token_id = launch.token_id
+    AND pool.quote_id = launch.quote_id AND pool.kind = '{LAUNCHED_INTO}'
+    AND pool.fee_pips = $2 AND pool.tick_spacing = $3
+WHERE launch.token_id = $1 AND EXISTS (
+    SELECT FROM facts.launch_step AS step WHERE step.token_id = launch.token_id AND step.step = 'pooled'
+)
+"""
+_USUAL = USUAL_FEE_PIPS, USUAL_TICK_SPACING
+
+
+async def is_own(connection: asyncpg.Connection, token_id: int, at: str) -> bool:
+    """Whether it is the curve or the pool that the token was launched on, or the one its curve became."""
+    found: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM facts.launch WHERE token_id = $1 AND at = $4)"  # noqa: S608
+        f" OR EXISTS (SELECT {_GRADUATED} AND pool.at = $4)",
+        token_id,
+        *_USUAL,
+        as_bytes(at),
+    )
+    return found
+
+
+async def is_common(
+    connection: asyncpg.Connection, token_id: int, at: str | None, when: When, contracts: Contracts
+) -> bool:
+    """Whether a place is the launch's own; or a day old, and where the token was traded most within a day."""
+    if at is None:
+        return False
+    if await is_own(connection, token_id, at):
+        return True
+    most = await most_used(connection, token_id, when.newest_s, contracts)
+    return most is not None and most.at == at.lower() and most.at_s <= when.at_s - _DAY_S
+
+
+async def common(
+    connection: asyncpg.Connection, token_id: int, newest_s: int, contracts: Contracts
+) -> str | None:
+    """Where it was traded most within a day; None: nowhere, or in a place that is no such."""
+    most = await most_used(connection, token_id, newest_s, contracts)
+    if most is None:
+        return None
+    is_old = most.at_s <= newest_s - _DAY_S
+    return most.at if is_old or await is_own(connection, token_id, most.at) else None
+
+
+async def followed(connection: asyncpg.Connection, token_id: int, at: str) -> str | None:
+    """What that place is by now: a curve that became a pool is that pool; None: which one is not known."""
+    has_become: bool = await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM facts.launch AS launch JOIN facts.launch_step AS step"
+        " ON step.token_id = launch.token_id AND step.step = 'pooled'"
+        " WHERE launch.token_id = $1 AND launch.at = $2)",
+        token_id,
+        as_bytes(at),
+    )
+    if not has_become:
+        return at
+    became = await connection.fetchval(f"SELECT pool.at {_GRADUATED}", token_id, *_USUAL)
+    return None if became is None else as_text(became)

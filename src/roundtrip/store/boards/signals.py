@@ -1,0 +1,321 @@
+"""What happened to launches since a moment, summed a wallet and token, each with its largest transaction."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import asyncpg
+
+from roundtrip.domain.market.signals import Turnover
+from roundtrip.store.server.hex import as_text
+
+MOST_DEEDS = 700
+"""So many of each kind are looked at, those of most worth and share; and as many of a kind that cannot be
+measured: however many of those there are, they push out none that can."""
+MOST_LEFT = 30
+"""So many of those whose worth is known, the largest, and so many of the others, the newest."""
+MOST_LAUNCHERS = 50
+"""So many are looked at, the newest."""
+MOST_CHANGES = 2_000
+"""Of a pool with more changes of liquidity it is not told what share one of them was."""
+LIQUIDITY_KEPT_S = 89 * 86_400
+"""Of a pool that is older not every change is kept."""
+TRADED_WITHIN_S = 86_400
+"""A pool is weighed by what was traded in it for so long."""
+MOST_PLACES, MOST_TRADES = 30, 1_000
+"""Beside so many of the token's oldest pools, and by so many trades of each: enough to tell which matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Where on the chain it was seen."""
+
+    tx_hash: str
+    block_number: int
+    log_index: int
+    at_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """Who did what to which token: sold, moved or burned."""
+
+    what: str
+    token_id: int
+    wallet_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeedSum:
+    """How much it was. ``eth_wei`` None: what some of it brought is not known."""
+
+    doing: Doing
+    token_raw: int
+    eth_wei: int | None
+    supply_raw: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """The largest transaction of it; to how many it went, and to whom most of it."""
+
+    evidence: Evidence
+    recipients: int
+    most_id: int | None
+    most_raw: int
+
+
+_DEEDS = """
+WITH summed AS MATERIALIZED (
+    SELECT what, token_id, wallet_id, sum(token_raw) AS token_raw, max(block_number) AS block_number,
+        CASE WHEN NOT bool_or(eth_wei IS NULL) THEN sum(eth_wei) END AS eth_wei
+    FROM facts.inside WHERE at_s > $1 GROUP BY what, token_id, wallet_id
+), supply AS MATERIALIZED (
+    SELECT of.token_id, nullif(token.supply_raw, 0) AS supply_raw
+    FROM (SELECT DISTINCT token_id FROM summed) AS of
+    JOIN facts.address AS address ON address.id = of.token_id
+    LEFT JOIN facts.token AS token ON token.token = address.address
+), much AS (
+    SELECT summed.*, supply_raw, row_number() OVER (
+        PARTITION BY what, supply_raw IS NULL AND eth_wei IS NULL
+        ORDER BY eth_wei DESC NULLS LAST, token_raw / supply_raw DESC NULLS LAST, block_number DESC
+    ) AS place
+    FROM summed JOIN supply USING (token_id)
+    WHERE eth_wei >= $3::text::numeric OR token_raw * 10000 >= $2 * supply_raw
+        OR (supply_raw IS NULL AND eth_wei IS NULL)
+)
+SELECT what, token_id, wallet_id, token_raw::text, eth_wei::text, supply_raw::text FROM much
+WHERE place <= $4
+"""
+
+
+async def plan(connection: asyncpg.Connection) -> None:
+    """Has what is asked in this transaction planned for what it asks of: a plan for anything reads all days
+    that there are, and helpers take longer to begin than the work does."""
+    await connection.execute(
+        "SELECT set_config('plan_cache_mode', 'force_custom_plan', true),"
+        " set_config('max_parallel_workers_per_gather', '0', true)"
+    )
+
+
+async def deeds(
+    connection: asyncpg.Connection, after_s: int, least_bps: int, least_wei: int
+) -> list[DeedSum]:
+    """Those that are so much of the supply or of eth, and those of which nobody knows; in no order."""
+    rows = await connection.fetch(_DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
+    return [
+        DeedSum(
+            Doing(row["what"], row["token_id"], row["wallet_id"]),
+            int(row["token_raw"]),
+            _maybe(row["eth_wei"]),
+            _maybe(row["supply_raw"]),
+        )
+        for row in rows
+    ]
+
+
+_TRACED = """
+WITH own AS MATERIALIZED (
+    SELECT one.* FROM unnest($2::text[], $3::int[], $4::int[]) AS given (what, token_id, wallet_id)
+    JOIN facts.inside AS one USING (what, token_id, wallet_id) WHERE one.at_s > $1
+), largest AS (
+    SELECT DISTINCT ON (what, token_id, wallet_id) * FROM (
+        SELECT what, token_id, wallet_id, tx_hash, sum(token_raw) AS token_raw,
+            max(block_number) AS block_number, max(log_index) AS log_index, max(at_s) AS at_s
+        FROM own GROUP BY what, token_id, wallet_id, tx_hash
+    ) AS per_tx ORDER BY what, token_id, wallet_id, token_raw DESC, block_number, log_index
+), most AS (
+    SELECT DISTINCT ON (what, token_id, wallet_id) * FROM (
+        SELECT what, token_id, wallet_id, other_id, sum(token_raw) AS token_raw,
+            count(other_id) OVER (PARTITION BY what, token_id, wallet_id) AS recipients
+        FROM own GROUP BY what, token_id, wallet_id, other_id
+    ) AS per_other ORDER BY what, token_id, wallet_id, token_raw DESC, other_id
+)
+SELECT what, token_id, wallet_id, largest.tx_hash, largest.block_number, largest.log_index, largest.at_s,
+    most.other_id, most.recipients, most.token_raw::text AS most_raw
+FROM largest JOIN most USING (what, token_id, wallet_id)
+"""
+
+
+async def traced(
+    connection: asyncpg.Connection, after_s: int, doings: Collection[Doing]
+) -> dict[Doing, Traced]:
+    """Where since then these were done, and to whom."""
+    given = [[getattr(one, name) for one in doings] for name in ("what", "token_id", "wallet_id")]
+    return {
+        Doing(row["what"], row["token_id"], row["wallet_id"]): Traced(
+            _evidence(row), row["recipients"], row["other_id"], int(row["most_raw"])
+        )
+        for row in await connection.fetch(_TRACED, after_s, *given)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a wallet took out of a pool and did not put back. ``is_own``: it is the pool that the launch made.
+    ``token_raw``, ``quote_raw`` None: the pool's logs do not tell. ``weight``, ``before``: of liquidity by
+    the width of its range, what was taken and what lay there before; None: not known."""
+
+    pool_id: int
+    is_own: bool
+    token_id: int
+    quote_id: int
+    wallet_id: int
+    token_raw: int | None
+    quote_raw: int | None
+    weight: int
+    before: int | None
+    evidence: Evidence
+
+
+_LEFT = """
+WITH recent AS MATERIALIZED (
+    SELECT change.pool_id, change.sender_id, change.block_number, change.log_index, change.at_s,
+        change.tx_hash, change.token_raw, change.quote_raw, pool.token_id, pool.quote_id,
+        pool.at = launch.at OR pool.kind = 'launchpad_pool' AS is_own,
+        change.liquidity_delta * least(change.tick_upper - change.tick_lower, $2) AS weight
+    FROM facts.liquidity AS change
+    JOIN facts.pool AS pool ON pool.id = change.pool_id
+    JOIN facts.launch AS launch ON launch.token_id = pool.token_id
+    WHERE change.at_s > $1
+), begun AS (
+    SELECT pool_id, sender_id, min(block_number) AS first_number, min(at_s) AS first_s FROM (
+        SELECT pool_id, sender_id, block_number, min(at_s) AS at_s FROM recent
+        GROUP BY pool_id, sender_id, block_number HAVING sum(weight) < 0
+    ) AS taking GROUP BY pool_id, sender_id
+), gone AS MATERIALIZED (
+    SELECT pool_id, sender_id, first_number, first_s, token_id, quote_id, is_own, -sum(weight) AS weight,
+        CASE WHEN NOT bool_or(token_raw IS NULL) THEN -sum(token_raw) END AS token_raw,
+        CASE WHEN NOT bool_or(quote_raw IS NULL) THEN -sum(quote_raw) END AS quote_raw
+    FROM begun JOIN recent USING (pool_id, sender_id) WHERE recent.block_number >= begun.first_number
+    GROUP BY pool_id, sender_id, first_number, first_s, token_id, quote_id, is_own HAVING sum(weight) < 0
+), chosen AS MATERIALIZED (
+    (SELECT gone.* FROM gone JOIN unnest($7::int[], $8::float8[]) AS price (quote_id, wei) USING (quote_id)
+    WHERE quote_raw IS NOT NULL ORDER BY quote_raw * price.wei DESC, first_number DESC LIMIT $5)
+    UNION ALL
+    (SELECT * FROM gone WHERE (quote_raw IS NULL OR quote_id <> ALL ($7::int[])) AND (is_own OR EXISTS (
+        SELECT FROM facts.trade WHERE trade.pool_id = gone.pool_id AND trade.at_s > $9 AND trade.at_s <= $10
+    )) ORDER BY first_number DESC LIMIT $5)
+), largest AS (
+    SELECT DISTINCT ON (pool_id, sender_id) pool_id, sender_id, tx_hash, recent.block_number, log_index, at_s
+    FROM chosen JOIN recent USING (pool_id, sender_id)
+    WHERE recent.block_number >= chosen.first_number AND recent.weight < 0
+    ORDER BY pool_id, sender_id, recent.weight, recent.block_number, log_index
+)
+SELECT pool_id, chosen.is_own, chosen.token_id, chosen.quote_id, sender_id AS wallet_id,
+    chosen.token_raw::text, chosen.quote_raw::text, chosen.weight::text, largest.tx_hash,
+    largest.block_number, largest.log_index, largest.at_s,
+    CASE WHEN earlier.changes <= $6 AND pool.block_number >= $3 AND pool.at_s > $4
+        THEN earlier.weight END::text AS before
+FROM chosen JOIN largest USING (pool_id, sender_id)
+JOIN facts.pool AS pool ON pool.id = pool_id
+CROSS JOIN LATERAL (
+    SELECT count(*) AS changes, sum(weight) AS weight FROM (
+        SELECT liquidity_delta * least(tick_upper - tick_lower, $2) AS weight
+        FROM facts.liquidity AS change WHERE change.pool_id = chosen.pool_id
+        AND change.at_s >= pool.at_s AND change.at_s <= chosen.first_s
+        AND change.block_number < chosen.first_number LIMIT $6 + 1
+    ) AS some_changes
+) AS earlier
+"""
+
+
+async def liquidity_left(
+    connection: asyncpg.Connection,
+    after_s: int,
+    now_s: int,
+    start_number: int,
+    most_ticks: int,
+    wei_each: Mapping[int, float],
+) -> list[Left]:
+    """What was taken out of launched tokens' pools since, in no order: from where a wallet first took out
+    more in a block than it put in. ``start_number``: the index's first block; of an older pool not every
+    change is known. ``most_ticks``: wider ranges count no more. ``wei_each``: what a base unit of each quote
+    is worth, to find the largest. Where that is not known a pool without a trade for a day does not count."""
+    kept_s, traded_s = now_s - LIQUIDITY_KEPT_S, now_s - TRADED_WITHIN_S
+    given = after_s, most_ticks, start_number, kept_s, MOST_LEFT, MOST_CHANGES
+    prices = list(wei_each), list(wei_each.values())
+    return [
+        Left(
+            row["pool_id"],
+            row["is_own"],
+            row["token_id"],
+            row["quote_id"],
+            row["wallet_id"],
+            _maybe(row["token_raw"]),
+            _maybe(row["quote_raw"]),
+            int(row["weight"]),
+            _maybe(row["before"]),
+            _evidence(row),
+        )
+        for row in await connection.fetch(_LEFT, *given, *prices, traded_s, now_s)
+    ]
+
+
+_TURNOVERS = """
+WITH place AS (
+    SELECT given.token_id, pool.id FROM unnest($1::int[]) AS given (token_id) CROSS JOIN LATERAL (
+        SELECT id FROM facts.pool WHERE pool.token_id = given.token_id AND in_money_from IS NOT NULL
+        ORDER BY id LIMIT $5
+    ) AS pool
+    UNION SELECT token_id, id FROM facts.pool WHERE id = ANY($2::int[])
+)
+SELECT token_id, id AS pool_id, traded.* FROM place CROSS JOIN LATERAL (
+    SELECT count(*) AS trades, coalesce(sum(wei), 0)::text AS wei FROM (
+        SELECT coalesce(eth_wei, CASE WHEN pool.quote_id = ANY($7::int[]) THEN quote_raw END) AS wei
+        FROM facts.trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
+        WHERE trade.pool_id = place.id AND trade.at_s > $3 AND trade.at_s <= $4 LIMIT $6
+    ) AS some_trades
+) AS traded
+"""
+
+
+async def turnovers(
+    connection: asyncpg.Connection,
+    pools: Collection[tuple[int, int]],
+    now_s: int,
+    in_eth: Collection[int],
+) -> dict[int, dict[int, Turnover]]:
+    """What was traded within a day in these pools, given as token and pool, and in the tokens' other ones: by
+    token, then by pool. ``in_eth``: quotes that are eth themselves."""
+    tokens, ids = {token_id for token_id, _ in pools}, [pool_id for _, pool_id in pools]
+    given = now_s - TRADED_WITHIN_S, now_s, MOST_PLACES, MOST_TRADES, list(in_eth)
+    found: dict[int, dict[int, Turnover]] = {token_id: {} for token_id in tokens}
+    for row in await connection.fetch(_TURNOVERS, list(tokens), ids, *given):
+        found[row["token_id"]][row["pool_id"]] = Turnover(row["trades"], int(row["wei"]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedAgain:
+    """A wallet's newest launch, and how many it made since then."""
+
+    token_id: int
+    deployer_id: int
+    launches: int
+    evidence: Evidence
+
+
+_LAUNCHERS = """
+SELECT * FROM (
+    SELECT DISTINCT ON (deployer_id) deployer_id, token_id, tx_hash, block_number, log_index, at_s,
+        count(*) OVER (PARTITION BY deployer_id) AS launches
+    FROM facts.launch WHERE at_s > $1 AND generation <> 1
+    ORDER BY deployer_id, block_number DESC, log_index DESC
+) AS newest ORDER BY block_number DESC, log_index DESC LIMIT $2
+"""
+
+
+async def launchers(connection: asyncpg.Connection, after_s: int) -> list[LaunchedAgain]:
+    """Who launched since, the newest first. Launches into a pool have no record and are left out."""
+    rows = await connection.fetch(_LAUNCHERS, after_s, MOST_LAUNCHERS)
+    return [
+        LaunchedAgain(row["token_id"], row["deployer_id"], row["launches"], _evidence(row)) for row in rows
+    ]
+
+
+def _maybe(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _evidence(row: asyncpg.Record) -> Evidence:
+    return Evidence(as_text(row["tx_hash"]), row["block_number"], row["log_index"], row["at_s"])

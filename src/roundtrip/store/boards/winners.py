@@ -1,0 +1,248 @@
+"""Boards of winners: counted out of closings as ``domain/market/winners.py`` says, and kept whole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import asyncpg
+
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.domain.market.winners import MOST_WINNERS, SPANS
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.server.hex import as_address, as_bytes
+
+from .fair_tokens import LOOKED_AT, begun, found_closed, is_kin, keep_found, pays_many
+
+COUNTING_S = 600.0
+"""How long the database may take for a statement, to count the longest span for the first time. The same
+again takes less, since which tokens are fair is kept."""
+KEEPING_S = 60.0
+"""How long to wait for the cursor: as long as the sync writes a batch."""
+_WORK_MEM = "32MB"
+"""For each sort and hash of a count; what does not fit goes to disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One rank: the wallet, its closings of the span summed up, and the one with the most profit."""
+
+    wallet_id: int
+    wallet: Address
+    profit_wei: int
+    spent_wei: int
+    closed: int
+    won: int
+    best_token_id: int
+    best_spent_wei: int
+    best_got_wei: int
+    best_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The winners of a span up to a block, first rank first. ``found``: tokens that were seen to be fair by
+    it, and were not known to be."""
+
+    span: str
+    block_number: int
+    at_s: int
+    rows: tuple[Ranked, ...]
+    found: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Closings:
+    """What there is in a span of time, fair or not: closings, their tokens, and of these the young ones and
+    those known to be fair. ``first_s``: of the oldest block that is kept, near where the index begins."""
+
+    closings: int
+    tokens: int
+    young: int
+    fair: int
+    first_s: int | None
+
+
+_KIN = is_kin("closing.wallet_id", "own", "fair", by_exchange="(exchange.paid_by IS NOT NULL)", young_s="$5")
+# $1 from_s, $2 tokens found to be fair just now, $3 most_funded, $4 how many, $5 young_s
+_RANKED = f"""
+WITH fair AS MATERIALIZED (
+    SELECT fair.token_id, launch.deployer_id, his.funder_id AS paid_by, his.funded_s AS paid_s
+    FROM (
+        SELECT DISTINCT token_id FROM facts.closing WHERE at_s > $1
+        INTERSECT (SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($2::int[]))
+    ) AS fair
+    LEFT JOIN facts.launch AS launch ON launch.token_id = fair.token_id
+    LEFT JOIN facts.origin AS his ON his.wallet_id = launch.deployer_id
+), exchange AS MATERIALIZED (
+    SELECT paid_by FROM (SELECT DISTINCT paid_by FROM fair WHERE paid_by IS NOT NULL) AS funder
+    WHERE {pays_many("funder.paid_by", "$3")}
+), counted AS NOT MATERIALIZED (
+    SELECT closing.*, closing.got_wei - closing.spent_wei AS profit_wei
+    FROM facts.closing AS closing
+    JOIN fair ON fair.token_id = closing.token_id
+    LEFT JOIN exchange ON exchange.paid_by = fair.paid_by
+    LEFT JOIN facts.origin AS own ON own.wallet_id = closing.wallet_id
+    WHERE closing.at_s > $1 AND NOT {_KIN}
+), ahead AS MATERIALIZED (
+    SELECT wallet_id, sum(profit_wei) AS profit_wei, sum(spent_wei) AS spent_wei, count(*) AS closed,
+        count(*) FILTER (WHERE profit_wei > 0) AS won
+    FROM counted GROUP BY wallet_id HAVING sum(profit_wei) > 0
+    ORDER BY sum(profit_wei) DESC, count(*) FETCH FIRST ($4::bigint) ROWS WITH TIES
+), first AS MATERIALIZED (
+    SELECT ahead.*, address.address FROM ahead JOIN facts.address AS address ON address.id = ahead.wallet_id
+    ORDER BY profit_wei DESC, closed, address.address LIMIT $4
+), best AS (
+    SELECT DISTINCT ON (wallet_id) wallet_id, token_id, spent_wei, got_wei, at_s
+    FROM counted WHERE wallet_id IN (SELECT wallet_id FROM first)
+    ORDER BY wallet_id, profit_wei DESC, block_number, log_index
+)
+SELECT first.wallet_id, first.address, first.profit_wei, first.spent_wei, first.closed, first.won,
+    best.token_id AS best_token_id, best.spent_wei AS best_spent_wei, best.got_wei AS best_got_wei,
+    best.at_s AS best_s
+FROM first JOIN best ON best.wallet_id = first.wallet_id
+ORDER BY first.profit_wei DESC, first.closed, first.address
+"""  # noqa: S608
+
+# $1 from_s, $2 at_s, $3 young_s
+_CLOSINGS = f"""
+WITH closed AS MATERIALIZED (
+    SELECT token_id, count(*) AS closings FROM facts.closing WHERE at_s > $1 AND at_s <= $2 GROUP BY token_id
+)
+SELECT coalesce(sum(closed.closings), 0)::bigint AS closings, count(*) AS tokens,
+    count(*) FILTER (WHERE {begun("closed.token_id")} > $2::int - $3::int) AS young,
+    count(fair.token_id) AS fair,
+    (SELECT at_s FROM facts.block ORDER BY number LIMIT 1) AS first_s
+FROM closed
+LEFT JOIN facts.launch AS launch ON launch.token_id = closed.token_id
+LEFT JOIN facts.fair_token AS fair ON fair.token_id = closed.token_id
+"""  # noqa: S608
+
+
+async def counted(
+    connection: asyncpg.Connection,
+    span: str,
+    at: BlockRef,
+    fairness: Fairness = FAIRNESS,
+    timeout_s: float = COUNTING_S,
+    looked_at: int = LOOKED_AT,
+) -> Board:
+    """The board of a span up to ``at``, where the cursor stands. In a transaction that sees one state;
+    nothing is written and no row is locked. ``timeout_s``: of each of three statements.
+    ``looked_at``: so many buyers of a token first; the board does not depend on it."""
+    # The plan for a day is not the plan for a year, and their statements are the same.
+    await connection.execute(
+        f"SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '{_WORK_MEM}'"
+    )
+    seconds = SPANS[span]
+    from_s = -1 if seconds is None else at.timestamp_s - seconds
+    fair = await found_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
+    rows = await connection.fetch(
+        _RANKED, from_s, fair, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
+    )
+    return Board(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
+
+
+async def keep(connection: asyncpg.Connection, board: Board, counted_at: Cursor) -> bool:
+    """Puts a board that was counted where the cursor stood ``counted_at`` in the place of the one before, in
+    the caller's transaction, which is to end at once: from here on the sync waits for it. False, and nothing
+    is written: blocks were taken away since, and its own is not known to be there still, so it is to be
+    counted again."""
+    at = counted_at.block
+    # A reorganisation takes away what was counted above it: not before this is there, nor unseen by it.
+    stands = await connection.fetchrow("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
+    if stands is None:
+        return False
+    still_there = stands["rewinds"] == counted_at.rewinds or stands["hash"] == as_bytes(at.hash)
+    if not still_there and not await connection.fetchval(
+        "SELECT EXISTS (SELECT FROM facts.block WHERE number = $1 AND hash = $2)",
+        at.number,
+        as_bytes(at.hash),
+    ):
+        return False
+    await connection.execute("DELETE FROM facts.winner WHERE span = $1", board.span)
+    await connection.executemany(
+        "INSERT INTO facts.winner (span, rank, wallet_id, profit_wei, spent_wei, closed, won, best_token_id,"
+        " best_spent_wei, best_got_wei, best_s) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        [(board.span, rank, *_values(row)) for rank, row in enumerate(board.rows, 1)],
+    )
+    await connection.execute(
+        "INSERT INTO facts.winners_counted (span, block_number, at_s) VALUES ($1, $2, $3) ON CONFLICT (span)"
+        " DO UPDATE SET block_number = excluded.block_number, at_s = excluded.at_s",
+        board.span,
+        board.block_number,
+        board.at_s,
+    )
+    await keep_found(connection, list(board.found), board.block_number)
+    return True
+
+
+async def kept(connection: asyncpg.Connection, span: str, most: int = MOST_WINNERS) -> Board | None:
+    """The first ``most`` ranks as they were last counted; None: they were not, or a reorganisation took them
+    away."""
+    stands = await connection.fetchrow(
+        "SELECT block_number, at_s FROM facts.winners_counted WHERE span = $1", span
+    )
+    if stands is None:
+        return None
+    rows = await connection.fetch(
+        "SELECT winner.*, address.address FROM facts.winner AS winner"
+        " JOIN facts.address AS address ON address.id = winner.wallet_id"
+        " WHERE winner.span = $1 AND winner.rank <= $2 ORDER BY winner.rank",
+        span,
+        most,
+    )
+    return Board(span, stands["block_number"], stands["at_s"], _ranks(rows))
+
+
+async def counted_to(connection: asyncpg.Connection) -> dict[str, int]:
+    """Up to which block each span was counted; one that was not is missing."""
+    rows = await connection.fetch("SELECT span, block_number FROM facts.winners_counted")
+    return {row["span"]: row["block_number"] for row in rows}
+
+
+async def closings(
+    connection: asyncpg.Connection, span: str, at_s: int, fairness: Fairness = FAIRNESS
+) -> Closings:
+    """What a board of a span up to ``at_s`` is counted from: why it may be empty."""
+    seconds = SPANS[span]
+    row = await connection.fetchrow(
+        _CLOSINGS,
+        -1 if seconds is None else at_s - seconds,
+        at_s,
+        fairness.young_s,
+    )
+    return Closings(row["closings"], row["tokens"], row["young"], row["fair"], row["first_s"])
+
+
+def _values(row: Ranked) -> tuple[int | Decimal, ...]:
+    """As the columns of facts.winner from wallet_id on."""
+    return (
+        row.wallet_id,
+        Decimal(row.profit_wei),
+        Decimal(row.spent_wei),
+        row.closed,
+        row.won,
+        row.best_token_id,
+        Decimal(row.best_spent_wei),
+        Decimal(row.best_got_wei),
+        row.best_s,
+    )
+
+
+def _ranks(rows: Sequence[asyncpg.Record]) -> tuple[Ranked, ...]:
+    return tuple(
+        Ranked(
+            wallet_id=row["wallet_id"],
+            wallet=as_address(row["address"]),
+            profit_wei=int(row["profit_wei"]),
+            spent_wei=int(row["spent_wei"]),
+            closed=row["closed"],
+            won=row["won"],
+            best_token_id=row["best_token_id"],
+            best_spent_wei=int(row["best_spent_wei"]),
+            best_got_wei=int(row["best_got_wei"]),
+            best_s=row["best_s"],
+        )
+        for row in rows
+    )

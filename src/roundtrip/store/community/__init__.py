@@ -1,0 +1,1 @@
+"""Marks and flags."""

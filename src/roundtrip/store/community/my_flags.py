@@ -1,0 +1,89 @@
+"""A mite's own flags. Each function takes the caller's connection and ends no transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import cast
+
+import asyncpg
+
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.community.flag_calls import By, Kind, State
+from roundtrip.store.server.hex import as_address, as_bytes, as_text
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFlag:
+    """A flag as its mite sees it. ``symbol``, ``name``: a stranger's words. ``at_s``, ``ends_s`` and
+    ``settled_s`` are of the chain's clock. ``by``, ``tx_hash``, ``wei``: what proved it, as in
+    ``calls.Proof``."""
+
+    id: int
+    token: Address
+    symbol: str | None
+    name: str | None
+    kind: Kind
+    state: State
+    at_s: int
+    ends_s: int
+    settled_s: int | None
+    by: By | None
+    tx_hash: TxHash | None
+    wei: int | None
+
+
+_OWN = """
+SELECT flag.id, flag.token, flag.kind, flag.state, flag.at_s, flag.ends_s, flag.settled_s, flag.settled_by,
+    flag.settled_tx, flag.settled_wei, token.symbol, token.name
+FROM accounts.flag AS flag LEFT JOIN facts.token AS token ON token.token = flag.token
+WHERE flag.mite_id = $1
+"""
+
+
+async def waiting(connection: asyncpg.Connection, mite_id: int) -> list[OwnFlag]:
+    """Those that wait, the latest first: a mite has few."""
+    rows = await connection.fetch(
+        f"{_OWN} AND flag.state IN ('open', 'seen') ORDER BY flag.made_at DESC, flag.id DESC",
+        mite_id,
+    )
+    return [_flag(row) for row in rows]
+
+
+async def settled(
+    connection: asyncpg.Connection, mite_id: int, token: Address | None, most: int
+) -> list[OwnFlag]:
+    """Those that wait no more, of a token or (None) of all, the last settled first."""
+    rows = await connection.fetch(
+        f"{_OWN} AND ($2::bytea IS NULL OR flag.token = $2) AND flag.state IN ('proved', 'failed', 'void')"
+        " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $3",
+        mite_id,
+        None if token is None else as_bytes(token),
+        most,
+    )
+    return [_flag(row) for row in rows]
+
+
+async def made_since(connection: asyncpg.Connection, mite_id: int, day: datetime) -> int:
+    """How many it made from then on."""
+    found: int = await connection.fetchval(
+        "SELECT count(*) FROM accounts.flag WHERE mite_id = $1 AND made_at >= $2", mite_id, day
+    )
+    return found
+
+
+def _flag(row: asyncpg.Record) -> OwnFlag:
+    wei: Decimal | None = row["settled_wei"]
+    return OwnFlag(
+        row["id"],
+        as_address(row["token"]),
+        row["symbol"],
+        row["name"],
+        cast(Kind, row["kind"]),
+        cast(State, row["state"]),
+        row["at_s"],
+        row["ends_s"],
+        row["settled_s"],
+        cast(By | None, row["settled_by"]),
+        None if row["settled_tx"] is None else TxHash(as_text(row["settled_tx"])),
+        None if wei is None else int(wei),
+    )

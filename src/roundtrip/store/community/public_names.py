@@ -1,0 +1,162 @@
+"""What enough people call wallets, or mark them as: counted as ``domain/community/marks.py`` says, kept whole, and read
+by a key. Tests hold both against each other."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.community.marks import PEOPLE, Public, Said
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness
+from roundtrip.store.boards.fair_tokens import is_kin, pays_many
+from roundtrip.store.server.hex import as_address, as_bytes
+
+COUNTING_S = 120.0
+"""How long the database may take to count."""
+_WORK_MEM = "64MB"
+MOST_SAID = 20
+"""So many names and marks of one wallet are shown, what most said."""
+
+_KIN = is_kin("by.id", "by", "of", by_exchange="(exchange.funder_id IS NOT NULL)", young_s="$3")
+# $1 made_before, $2 at_s, $3 young_s, $4 most_funded, $5 how many people
+_COUNT = f"""
+WITH giver AS MATERIALIZED (
+    SELECT mite.id AS mite_id, own.id, origin.first_s, origin.funder_id, origin.funded_s,
+        his.first_s AS funder_first_s
+    FROM accounts.mite AS mite JOIN facts.address AS own ON own.address = mite.wallet
+    LEFT JOIN facts.origin AS origin ON origin.wallet_id = own.id
+    LEFT JOIN facts.origin AS his ON his.wallet_id = origin.funder_id
+    WHERE mite.made_at <= $1 AND EXISTS (SELECT FROM accounts.mark AS mark WHERE mark.mite_id = mite.id)
+        AND EXISTS (SELECT FROM facts.position AS position WHERE position.wallet_id = own.id)
+), exchange AS MATERIALIZED (
+    SELECT funder_id FROM (SELECT DISTINCT funder_id FROM giver WHERE funder_id IS NOT NULL) AS funder
+    WHERE {pays_many("funder.funder_id", "$4")}
+), by AS MATERIALIZED (
+    -- 0 is nobody's number: all of those who may be one.
+    SELECT giver.*, CASE
+        WHEN giver.first_s <= $2::int - $3::int
+            AND (giver.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN giver.id
+        WHEN giver.funder_first_s <= $2::int - $3::int THEN giver.funder_id
+        ELSE 0 END AS purse
+    FROM giver LEFT JOIN exchange ON exchange.funder_id = giver.funder_id
+), marked AS MATERIALIZED (
+    SELECT mark.wallet, target.id AS deployer_id, origin.funder_id AS paid_by, origin.funded_s AS paid_s
+    FROM (
+        SELECT mark.wallet FROM accounts.mark AS mark JOIN by ON by.mite_id = mark.mite_id
+        GROUP BY mark.wallet HAVING count(DISTINCT by.purse) >= $5
+    ) AS mark
+    LEFT JOIN facts.address AS target ON target.address = mark.wallet
+    LEFT JOIN facts.origin AS origin ON origin.wallet_id = target.id
+), given AS (
+    SELECT mark.wallet, mark.name, mark.name_key, mark.mark, by.purse
+    FROM marked AS of JOIN accounts.mark AS mark ON mark.wallet = of.wallet
+    JOIN by ON by.mite_id = mark.mite_id LEFT JOIN exchange ON exchange.funder_id = by.funder_id
+    WHERE NOT {_KIN}
+), said AS MATERIALIZED (
+    SELECT wallet, 'name' AS what, name_key AS key, mode() WITHIN GROUP (ORDER BY name COLLATE "C") AS said,
+        count(DISTINCT purse)::int AS people
+    FROM given WHERE name_key IS NOT NULL GROUP BY wallet, name_key HAVING count(DISTINCT purse) >= $5
+    UNION ALL
+    SELECT wallet, 'mark', mark, mark, count(DISTINCT purse)::int
+    FROM given WHERE mark IS NOT NULL GROUP BY wallet, mark HAVING count(DISTINCT purse) >= $5
+), found AS MATERIALIZED (
+    SELECT said.*, 1 = row_number() OVER (
+        PARTITION BY wallet ORDER BY people DESC, what, key COLLATE "C"
+    ) AS is_first
+    FROM said
+), gone AS (
+    DELETE FROM accounts.public_name AS kept WHERE NOT EXISTS (
+        SELECT FROM found WHERE found.wallet = kept.wallet AND found.what = kept.what AND found.key = kept.key
+    )
+)
+INSERT INTO accounts.public_name AS kept (wallet, what, key, said, people, is_first)
+SELECT wallet, what, key, said, people, is_first FROM found
+ON CONFLICT (wallet, what, key) DO UPDATE
+SET said = excluded.said, people = excluded.people, is_first = excluded.is_first
+WHERE (kept.said, kept.people, kept.is_first) <> (excluded.said, excluded.people, excluded.is_first)
+"""  # noqa: S608
+
+
+async def count(
+    connection: asyncpg.Connection,
+    made_before: datetime,
+    at_s: int,
+    fairness: Fairness = FAIRNESS,
+    timeout_s: float = COUNTING_S,
+) -> None:
+    """Writes what is public, by the chain's time ``at_s``, of mites made before, in place of all that was:
+    what stays as it is is not touched. In a transaction. Raises TimeoutError."""
+    await connection.execute(
+        "SELECT set_config('work_mem', $1, true), set_config('plan_cache_mode', 'force_custom_plan', true)",
+        _WORK_MEM,
+    )
+    await connection.execute(
+        _COUNT, made_before, at_s, fairness.young_s, fairness.most_funded, PEOPLE, timeout=timeout_s
+    )
+
+
+async def first(connection: asyncpg.Connection, most: int) -> list[Public]:
+    """So many wallets at most: what most people said first."""
+    rows = await connection.fetch(
+        "SELECT shown.wallet, kept.* FROM ("
+        "  SELECT wallet FROM accounts.public_name WHERE is_first ORDER BY people DESC, wallet LIMIT $1"
+        ") AS shown CROSS JOIN LATERAL ("
+        "  SELECT what, said, people, key FROM accounts.public_name AS own WHERE own.wallet = shown.wallet"
+        '  ORDER BY people DESC, what, key COLLATE "C" LIMIT $2'
+        ') AS kept ORDER BY shown.wallet, kept.people DESC, kept.what, kept.key COLLATE "C"',
+        most,
+        MOST_SAID,
+    )
+    wallets = dict.fromkeys(row["wallet"] for row in rows)
+    found = [
+        Public(as_address(wallet), _said(rows, wallet, "name"), _said(rows, wallet, "mark"))
+        for wallet in wallets
+    ]
+    return sorted(found, key=lambda one: (-one.people, one.wallet))
+
+
+def _said(rows: Iterable[asyncpg.Record], wallet: bytes, what: str) -> tuple[Said, ...]:
+    own = [row for row in rows if row["wallet"] == wallet and row["what"] == what]
+    return tuple(Said(row["said"], row["people"]) for row in own)
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """A wallet that enough people call by a name, and how many."""
+
+    wallet: Address
+    people: int
+
+
+async def bearers(connection: asyncpg.Connection, key: str, most: int) -> list[Bearer]:
+    """Wallets that enough people call so, what most call so first; ``key``: as names are compared."""
+    rows = await connection.fetch(
+        "SELECT wallet, people FROM accounts.public_name WHERE what = 'name' AND key = $1"
+        " ORDER BY people DESC, wallet LIMIT $2",
+        key,
+        most,
+    )
+    return [Bearer(as_address(row["wallet"]), row["people"]) for row in rows]
+
+
+async def scams(connection: asyncpg.Connection, wallets: Iterable[Address]) -> dict[Address, int]:
+    """How many people mark each of these wallets as a scam; whom too few do is not among them."""
+    rows = await connection.fetch(
+        "SELECT wallet, people FROM accounts.public_name"
+        " WHERE wallet = ANY($1::bytea[]) AND what = 'mark' AND key = 'scam'",
+        [as_bytes(wallet) for wallet in set(wallets)],
+    )
+    return {as_address(row["wallet"]): row["people"] for row in rows}
+
+
+async def of_wallet(connection: asyncpg.Connection, wallet: Address) -> Public:
+    """What is public of one wallet, what most said first; it may be nothing."""
+    rows = await connection.fetch(
+        "SELECT wallet, what, said, people FROM accounts.public_name WHERE wallet = $1"
+        ' ORDER BY people DESC, what, key COLLATE "C" LIMIT $2',
+        as_bytes(wallet),
+        MOST_SAID,
+    )
+    return Public(wallet, _said(rows, as_bytes(wallet), "name"), _said(rows, as_bytes(wallet), "mark"))

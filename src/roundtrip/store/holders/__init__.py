@@ -1,0 +1,1 @@
+"""Holder books and what is read from them."""

@@ -1,0 +1,1 @@
+"""The index of the chain: blocks, launches, pools, trades, positions."""

@@ -1,0 +1,195 @@
+"""What lies in the curves of launches: folded as blocks come, and taken back with them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import asyncpg
+
+from roundtrip.domain.base.events import Buyback, Launch, Trade
+from roundtrip.domain.base.types import Address, BlockRef
+from roundtrip.store.server.hex import as_address, as_bytes
+
+from .cursor import Ids
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What some blocks did to one curve. ``last_s`` 0: nobody traded. ``token_id``, ``threshold_raw``: of one
+    that they launched."""
+
+    added_raw: int = 0
+    last_s: int = 0
+    token_id: int | None = None
+    threshold_raw: int = 0
+
+
+async def put_buybacks(connection: asyncpg.Connection, buybacks: Sequence[Buyback], ids: Ids) -> None:
+    """What curves bought back."""
+    if buybacks:
+        await connection.execute(
+            "INSERT INTO facts.buyback (block_number, log_index, at_s, pool_id, quote_raw, tx_hash)"
+            " SELECT block, log, at_s, pool, quote::numeric, tx FROM unnest($1::int[], $2::int[], $3::int[],"
+            " $4::int[], $5::text[], $6::bytea[]) AS given (block, log, at_s, pool, quote, tx)",
+            [one.spot.block_number for one in buybacks],
+            [one.spot.log_index for one in buybacks],
+            [one.spot.at_s for one in buybacks],
+            [ids.pools[one.at] for one in buybacks],
+            [str(one.quote_raw) for one in buybacks],
+            [as_bytes(one.spot.tx_hash) for one in buybacks],
+        )
+
+
+_FOLD = """
+WITH given AS (
+    SELECT pool_id, added::numeric AS added, last_s, token_id, threshold::numeric AS threshold
+    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::text[])
+        AS one (pool_id, added, last_s, token_id, threshold)
+), begun AS (
+    INSERT INTO facts.curve (pool_id, token_id, threshold_raw, raised_raw, last_s)
+    SELECT pool_id, token_id, threshold, added, last_s FROM given WHERE token_id IS NOT NULL
+)
+UPDATE facts.curve AS curve
+SET raised_raw = curve.raised_raw + given.added, last_s = greatest(curve.last_s, given.last_s)
+FROM given WHERE curve.pool_id = given.pool_id AND given.token_id IS NULL
+"""
+
+
+async def fold(
+    connection: asyncpg.Connection,
+    launches: Sequence[Launch],
+    trades: Sequence[Trade],
+    buybacks: Sequence[Buyback],
+    ids: Ids,
+) -> None:
+    """Adds what some blocks brought, launches of which curves begin among it. A curve that has no row is left
+    without: how it began is not known."""
+    sums = {
+        told.at: _Sum(0, spot.at_s, ids.addresses[told.token], told.threshold_raw or 0)
+        for spot, told, _ in launches
+        if told.generation != 1
+    }
+    for trade in trades:
+        if trade.kept_raw is not None:
+            found = sums.setdefault(trade.at, _Sum())
+            moved_raw = trade.quote_raw if trade.buys else -trade.quote_raw
+            found.added_raw += moved_raw - trade.kept_raw
+            found.last_s = trade.spot.at_s
+    for buyback in buybacks:
+        sums.setdefault(buyback.at, _Sum()).added_raw += buyback.quote_raw
+    if sums:
+        await connection.execute(
+            _FOLD,
+            [ids.pools[at] for at in sums],
+            [str(one.added_raw) for one in sums.values()],
+            [one.last_s for one in sums.values()],
+            [one.token_id for one in sums.values()],
+            [str(one.threshold_raw) for one in sums.values()],
+        )
+
+
+_TAKE_BACK = """
+WITH gone AS (
+    SELECT pool_id, sum(moved) AS moved FROM (
+        SELECT pool_id, CASE WHEN buys THEN quote_raw ELSE -quote_raw END - kept_raw AS moved
+        FROM facts.trade WHERE at_s >= $1 AND block_number > $2 AND kept_raw IS NOT NULL
+        UNION ALL SELECT pool_id, quote_raw FROM facts.buyback WHERE block_number > $2
+    ) AS moves GROUP BY pool_id
+)
+UPDATE facts.curve AS curve SET raised_raw = curve.raised_raw - gone.moved, last_s = coalesce((
+    SELECT max(trade.at_s) FROM facts.trade AS trade WHERE trade.pool_id = pool.id
+    AND trade.block_number <= $2
+), pool.at_s)
+FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id WHERE curve.pool_id = pool.id
+"""
+
+
+async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
+    """Takes back what the blocks above ``to`` brought, as long as their rows are there; curves that began
+    with them go."""
+    await connection.execute(
+        "DELETE FROM facts.curve USING facts.pool AS pool"
+        " WHERE pool.id = curve.pool_id AND pool.block_number > $1",
+        to.number,
+    )
+    await connection.execute(_TAKE_BACK, to.timestamp_s, to.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A launch on its curve. Ids are interned addresses; times are seconds since 1970. ``last_s``: of its
+    newest trade, or of its launch."""
+
+    pool_id: int
+    curve: Address
+    token_id: int
+    deployer_id: int
+    quote_id: int
+    raised_raw: int
+    threshold_raw: int
+    launched_s: int
+    last_s: int
+
+
+_FULLEST = """
+WITH fullest AS MATERIALIZED (
+    SELECT curve.*, curve.raised_raw / greatest(curve.threshold_raw, 1) AS fill FROM facts.curve AS curve
+    WHERE curve.last_s > $1
+        AND NOT EXISTS (SELECT FROM facts.launch_step AS step WHERE step.token_id = curve.token_id)
+    ORDER BY fill DESC, curve.last_s DESC, curve.pool_id LIMIT $2
+)
+SELECT fullest.pool_id, launch.at, launch.token_id, launch.deployer_id, launch.quote_id,
+    fullest.raised_raw::text AS raised_raw, fullest.threshold_raw::text AS threshold_raw,
+    launch.at_s, fullest.last_s
+FROM fullest JOIN facts.launch AS launch ON launch.token_id = fullest.token_id
+ORDER BY fill DESC, fullest.last_s DESC, fullest.pool_id
+"""
+
+
+async def fullest(connection: asyncpg.Connection, after_s: int, most: int) -> list[Filling]:
+    """The open curves that were launched or traded since, the fullest first, then the one traded last."""
+    return [
+        Filling(
+            row["pool_id"],
+            as_address(row["at"]),
+            row["token_id"],
+            row["deployer_id"],
+            row["quote_id"],
+            int(row["raised_raw"]),
+            int(row["threshold_raw"]),
+            row["at_s"],
+            row["last_s"],
+        )
+        for row in await connection.fetch(_FULLEST, after_s, most)
+    ]
+
+
+_BUYS = """
+WITH recent AS MATERIALIZED (
+    SELECT pool_id, trader_id FROM facts.trade WHERE at_s > $2 AND buys
+)
+SELECT pool_id, count(*) AS buys, count(DISTINCT trader_id) AS buyers FROM recent
+WHERE pool_id = ANY($1::int[]) GROUP BY pool_id
+"""
+"""By time first: of one pool there may be any number of trades."""
+
+
+async def buys_since(
+    connection: asyncpg.Connection, pool_ids: Collection[int], after_s: int
+) -> dict[int, tuple[int, int]]:
+    """How often it was bought there since, and by how many wallets; nothing of where nobody bought."""
+    rows = await connection.fetch(_BUYS, list(pool_ids), after_s)
+    return {row["pool_id"]: (row["buys"], row["buyers"]) for row in rows}
+
+
+async def sold_half(
+    connection: asyncpg.Connection, pairs: Collection[tuple[int, int]]
+) -> set[tuple[int, int]]:
+    """Which of these wallets sold half or more of what they had bought of that token."""
+    rows = await connection.fetch(
+        "SELECT wallet_id, token_id FROM facts.position JOIN unnest($1::int[], $2::int[])"
+        " AS given (wallet, token) ON wallet_id = given.wallet AND token_id = given.token"
+        " WHERE sold_raw > 0 AND 2 * sold_raw >= bought_raw",
+        [wallet for wallet, _ in pairs],
+        [token for _, token in pairs],
+    )
+    return {(row["wallet_id"], row["token_id"]) for row in rows}

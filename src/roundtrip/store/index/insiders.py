@@ -1,0 +1,67 @@
+"""What those behind a launch did with its token, and what anybody burned of it."""
+
+from collections.abc import Sequence
+
+import asyncpg
+
+from roundtrip.domain.base.events import Deed
+from roundtrip.domain.market.fairness import FAIRNESS
+from roundtrip.store.server.hex import as_bytes
+
+from .cursor import Ids
+
+_PUT = """
+INSERT INTO facts.inside
+    (block_number, log_index, at_s, what, token_id, wallet_id, other_id, token_raw, eth_wei, tx_hash)
+SELECT given.block, given.log, given.at_s, given.what, given.token, given.wallet, given.other,
+    given.token_raw::numeric, given.eth_wei::numeric, given.tx
+FROM unnest($1::int[], $2::int[], $3::int[], $4::text[], $5::int[], $6::int[], $7::int[], $8::text[],
+    $9::text[], $10::bytea[], $11::boolean[])
+    AS given (block, log, at_s, what, token, wallet, other, token_raw, eth_wei, tx, own)
+JOIN facts.launch AS launch ON launch.token_id = given.token AND launch.block_number <= given.block
+LEFT JOIN facts.origin AS origin ON origin.wallet_id = given.wallet AND origin.funded_number <= given.block
+WHERE given.what = 'burned' OR (
+    (launch.deployer_id = given.wallet OR (
+        given.own AND launch.deployer_id = origin.funder_id AND (SELECT count(*) FROM (
+            SELECT FROM facts.origin AS paid
+            WHERE paid.funder_id = launch.deployer_id AND paid.funded_number <= given.block LIMIT $12::int + 1
+        ) AS few) <= $12::int
+    ))
+    AND NOT EXISTS (
+        SELECT FROM facts.address AS other JOIN facts.pool AS pool ON pool.at = other.address
+        WHERE other.id = given.other AND pool.block_number <= given.block
+    )
+)
+"""
+"""By what was known up to each one's block: it does not matter with which others it is written. A contract is
+the first to be sent eth by somebody, too, a curve by its first buyer: of whom the deployer paid only what
+they do themselves counts."""
+
+
+async def put(connection: asyncpg.Connection, deeds: Sequence[Deed], ids: Ids) -> None:
+    """Writes those of them that count: burns, and what was sold or moved by a launch's deployer or by a
+    wallet that the deployer was the first to send eth. Who has sent more than an exchange's number of wallets
+    their first eth is one: his customers are none of his. What goes into a pool or a curve is not moved."""
+    if not deeds:
+        return
+    known = ids.addresses
+    await connection.execute(
+        _PUT,
+        [deed.spot.block_number for deed in deeds],
+        [deed.spot.log_index for deed in deeds],
+        [deed.spot.at_s for deed in deeds],
+        [deed.what for deed in deeds],
+        [known[deed.token] for deed in deeds],
+        [known[deed.wallet] for deed in deeds],
+        [None if deed.other is None else known[deed.other] for deed in deeds],
+        [str(deed.token_raw) for deed in deeds],
+        [None if deed.eth_wei is None else str(deed.eth_wei) for deed in deeds],
+        [as_bytes(deed.spot.tx_hash) for deed in deeds],
+        [deed.own for deed in deeds],
+        FAIRNESS.most_funded,
+    )
+
+
+async def forget(connection: asyncpg.Connection, before_s: int) -> None:
+    """What is older goes."""
+    await connection.execute("DELETE FROM facts.inside WHERE at_s < $1", before_s)

@@ -1,0 +1,77 @@
+"""What waits to be done, and what was undone of the chain lately."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from roundtrip.store.server.jobs import AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Jobs of one kind. ``due``: are being run or could be; ``later``: their time has not come; ``given_up``:
+    failed for the last time, and kept for people. ``oldest``: since when one is due; None: nothing is, or
+    only what was wished for at once, of which no time is kept."""
+
+    kind: str
+    due: int
+    later: int
+    given_up: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """Messages that wait to be sent; ``oldest``: when the first of them was made."""
+
+    waiting: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """Blocks were taken away above one of ``to_s``. ``blocks`` None: how many is not known."""
+
+    to_number: int
+    to_s: int
+    blocks: int | None
+
+
+async def jobs_waiting(connection: asyncpg.Connection, now: datetime) -> Sequence[Waiting]:
+    """By kind."""
+    rows = await connection.fetch(
+        "SELECT kind, count(*) FILTER (WHERE failed_at IS NULL AND run_at <= $1) AS due,"
+        " count(*) FILTER (WHERE failed_at IS NULL AND run_at > $1) AS later,"
+        " count(*) FILTER (WHERE failed_at IS NOT NULL) AS given_up,"
+        " min(run_at) FILTER (WHERE failed_at IS NULL AND run_at <= $1 AND run_at > $2) AS oldest"
+        " FROM jobs.job GROUP BY kind ORDER BY kind",
+        now,
+        AT_ONCE,
+    )
+    return [Waiting(**dict(row)) for row in rows]
+
+
+async def deliveries_waiting(connection: asyncpg.Connection) -> Deliveries:
+    """Of all channels."""
+    row = await connection.fetchrow(
+        "SELECT count(*) AS waiting, min(made_at) AS oldest FROM accounts.delivery WHERE state = 'waiting'"
+    )
+    return Deliveries(row["waiting"], row["oldest"])
+
+
+async def alerted_to(connection: asyncpg.Connection) -> int | None:
+    """The last block that alerts were made of; None: they never were."""
+    found: int | None = await connection.fetchval("SELECT number FROM accounts.alert_cursor")
+    return found
+
+
+async def rewound_since(connection: asyncpg.Connection, at_s: int) -> Sequence[Rewound]:
+    """Reorganisations back to a block that is no older, the newest first."""
+    rows = await connection.fetch(
+        "SELECT to_number, to_s, from_number - to_number AS blocks FROM facts.rewound WHERE to_s >= $1"
+        " ORDER BY id DESC",
+        at_s,
+    )
+    return [Rewound(**dict(row)) for row in rows]

@@ -1,0 +1,1 @@
+"""Practice trades and the league."""

@@ -1,0 +1,1 @@
+"""Verdicts and what became of them."""

@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey: connections, migrations, jobs, errors."""

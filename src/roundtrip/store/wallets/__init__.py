@@ -1,0 +1,1 @@
+"""What wallets traded, and their links."""

@@ -1,0 +1,1 @@
+"""Happenings, alerts, follows, rules, bags."""

@@ -1,0 +1,213 @@
+"""What one wallet holds, what of it has changed since it bought, and what checks said then and now, by the
+index. Each function takes the caller's connection and ends no transaction."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.market.signals import NARROW_TICKS
+from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
+from roundtrip.store.server.hex import as_address
+
+from .happening_moves import WHOLE_WITHIN_S
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """A token that a wallet holds by the index. ``held_raw``: what it bought and has not sold; 0 of what it
+    was only given. ``cost_wei``: what that cost; None: of some fill nobody knows the worth. ``realised_wei``:
+    what its sales have brought over their cost, in all rounds; None as before. ``number``, ``at_s``: of the
+    first buy of the round, or of the first transfer that is kept."""
+
+    token_id: int
+    held_raw: int
+    cost_wei: int | None
+    realised_wei: int | None
+    number: int
+    at_s: int
+
+
+_HELD = """
+SELECT held.token_id, held.held_raw::text, held.cost_wei::text, held.realised_wei::text, held.number,
+    coalesce(first.at_s, held.first_s) AS at_s
+FROM (
+    SELECT token_id, held_raw, CASE WHEN round_unpriced = 0 THEN cost_wei END AS cost_wei,
+        CASE WHEN unpriced = 0 THEN profit_wei + round_got_wei - round_spent_wei + cost_wei END
+            AS realised_wei,
+        round_number AS number, first_s
+    FROM facts.position WHERE wallet_id = $1 AND held_raw > 0 ORDER BY token_id DESC LIMIT $2
+) AS held
+LEFT JOIN LATERAL (
+    SELECT min(trade.at_s) AS at_s FROM facts.trade AS trade
+    JOIN facts.pool AS pool ON pool.id = trade.pool_id
+    WHERE trade.trader_id = $1 AND pool.token_id = held.token_id AND trade.block_number = held.number
+        AND trade.at_s >= held.first_s
+) AS first ON true
+"""
+_GIVEN = """
+SELECT got.token_id, got.number, got.at_s FROM (
+    SELECT token_id, sum(amount_raw) AS got_raw, min(block_number) AS number, min(at_s) AS at_s
+    FROM facts.transfer WHERE to_id = $1 AND from_id <> $1 GROUP BY token_id
+) AS got
+LEFT JOIN (
+    SELECT token_id, sum(amount_raw) AS gone_raw FROM facts.transfer
+    WHERE from_id = $1 AND to_id <> $1 GROUP BY token_id
+) AS gone USING (token_id)
+WHERE got.got_raw > coalesce(gone.gone_raw, 0)
+    AND NOT EXISTS (SELECT FROM facts.position
+        WHERE wallet_id = $1 AND token_id = got.token_id AND held_raw > 0)
+ORDER BY got.token_id DESC LIMIT $2
+"""
+
+
+async def held(connection: asyncpg.Connection, wallet_id: int, most: int) -> list[Bought]:
+    """The newest ``most`` tokens that a wallet bought, and after them as there is room those of a launchpad
+    that it was only given within the days of which transfers are kept."""
+    found = [
+        Bought(row["token_id"], int(row["held_raw"]), _maybe(row["cost_wei"]), _maybe(row["realised_wei"]),
+               row["number"], row["at_s"])
+        for row in await connection.fetch(_HELD, wallet_id, most)
+    ]  # fmt: skip
+    if len(found) < most:
+        rows = await connection.fetch(_GIVEN, wallet_id, most - len(found))
+        found += [Bought(row["token_id"], 0, None, None, row["number"], row["at_s"]) for row in rows]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class DeployerSold:
+    """Of a launchpad's token: its deployer, how much he had as far as that is known, and how much of it he
+    has sold since."""
+
+    deployer: Address
+    had_raw: int
+    sold_raw: int
+
+
+_SOLD = """
+SELECT given.token_id, deployer.address AS deployer, coalesce(own.bought_raw, 0)::text AS bought_raw,
+    coalesce(own.sold_raw, 0)::text AS all_raw, coalesce(since.sold_raw, 0)::text AS since_raw
+FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
+JOIN facts.launch AS launch ON launch.token_id = given.token_id
+JOIN facts.address AS deployer ON deployer.id = launch.deployer_id
+LEFT JOIN facts.position AS own ON own.wallet_id = launch.deployer_id AND own.token_id = given.token_id
+CROSS JOIN LATERAL (
+    SELECT sum(trade.token_raw) AS sold_raw FROM facts.trade AS trade
+    JOIN facts.pool AS pool ON pool.id = trade.pool_id
+    WHERE own.sells > 0 AND own.last_s >= given.at_s AND trade.trader_id = launch.deployer_id
+        AND pool.token_id = given.token_id AND NOT trade.buys AND trade.at_s >= given.at_s
+        AND trade.block_number >= given.number
+) AS since
+"""
+
+
+async def deployers_sold(connection: asyncpg.Connection, bought: Sequence[Bought]) -> dict[int, DeployerSold]:
+    """By token, what deployers have sold since. What one got otherwise than by buying is not known: at least
+    what he sold."""
+    found = {}
+    for row in await connection.fetch(_SOLD, *_since(bought)):
+        all_raw, since_raw = int(row["all_raw"]), int(row["since_raw"])
+        had_raw = max(int(row["bought_raw"]), all_raw) - (all_raw - since_raw)
+        found[row["token_id"]] = DeployerSold(as_address(row["deployer"]), had_raw, since_raw)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Of the pool of money in which a token had most liquidity then: how much that was, weighed by the width
+    of its ranges, and how much of it is gone, what others put in since counted."""
+
+    before: int
+    gone: int
+
+
+_LEFT = """
+SELECT given.token_id, place.id, sums.changes,
+    coalesce(sums.before, 0)::text AS before, coalesce(sums.since, 0)::text AS since
+FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
+CROSS JOIN LATERAL (
+    SELECT pool.id, pool.at_s FROM facts.pool AS pool
+    WHERE pool.token_id = given.token_id AND pool.in_money_from IS NOT NULL
+        AND pool.block_number >= $4 AND pool.at_s > $5
+    ORDER BY pool.id LIMIT $6
+) AS place
+CROSS JOIN LATERAL (
+    SELECT count(*) AS changes,
+        sum(weight) FILTER (WHERE block_number < given.number) AS before,
+        sum(weight) FILTER (WHERE block_number >= given.number) AS since
+    FROM (
+        SELECT change.block_number,
+            change.liquidity_delta * least(change.tick_upper - change.tick_lower, $7) AS weight
+        FROM facts.liquidity AS change WHERE change.pool_id = place.id AND change.at_s >= place.at_s
+        LIMIT $8 + 1
+    ) AS one
+) AS sums
+"""
+
+
+async def liquidity_left(
+    connection: asyncpg.Connection, bought: Sequence[Bought], start_number: int, now_s: int
+) -> dict[int, Left]:
+    """By token; those of which not every change of liquidity is known are left out. ``start_number``: the
+    index's first block; ``now_s``: of its last."""
+    rows = await connection.fetch(
+        _LEFT, *_since(bought), start_number, now_s - WHOLE_WITHIN_S, MOST_PLACES, NARROW_TICKS, MOST_CHANGES
+    )
+    found: dict[int, Left] = {}
+    partly = {row["token_id"] for row in rows if row["changes"] > MOST_CHANGES}
+    for row in rows:
+        before, since = int(row["before"]), int(row["since"])
+        token_id = row["token_id"]
+        if token_id not in partly and before > (found[token_id].before if token_id in found else 0):
+            found[token_id] = Left(before, min(before, max(0, -since)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A check that is kept."""
+
+    checked_at: datetime
+    block_number: int
+    code: str
+    level: str
+    document: bytes
+
+
+_FIELDS = "checked_at, block_number, verdict_code, verdict_level, document"
+_THEN_AND_NOW = f"""
+SELECT given.token_id, one.* FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
+JOIN facts.address AS token ON token.id = given.token_id
+CROSS JOIN LATERAL (
+    (SELECT false AS is_now, {_FIELDS} FROM facts.evidence
+    WHERE evidence.token = token.address AND block_number <= given.number ORDER BY id DESC LIMIT 1)
+    UNION ALL
+    (SELECT true, {_FIELDS} FROM facts.evidence
+    WHERE evidence.token = token.address ORDER BY id DESC LIMIT 1)
+) AS one
+"""  # noqa: S608
+
+
+async def checks(
+    connection: asyncpg.Connection, bought: Sequence[Bought]
+) -> tuple[dict[int, Kept], dict[int, Kept]]:
+    """By token, the newest check that was made at the buy or before, and the newest of all."""
+    then: dict[int, Kept] = {}
+    now: dict[int, Kept] = {}
+    for row in await connection.fetch(_THEN_AND_NOW, *_since(bought)):
+        kept = Kept(
+            row["checked_at"], row["block_number"], row["verdict_code"], row["verdict_level"], row["document"]
+        )
+        (now if row["is_now"] else then)[row["token_id"]] = kept
+    return then, now
+
+
+def _since(bought: Collection[Bought]) -> tuple[list[int], list[int], list[int]]:
+    return [one.token_id for one in bought], [one.number for one in bought], [one.at_s for one in bought]
+
+
+def _maybe(text: str | None) -> int | None:
+    return None if text is None else int(text)

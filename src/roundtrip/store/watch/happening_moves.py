@@ -1,0 +1,297 @@
+"""Moves of tokens and of liquidity, as rules see them."""
+
+import asyncpg
+
+from roundtrip.domain.market.price_history import MOST_MICRO_USD
+from roundtrip.domain.market.signals import NARROW_TICKS
+from roundtrip.domain.watch.rules import Happening
+from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
+from roundtrip.store.server.partitions import DAY_S
+
+from .happening_rows import (
+    LAUNCHED_RAW,
+    PPM,
+    Arguments,
+    Narrow,
+    Page,
+    Reader,
+    Span,
+    address,
+    maybe,
+    page,
+    spot_of,
+)
+from .happening_trades import LARGE_RAW
+
+PRICED_WITHIN_S = 86_400
+"""What moves is worth what the token traded for, if it did within so long."""
+ETH_WEI = 10**18
+DEAR_WEI = 10**15
+"""Moves that were worth more are found by what they were worth (schema/0011); of less, among the newest."""
+WHOLE_WITHIN_S = 80 * 86_400
+"""Of a pool that was older when it was drained, a week later not every change might be kept: then nobody is
+told the share, whenever he asks."""
+
+_MOVES = """
+WITH moved AS MATERIALIZED (
+    SELECT transfer.at_s, transfer.block_number, transfer.log_index, transfer.tx_hash, transfer.token_id,
+        transfer.from_id, transfer.amount_raw
+    FROM {source}
+    WHERE transfer.amount_raw > 0
+        AND transfer.from_id <> transfer.to_id AND transfer.to_id <> transfer.token_id
+        AND transfer.from_id <> {zero}::int
+        AND transfer.from_id <> ALL({machinery}::int[]) AND transfer.to_id <> ALL({machinery}::int[])
+        AND NOT EXISTS (
+            SELECT FROM facts.trade AS trade JOIN facts.pool AS pool ON pool.id = trade.pool_id
+            WHERE {within_trade} AND trade.at_s = transfer.at_s
+                AND trade.block_number = transfer.block_number AND trade.tx_hash = transfer.tx_hash
+                AND pool.token_id = transfer.token_id OFFSET 0)
+        AND NOT EXISTS (
+            SELECT FROM facts.liquidity AS change JOIN facts.pool AS pool ON pool.id = change.pool_id
+            WHERE {within_change} AND change.at_s = transfer.at_s
+                AND change.block_number = transfer.block_number AND change.tx_hash = transfer.tx_hash
+                AND pool.token_id = transfer.token_id OFFSET 0)
+        AND NOT EXISTS (
+            SELECT FROM facts.address AS side JOIN facts.pool AS pool ON pool.at = side.address
+            WHERE side.id IN (transfer.from_id, transfer.to_id)
+                AND pool.block_number <= transfer.block_number OFFSET 0)
+        AND {newest}
+)
+SELECT moved.at_s, moved.block_number, moved.log_index, moved.tx_hash, moved.amount_raw::text,
+    wallet.address AS wallet, token.address AS token,
+    traded.token_raw::text, traded.wei::text, traded.micro_usd
+FROM moved JOIN facts.address AS wallet ON wallet.id = moved.from_id
+JOIN facts.address AS token ON token.id = moved.token_id
+LEFT JOIN LATERAL (
+    SELECT one.* FROM (
+        SELECT pool.id, pool.quote_id FROM facts.pool AS pool
+        WHERE pool.token_id = moved.token_id AND pool.in_money_from <= moved.block_number
+        ORDER BY pool.token_id, pool.id LIMIT {places}::int
+    ) AS place CROSS JOIN LATERAL (
+        SELECT trade.block_number, trade.log_index, trade.token_raw, trade.micro_usd,
+            coalesce(
+                trade.eth_wei, CASE WHEN place.quote_id = ANY({eth}::int[]) THEN trade.quote_raw END
+            ) AS wei
+        FROM facts.trade AS trade
+        WHERE trade.pool_id = place.id AND trade.at_s BETWEEN {priced_from}::int AND {priced_to}::int
+            AND trade.at_s <= moved.at_s AND trade.at_s > moved.at_s - {priced_s}::int
+            AND (trade.block_number, trade.log_index) < (moved.block_number, moved.log_index)
+            AND trade.token_raw > 0
+        ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC LIMIT 1
+    ) AS one ORDER BY one.block_number DESC, one.log_index DESC LIMIT 1
+) AS traded ON true
+"""
+_TRANSFER = (
+    "transfer.at_s, transfer.block_number, transfer.log_index, transfer.tx_hash, transfer.token_id,"
+    " transfer.from_id, transfer.to_id, transfer.amount_raw"
+)
+
+
+async def moves(reader: Reader, span: Span, narrow: Narrow) -> Page:
+    """moving: a launchpad's token went from one to another, or was burned. Not from or to the network's own
+    contracts or a place where anything trades, which is trading; not into the token itself; and not in a
+    transaction in which that token was traded or its liquidity changed: what moves there passes through
+    somebody's router. Worth what the token's newest trade before it was made at, in one of its oldest pools
+    of money, if that was within a day."""
+    asked = Arguments()
+    source, where = await _dear(reader, asked, span, narrow) or _transfers(asked, span, narrow)
+    statement = _MOVES.format(
+        source=source,
+        zero=asked(reader.zero_id),
+        machinery=asked(reader.machinery_ids),
+        eth=asked(reader.eth_ids),
+        within_trade=asked.within(span, "trade"),
+        within_change=asked.within(span, "change"),
+        newest=where + asked.newest(span, "transfer"),
+        places=asked(MOST_PLACES),
+        priced_from=asked(span.from_s - PRICED_WITHIN_S),
+        priced_to=asked(span.to_s),
+        priced_s=asked(PRICED_WITHIN_S),
+    )
+    rows = await reader.rows(statement, asked)
+    return page(rows, [_move(row) for row in rows], span)
+
+
+_DEAR_TRADE = "coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0"
+_PRICE = "(coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0))"
+_DEAR = """(
+    WITH RECURSIVE dear AS (
+        (SELECT trade.pool_id, {price} AS price FROM facts.trade AS trade WHERE {within_price} AND {is_dear}
+        ORDER BY trade.pool_id, {price} DESC LIMIT 1)
+        UNION ALL SELECT one.* FROM dear CROSS JOIN LATERAL (
+            SELECT trade.pool_id, {price} AS price FROM facts.trade AS trade
+            WHERE {within_price} AND {is_dear} AND trade.pool_id > dear.pool_id
+            ORDER BY trade.pool_id, {price} DESC LIMIT 1
+        ) AS one
+    ), least AS MATERIALIZED (
+        SELECT pool.token_id, {wei}::numeric / max(dear.price) AS amount_raw
+        FROM dear JOIN facts.pool AS pool ON pool.id = dear.pool_id GROUP BY pool.token_id
+    ), worth AS MATERIALIZED (
+        SELECT {fields} FROM facts.transfer AS transfer
+        LEFT JOIN least ON least.token_id = transfer.token_id + 0
+        WHERE {within} AND transfer.amount_raw > coalesce(least.amount_raw, {wei}::numeric * 10000000)
+            AND transfer.from_id <> {zero}::int AND transfer.from_id <> ALL({machinery}::int[])
+            AND transfer.to_id <> ALL({machinery}::int[])
+    )
+    SELECT * FROM worth ORDER BY at_s DESC, block_number DESC, log_index DESC OFFSET 0
+) AS transfer"""
+
+
+async def _dear(reader: Reader, asked: Arguments, span: Span, narrow: Narrow) -> tuple[str, str] | None:
+    """Transfers of so much that they were worth more than the rule's threshold at the dearest trade of any of
+    the token's pools in those days, or of so much that they were without a dear one. None: no such rule, or
+    the newest tell."""
+    if span.most is None or narrow.wallets is not None or narrow.token is not None:
+        return None
+    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+    priced = span._replace(from_s=(span.from_s - PRICED_WITHIN_S) // DAY_S * DAY_S)
+    if micro_usd is not None:
+        prices = await reader.eth_usdg(priced, "trade")
+        # A trade of which the dollars are known and the eth is not stands nowhere by its price.
+        wei = None if prices is None or not prices.is_always else micro_usd * ETH_WEI // prices.most
+    if wei is None or wei < DEAR_WEI:
+        return None
+    # A little less: sums and prices were rounded.
+    least_wei = wei * 999 // 1000 - 1
+    source = _DEAR.format(
+        price=_PRICE,
+        is_dear=_DEAR_TRADE,
+        within_price=asked.within(priced, "trade"),
+        within=asked.within(span, "transfer"),
+        wei=asked(least_wei),
+        zero=asked(reader.zero_id),
+        machinery=asked(reader.machinery_ids),
+        fields=_TRANSFER,
+    )
+    return source, ""
+
+
+def _transfers(asked: Arguments, span: Span, narrow: Narrow) -> tuple[str, str]:
+    """Which transfers are looked at: where they come from, and what else has to be true of them."""
+    parts, is_few = [asked.within(span, "transfer")], False
+    if narrow.wallets is not None:
+        parts.append(f"transfer.from_id = ANY({asked(narrow.wallets)}::int[])")
+        is_few = True
+    if narrow.token is not None:
+        parts.append(f"transfer.token_id = {asked(narrow.token)}::int")
+        is_few = True
+    if (ppm := narrow.above("%")) is not None:
+        least_raw = ppm * LAUNCHED_RAW // PPM
+        parts.append(f"transfer.amount_raw > {asked(least_raw)}::numeric")
+        is_few = is_few or least_raw >= LARGE_RAW
+    where = " AND ".join(parts)
+    if not is_few:
+        return "facts.transfer AS transfer", f"{where} AND "
+    # OFFSET 0: found first, by an index, and only then put in order.
+    chosen = f"SELECT {_TRANSFER} FROM facts.transfer AS transfer WHERE {where} OFFSET 0"  # noqa: S608
+    return f"({chosen}) AS transfer", ""
+
+
+def _move(row: asyncpg.Record) -> Happening:
+    amount_raw, wei, micro_usd = int(row["amount_raw"]), maybe(row["wei"]), row["micro_usd"]
+    for_raw = maybe(row["token_raw"])
+    if for_raw is not None:
+        wei = None if wei is None else amount_raw * wei // for_raw
+        micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // for_raw, MOST_MICRO_USD)
+    return Happening(
+        "moving", spot_of(row), address(row["wallet"]), address(row["token"]), wei, micro_usd, amount_raw,
+        LAUNCHED_RAW,
+    )  # fmt: skip
+
+
+# --- liquidity -------------------------------------------------------------------------------------
+
+_DRAINS = """
+WITH gone AS (
+    SELECT change.pool_id, change.sender_id, change.tx_hash, min(change.at_s) AS at_s,
+        min(change.block_number) AS block_number,
+        min(change.log_index) FILTER (WHERE change.liquidity_delta < 0) AS log_index,
+        -sum(change.liquidity_delta * least(change.tick_upper - change.tick_lower, {ticks}::int)) AS part_raw,
+        CASE WHEN NOT bool_or(change.quote_raw IS NULL) THEN greatest(-sum(change.quote_raw), 0) END
+            AS quote_raw
+    FROM facts.liquidity AS change WHERE {within}{more}
+    GROUP BY change.pool_id, change.sender_id, change.tx_hash, change.block_number
+    HAVING sum(change.liquidity_delta * least(change.tick_upper - change.tick_lower, {ticks}::int)) < 0
+), chosen AS MATERIALIZED (
+    SELECT gone.*, pool.token_id, pool.quote_id, pool.at_s AS opened_s,
+        pool.block_number >= {start}::int AND pool.at_s > gone.at_s - {whole_s}::int AS may_be_whole
+    FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id
+    WHERE pool.in_money_from IS NOT NULL AND pool.token_id <> ALL({money}::int[]){least} AND {newest}
+), change AS (
+    SELECT of.pool_id, one.*, sum(one.weight) OVER kept - one.weight AS before
+    FROM (SELECT DISTINCT pool_id, opened_s FROM chosen WHERE may_be_whole) AS of CROSS JOIN LATERAL (
+        SELECT change.tx_hash, change.at_s, change.block_number, change.log_index,
+            change.liquidity_delta * least(change.tick_upper - change.tick_lower, {ticks}::int) AS weight
+        FROM facts.liquidity AS change
+        WHERE change.pool_id = of.pool_id AND change.at_s BETWEEN of.opened_s AND {to_s}::int
+        ORDER BY change.at_s, change.block_number, change.log_index LIMIT {changes}::int + 1
+    ) AS one WINDOW kept AS (PARTITION BY of.pool_id ORDER BY one.block_number, one.log_index)
+), begun AS MATERIALIZED (
+    SELECT DISTINCT ON (pool_id, block_number, tx_hash) pool_id, block_number, tx_hash, before FROM change
+    ORDER BY pool_id, block_number, tx_hash, log_index
+)
+SELECT chosen.at_s, chosen.block_number, chosen.log_index, chosen.tx_hash, wallet.address AS wallet,
+    token.address AS token, quote.address AS quote, chosen.part_raw::text, chosen.quote_raw::text,
+    begun.before::text
+FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.sender_id
+JOIN facts.address AS token ON token.id = chosen.token_id
+JOIN facts.address AS quote ON quote.id = chosen.quote_id
+LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
+    AND begun.block_number = chosen.block_number AND begun.tx_hash = chosen.tx_hash
+"""
+
+
+async def drains(reader: Reader, span: Span, narrow: Narrow, start_number: int) -> Page:
+    """draining: somebody took out of a pool of money, in one transaction, more than he put in; liquidity
+    counts by the width of its range, as in ``signals``. Worth the money that came with it, where the pool
+    tells, at the price as the block began. Part of what the pool had before that transaction, known where
+    every change of it is: ``start_number`` is the index's first block. Where others put in so much in it that
+    he took out more than that, he took out all."""
+    asked, more = Arguments(), ""
+    if narrow.wallets is not None:
+        more += f" AND change.sender_id = ANY({asked(narrow.wallets)}::int[])"
+    if narrow.pools is not None:
+        more += f" AND change.pool_id = ANY({asked(narrow.pools)}::int[])"
+    least = await _least_quote(reader, asked, span, narrow)
+    statement = _DRAINS.format(
+        ticks=asked(NARROW_TICKS),
+        within=asked.within(span, "change"),
+        more=more,
+        start=asked(start_number),
+        whole_s=asked(WHOLE_WITHIN_S),
+        money=asked(reader.money_ids),
+        least=least,
+        newest=asked.newest(span, "gone"),
+        to_s=asked(span.to_s),
+        changes=asked(MOST_CHANGES),
+    )
+    rows = await reader.rows(statement, asked)
+    sums = [(address(row["quote"]), maybe(row["quote_raw"]), spot_of(row)) for row in rows]
+    worths = await reader.worths(sums)
+    found = []
+    for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True):
+        before = maybe(row["before"])
+        part = int(row["part_raw"])
+        whole = max(before, part) if before is not None and before > 0 else None
+        who = address(row["wallet"]), address(row["token"])
+        found.append(Happening("draining", spot, *who, wei, micro_usd, part, whole))
+    return page(rows, found, span)
+
+
+async def _least_quote(reader: Reader, asked: Arguments, span: Span, narrow: Narrow) -> str:
+    """What of a threshold the money that came out tells, at the best price that there was; of money that is
+    neither eth nor the dollar that there was any."""
+    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+    if wei is None and micro_usd is None:
+        return ""
+    prices = await reader.eth_usdg(span, "liquidity")
+    if wei is not None:
+        of_eth, of_usdg = wei, 0 if prices is None else (wei - 1) * prices.least // ETH_WEI - 1
+    else:
+        above = micro_usd or 0
+        of_eth, of_usdg = 0 if prices is None else (above - 1) * ETH_WEI // prices.most - 1, above - 1
+    eth, money = asked(reader.eth_ids), asked(reader.money_ids)
+    return (
+        f" AND gone.quote_raw > CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN {asked(of_eth)}::numeric"
+        f" WHEN pool.quote_id = ANY({money}::int[]) THEN {asked(of_usdg)}::numeric ELSE 0 END"
+    )
