@@ -22,7 +22,7 @@ from roundtrip.networks import ROBINHOOD
 from roundtrip.store.index.positions import fills_of_wallets, reset_wallets
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.partitions import DAILY, DAY_S, partition_of
-from roundtrip.sync.folding import fold_onto
+from roundtrip.sync.position_fold import fold_onto
 
 from . import made_lives
 from .made_cast import FIRST_BLOCK, Cast, Scale

@@ -11,7 +11,7 @@ import pytest
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import cursor, curves, facts, insiders, rewind
 from roundtrip.store.server import jobs, partitions
-from roundtrip.sync import apply, known
+from roundtrip.sync import apply, fold_context
 from roundtrip.sync.apply import CursorMoved, Writer
 from support.tables import all_rows, appended, begun, tables
 from support.told_blocks import (
@@ -279,7 +279,7 @@ async def test_old_transfers_are_left_out(index: asyncpg.Connection) -> None:
 
 
 MEMORIES = (
-    "roundtrip.sync.known.MOST_REMEMBERED", "roundtrip.sync.apply.MOST_POSITIONS",
+    "roundtrip.sync.fold_context.MOST_REMEMBERED", "roundtrip.sync.apply.MOST_POSITIONS",
     "roundtrip.store.index.cursor.MOST_IDS",
 )  # fmt: skip
 
@@ -323,7 +323,7 @@ async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: asyncp
     finally:
         tracemalloc.stop()
     bytes_a_wallet = (after - before) / wallets
-    most = max(cursor.MOST_IDS, known.MOST_REMEMBERED, apply.MOST_POSITIONS)
+    most = max(cursor.MOST_IDS, fold_context.MOST_REMEMBERED, apply.MOST_POSITIONS)
     print(f"{bytes_a_wallet:.0f} bytes a wallet")
     assert 500 < bytes_a_wallet < 64 * 2**20 / most
 

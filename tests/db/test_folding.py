@@ -11,7 +11,7 @@ from roundtrip.store.index.positions import Held
 from roundtrip.store.server.partitions import DAY_S
 from roundtrip.sync.apply import refold
 from roundtrip.sync.rebuild import rebuild
-from roundtrip.sync.retire import retire_trades
+from roundtrip.sync.retention import retire_trades
 from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp, bought, launched, sent
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH

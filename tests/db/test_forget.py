@@ -23,7 +23,7 @@ from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
-from roundtrip.sync.retire import retire_trades
+from roundtrip.sync.retention import retire_trades
 from support.tables import appended, begun, tables
 from support.told_blocks import Chain, MadeUp
 from unit.venues.logs import NETWORK

@@ -15,7 +15,7 @@ from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.watch import alert_cursor, alerts, watches
-from roundtrip.sync.retire import retire_trades
+from roundtrip.sync.retention import retire_trades
 
 from .worker import Effect
 

@@ -23,11 +23,11 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
 from .batch import Batch
-from .folding import fold_onto
-from .insiders import Machinery, done_by
-from .known import Known, money
+from .fold_context import Known, money
+from .insider_activity import Machinery, done_by
 from .ledger import BlockTold, Ledger, Wanted, told_by, wanted
-from .wishes import Wishes
+from .position_fold import fold_onto
+from .requested_jobs import Wishes
 
 TRANSFERS_KEPT_S = 8 * 86_400
 """Seven days are kept. One more when they are written: of a fork the newest block may be older."""

@@ -38,7 +38,7 @@ from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip.venues.pair_order import sides
 
 from .batch import Batch
-from .known import Known, money
+from .fold_context import Known, money
 from .prices import Prices
 
 

@@ -11,7 +11,7 @@ from roundtrip.domain.market.price_history import (
 )
 from roundtrip.venues.base import Contracts
 
-from .known import Known
+from .fold_context import Known
 
 QUOTE_FEE_PIPS = 500
 """Of the pools with usdg that tell what launches' other quotes are worth: there is one of each, and nobody

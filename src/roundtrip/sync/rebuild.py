@@ -8,7 +8,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import count_of_wallets, fills_of_wallets, reset_wallets
 from roundtrip.venues.base import Contracts
 
-from .folding import fold_onto
+from .position_fold import fold_onto
 
 ADDRESSES_AT_ONCE = 5_000
 

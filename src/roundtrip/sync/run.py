@@ -25,7 +25,7 @@ from roundtrip.venues.base import Contracts
 
 from .apply import BEFORE_ALL, CursorMoved, Writer
 from .fork import ForkTooDeep, NodeBehind, OtherChain, first_hash_of, parting
-from .older import older_width, read_older
+from .history_backfill import older_width, read_older
 
 _LOCK_TRY_S = 0.25
 _FIRST_WAIT_S, _MOST_WAIT_S = 0.2, 5.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address
 from roundtrip.sync.batch import Batch
-from roundtrip.sync.known import Known
+from roundtrip.sync.fold_context import Known
 from roundtrip.sync.ledger import Ledger, told_by, wanted
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder

@@ -9,7 +9,7 @@ from roundtrip.store.index.positions import fills_of_wallets
 from roundtrip.store.server import partitions
 from roundtrip.venues.base import Contracts
 
-from .folding import fold_onto
+from .position_fold import fold_onto
 
 _TRADE: partitions.Daily = "facts.trade"
 ADDRESSES_AT_ONCE = 20_000
