@@ -13,19 +13,19 @@ import asyncpg
 
 from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.domain.base.types import Address
-from roundtrip.services.chain_vitals import chain_vitals
-from roundtrip.services.context import Answered, Context
-from roundtrip.services.graduating_soon import graduating_soon
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.indexed import inform
-from roundtrip.services.linked_wallets import linked_wallets
-from roundtrip.services.look_up import find
-from roundtrip.services.look_up_answer import LookUpParams
-from roundtrip.services.moving_now import moving_now
-from roundtrip.services.signals import signals
-from roundtrip.services.wallet_history import wallet_history
-from roundtrip.services.wallet_params import WalletParams
-from roundtrip.services.winners import winners
+from roundtrip.services.boards.chain_vitals import chain_vitals
+from roundtrip.services.boards.graduating_soon import graduating_soon
+from roundtrip.services.boards.moving_now import moving_now
+from roundtrip.services.boards.signals import signals
+from roundtrip.services.boards.winners import winners
+from roundtrip.services.check.index_facts import inform
+from roundtrip.services.lookup.look_up import find
+from roundtrip.services.lookup.look_up_schema import LookUpParams
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.wallets.history import wallet_history
+from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.store.boards import winners as winners_store
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.server.hex import as_address, as_bytes

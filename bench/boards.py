@@ -39,7 +39,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef
 from roundtrip.domain.check.evidence import Market
 from roundtrip.networks import CHAIN_ID, ROBINHOOD
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
 from roundtrip.store.server.postgres import EmbeddedPostgres
 

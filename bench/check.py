@@ -36,9 +36,9 @@ from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.networks import contracts_from
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.serving import application, http_server, listen
 from roundtrip.settings import Settings
 from roundtrip.store.server.postgres import EmbeddedPostgres

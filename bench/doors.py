@@ -46,8 +46,8 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
-from roundtrip.services.check_answer import Check
-from roundtrip.services.context import Context
+from roundtrip.services.check.schema import Check
+from roundtrip.services.runtime.context import Context
 from roundtrip.serving import http_server, listen
 from roundtrip.store.accounts import accounts
 from roundtrip.store.server.migrate import migrate

@@ -17,12 +17,12 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import MOST_POSITIONS, Position
 from roundtrip.networks import contracts_from
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.practice_account import practice_account
-from roundtrip.services.worth import slot_of
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.practice.account import practice_account
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.settings import Settings
 from roundtrip.store.accounts import accounts
 from roundtrip.store.practice import practice as store

@@ -36,9 +36,9 @@ from roundtrip.devnet.node import RunningNode
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.base.types import parse_address
 from roundtrip.networks import contracts_from
-from roundtrip.services.context import Context
-from roundtrip.services.holders import token_holders
-from roundtrip.services.holders_answer import Holders, HoldersParams
+from roundtrip.services.holders.handlers import token_holders
+from roundtrip.services.holders.schema import Holders, HoldersParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor

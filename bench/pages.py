@@ -35,7 +35,7 @@ from roundtrip.console.rooms.boards import BOARDS
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.serving import application
 from roundtrip.settings import Settings
 from roundtrip.store.server.migrate import migrate

@@ -27,8 +27,8 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.practice.league import Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.networks import CHAIN_ID, ROBINHOOD
-from roundtrip.services.context import Context
-from roundtrip.services.league import LeagueParams, league
+from roundtrip.services.practice.league import LeagueParams, league
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
 

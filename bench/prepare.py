@@ -31,11 +31,11 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.networks import contracts_from
-from roundtrip.services.context import Answered, Context
-from roundtrip.services.prepare import prepare_buy, prepare_sell
-from roundtrip.services.prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams
-from roundtrip.services.simulate import simulate
-from roundtrip.services.simulate_answer import CallParams, SimulateParams
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
+from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams
+from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_schema import CallParams, SimulateParams
 from roundtrip.settings import Settings
 from roundtrip.store.server.postgres import EmbeddedPostgres
 

@@ -38,10 +38,10 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.channels import set_webhook
-from roundtrip.services.channels_answer import WebhookParams
-from roundtrip.services.context import Context
-from roundtrip.services.outward import Outward
+from roundtrip.services.delivery.channels import set_webhook
+from roundtrip.services.delivery.channels_schema import WebhookParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import Outward
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.server import jobs

@@ -24,9 +24,9 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.networks import contracts_from
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.server.postgres import EmbeddedPostgres
 

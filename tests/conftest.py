@@ -25,7 +25,7 @@ from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.networks import CHAIN_ID, contracts_from
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database, server
 from support.holding_asked import Holding, copied, holding_over

@@ -39,12 +39,12 @@ from roundtrip.jobs.telegram import link_chats
 from roundtrip.jobs.worker import Worker
 from roundtrip.networks import CHAIN_ID, ROBINHOOD, Network, network_from
 from roundtrip.sending import outward, secret_key
-from roundtrip.services.books import Books, reading_budget
-from roundtrip.services.claim import Claim, Held
-from roundtrip.services.context import Context
-from roundtrip.services.origins import find_out
-from roundtrip.services.outward import check_key
-from roundtrip.services.replay import Trusted, verified
+from roundtrip.services.check.proof_file import Claim, Held
+from roundtrip.services.check.proof_replay import Trusted, verified
+from roundtrip.services.runtime.book_cache import Books, reading_budget
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import check_key
+from roundtrip.services.wallets.origins import find_out
 from roundtrip.settings import Settings
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT

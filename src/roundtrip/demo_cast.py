@@ -26,20 +26,20 @@ from roundtrip.domain.base.types import parse_address
 from roundtrip.domain.community.flag_calls import WEEK_S
 from roundtrip.domain.community.marks import OLD
 from roundtrip.domain.practice.practice import monday_s
-from roundtrip.services.accounts import accounts
-from roundtrip.services.context import Context
-from roundtrip.services.flag_token import FlagParams, flag_token
-from roundtrip.services.follow_wallet import follow_wallet
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.mark_as_agent import AgentParams, mark_as_agent
-from roundtrip.services.mark_wallet import MarkParams, mark_wallet
-from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
-from roundtrip.services.practice_buy import practice_buy
-from roundtrip.services.practice_sell import practice_sell
-from roundtrip.services.proven_calls import ProvenParams, proven_calls
-from roundtrip.services.standing_rules import create_rule
-from roundtrip.services.watch_answer import FollowParams, RuleParams
-from roundtrip.services.winners import winners
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.boards.winners import winners
+from roundtrip.services.community.flag_token import FlagParams, flag_token
+from roundtrip.services.community.mark_wallet import MarkParams, mark_wallet
+from roundtrip.services.community.proven_flags import ProvenParams, proven_calls
+from roundtrip.services.practice.agent_tag import AgentParams, mark_as_agent
+from roundtrip.services.practice.buy import practice_buy
+from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.practice.sell import practice_sell
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.watch.follows import follow_wallet
+from roundtrip.services.watch.rules import create_rule
+from roundtrip.services.watch.schema import FollowParams, RuleParams
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.community import flags, public_names
 from roundtrip.store.index import addresses, cursor, tokens

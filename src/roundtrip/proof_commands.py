@@ -11,7 +11,7 @@ from rich.text import Text
 
 from roundtrip import assembly, verify
 from roundtrip.networks import network_from
-from roundtrip.services.claim import MOST_FILE_BYTES, read_claim
+from roundtrip.services.check.proof_file import MOST_FILE_BYTES, read_claim
 from roundtrip.settings import Settings
 from roundtrip.terminal import console
 

@@ -12,7 +12,7 @@ from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import BadTarget, target
 from roundtrip.channels.telegram import Telegram
 from roundtrip.domain.base.errors import CannotRun
-from roundtrip.services.outward import Bot, Outward
+from roundtrip.services.runtime.notifiers import Bot, Outward
 from roundtrip.settings import Settings
 
 

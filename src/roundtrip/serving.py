@@ -41,10 +41,10 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import parse_address
 from roundtrip.installation import LIBRARIES
 from roundtrip.recursion import bound_recursion
-from roundtrip.services.context import Context
-from roundtrip.services.credits import opening
-from roundtrip.services.newest import is_newest
-from roundtrip.services.own_token import IsHolder, OwnToken, nobody_holds
+from roundtrip.services.accounts.credits import opening
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.holder_tier import IsHolder, OwnToken, nobody_holds
+from roundtrip.services.runtime.newest_block import is_newest
 from roundtrip.settings import Settings
 
 log = structlog.get_logger(__name__)

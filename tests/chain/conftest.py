@@ -11,9 +11,10 @@ from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.services import books, token_read
-from roundtrip.services.context import Context
-from roundtrip.services.token_read import Bounds
+from roundtrip.services.holders import book_reader
+from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.context import Context
 from support.faulty_node import FaultyNode
 from support.holding import Stage
 from support.keys import Clock, random_context
@@ -33,7 +34,7 @@ async def service(
     ctx: Context, rpc: SyncRpc, built: Built, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Service]:
     """Its node gives few blocks at once."""
-    monkeypatch.setattr(books, "new_width", lambda: Width(RANGE, RANGE))
+    monkeypatch.setattr(book_cache, "new_width", lambda: Width(RANGE, RANGE))
     async with service_over(ctx, Stage(rpc, built), database_url) as found:
         yield found
 
@@ -41,8 +42,8 @@ async def service(
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token of more than some dozen transfers is."""
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0))
 
 
 @pytest.fixture

@@ -26,14 +26,14 @@ from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.jobs.alerts import Alerts
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.inbox import inbox
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.my_bag import bag_of
-from roundtrip.services.my_bag_answer import BagRow, MyBag
-from roundtrip.services.worth import Holding, Valued, Worth
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.portfolio.bag import bag_of
+from roundtrip.services.portfolio.schema import BagRow, MyBag
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.valuation.holdings import Holding, Valued, Worth
+from roundtrip.services.watch.inbox import inbox
 from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
 from support.actors import code_of

@@ -11,10 +11,10 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.venues import abi
 

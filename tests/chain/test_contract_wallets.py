@@ -15,7 +15,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.faulty_node import FaultyNode
 from support.keys import (
     Clock,

@@ -15,7 +15,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.credits import MOST_CREDITS
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.faulty_node import Batch
 from support.mining import by_hand
 from support.nodes import QuirkyNode, node_of, over, pair

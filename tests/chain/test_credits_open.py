@@ -6,8 +6,8 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.credits import open_payments
+from roundtrip.services.accounts.credits import open_payments
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.credits import GRACE_BLOCKS
 from support.nodes import over

@@ -15,7 +15,7 @@ from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, Crowd, visitor
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_bytes
 from support.holding_asked import copied
 from support.keys import NOW_S

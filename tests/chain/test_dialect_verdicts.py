@@ -24,9 +24,9 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Bought
 from roundtrip.domain.check.verdict import judge
 from roundtrip.networks import contracts_from
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
-from roundtrip.services.third_trip import gather_deep
+from roundtrip.services.check.deep_round import gather_deep
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.dialects import DialectNode, Kind, parent_number
 from support.signing import Signer, prepared

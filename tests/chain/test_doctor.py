@@ -19,8 +19,8 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.networks import CHAIN_ID
-from roundtrip.services.context import Context
-from roundtrip.services.health import HealthParams, health
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.system.health import HealthParams, health
 from support.dialects import DialectNode, Kind, parent_number
 from support.faulty_node import FaultyNode
 from support.followed import followed

@@ -14,7 +14,7 @@ from roundtrip.devnet.launchpad import Launch, graduate, launch, launch_and_buy
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.venues.entry_point import BEFORE_EXECUTION, ENTRY_POINTS, USER_OPERATION_EVENT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 from support.explained import ETH, kinds, newest, sums, told

@@ -6,8 +6,8 @@ from eth_abi.abi import encode
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
-from roundtrip.services.explain_answer import Explanation
+from roundtrip.services.lookup.explain_schema import Explanation
+from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import APPROVAL
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 from support.explained import ETH, curve_of, newest, sums, swap, told

@@ -5,7 +5,7 @@ from eth_abi.abi import encode
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import DEPOSIT
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 from support.explained import ETH, curve_of, in_one_block, newest, sums, swap, told

@@ -7,7 +7,7 @@ import pytest
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.explained import ETH, newest, told
 from support.mining import by_hand
 from support.nodes import nodes_of

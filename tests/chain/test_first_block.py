@@ -19,7 +19,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.networks import CHAIN_ID
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from unit.venues.logs import TRANSFER
 
 MADE, BLOCKS, KEPT = 61, 120, 30

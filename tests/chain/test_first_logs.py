@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 
 
 class Narrow:

@@ -11,11 +11,11 @@ from roundtrip.devnet import launchpad
 from roundtrip.devnet.launchpad import Launched
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
-from roundtrip.services.index_answer import Nothing
+from roundtrip.services.boards.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.ground import LAUNCHER, Ground, view

@@ -10,7 +10,7 @@ from roundtrip.devnet.deploy import MAX, v3_pool
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.watch.rules import VERBS, Happening, Rule, Watch, Who
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.watch.happenings import Place, happened, replayed
 from support.databases import connected, database

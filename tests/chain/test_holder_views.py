@@ -9,7 +9,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.networks import CHAIN_ID
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from unit.venues.logs import TRANSFER
 
 GAS = 300_000

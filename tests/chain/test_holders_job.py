@@ -13,9 +13,9 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services import token_read
-from roundtrip.services.context import Context
-from roundtrip.services.token_read import Piece
+from roundtrip.services.holders import book_reader
+from roundtrip.services.holders.book_reader import Piece
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import Kept
 from roundtrip.store.server import jobs
@@ -72,7 +72,7 @@ async def clean(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 @pytest.fixture
 def reader(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> Reader:
     found = Reader(ctx)
-    monkeypatch.setattr(token_read, "go_on", found.go_on)
+    monkeypatch.setattr(book_reader, "go_on", found.go_on)
     return found
 
 
@@ -189,7 +189,7 @@ async def test_one_that_does_not_get_on_is_not_tried_for_ever(
     async def stands(ctx: Context, token: Address) -> Piece:
         return Piece(None, None, done=False)
 
-    monkeypatch.setattr(token_read, "go_on", stands)
+    monkeypatch.setattr(book_reader, "go_on", stands)
     await jobs.enqueue(clean, "holders", TOKEN)
     waited: list[float] = []
     while (row := await clean.fetchrow("SELECT * FROM jobs.job"))["failed_at"] is None:
@@ -212,11 +212,11 @@ async def test_what_another_worker_has_read_further_stays(
         await books.keep(clean, token, book(2))
         return piece
 
-    monkeypatch.setattr(token_read, "go_on", slowly)
+    monkeypatch.setattr(book_reader, "go_on", slowly)
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
     assert await kept(clean) == book(2)
-    monkeypatch.setattr(token_read, "go_on", read_on)
+    monkeypatch.setattr(book_reader, "go_on", read_on)
     await work(ctx)
     assert (await kept(clean), await waits(clean)) == (book(3), [])
 

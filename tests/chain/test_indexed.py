@@ -13,9 +13,9 @@ from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.candidates import Candidates, candidates
-from roundtrip.services.context import Context
-from roundtrip.services.indexed import inform
+from roundtrip.services.check.candidates import Candidates, candidates
+from roundtrip.services.check.index_facts import inform
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
 from support.databases import connected, database

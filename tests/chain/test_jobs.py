@@ -18,7 +18,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.jobs import abreast
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily

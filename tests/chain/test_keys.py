@@ -11,7 +11,7 @@ from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
 from roundtrip.domain.base.errors import LimitReached, RoundtripError
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
 from support.keys import (
     NOW_S,

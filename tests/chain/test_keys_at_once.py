@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.keys import NOW_S, Clock, Person, code_of, kept_of, key_for, revoke_of, text_for
 
 _AT_ONCE = 50

@@ -13,9 +13,9 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.services import kin
-from roundtrip.services.books import Books, reading_budget
-from roundtrip.services.context import Context
+from roundtrip.services.holders import funding
+from roundtrip.services.runtime.book_cache import Books, reading_budget
+from roundtrip.services.runtime.context import Context
 from support.actors import ETH
 from support.holding import Held, Stage
 from support.nodes import node_of
@@ -56,7 +56,7 @@ async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 3)
     held.one_by_one(*(held.buy(buyer, ETH // 100) for buyer in buyers))
     monkeypatch.setattr(node_of(service.base), "budget", budget)
-    monkeypatch.setattr(kin, "seek_origin", an_archive(stage.wallet("funder")))
+    monkeypatch.setattr(funding, "seek_origin", an_archive(stage.wallet("funder")))
     one.ctx = replace(one.ctx, books=Books(reading_budget(ENOUGH)))
     await asked(one, budget, held)
     # Nothing is left to be read: all that is still paid for is the search.
@@ -86,12 +86,12 @@ async def test_a_node_without_old_states_is_not_asked_of_everybody(
         await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])])
         raise error
 
-    monkeypatch.setattr(kin, "seek_origin", seek_origin)
+    monkeypatch.setattr(funding, "seek_origin", seek_origin)
     found = await one.asked(held.token)
     assert found["holders"]["agedInTop"] == 0
     if type(error) is NodeFault:
         # What one wallet's states say of themselves says nothing of the others'.
-        assert len(searched) == kin.MOST_SEARCHED
+        assert len(searched) == funding.MOST_SEARCHED
         return
     # Those that were under way when it showed.
     assert 4 <= len(searched) <= 4 + 8
@@ -99,6 +99,6 @@ async def test_a_node_without_old_states_is_not_asked_of_everybody(
     searched.clear()
     await one.asked(held.token)
     assert searched == []
-    later(one, kin.NO_ARCHIVE_S)
+    later(one, funding.NO_ARCHIVE_S)
     await one.asked(held.token)
     assert searched != []

@@ -9,11 +9,11 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
-from roundtrip.services import holders_gather, kept_books, late_venues, token_read
-from roundtrip.services.books import Open
-from roundtrip.services.context import Context
-from roundtrip.services.token_read import Bounds
-from roundtrip.services.token_source import Source, places, source
+from roundtrip.services.holders import book_reader, book_store, collect, late_venues
+from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.sources import Source, places, source
+from roundtrip.services.runtime.book_cache import Open
+from roundtrip.services.runtime.context import Context
 from support.actors import ETH
 from support.holding import SUPPLY, V3, V4, Held
 from support.reading import NOT_TODAY, RANGE, Process, Service, later, pooled, trade
@@ -46,8 +46,8 @@ class Blind:
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> Blind:
     found = Blind()
-    monkeypatch.setattr(holders_gather, "source", found.source)
-    monkeypatch.setattr(token_read, "source", found.source)
+    monkeypatch.setattr(collect, "source", found.source)
+    monkeypatch.setattr(book_reader, "source", found.source)
     return found
 
 
@@ -180,7 +180,7 @@ async def test_a_node_that_does_not_say_whether_there_were_trades_leaves_it_part
     blind.hidden = frozenset()
     for process in (one, other):
         process.node.instead = to_venues(held, error)
-    monkeypatch.setattr(kept_books, "_WRITTEN_EVERY", 1)
+    monkeypatch.setattr(book_store, "_WRITTEN_EVERY", 1)
     for _ in range(2):
         held.venue = V3
         trade(held, 1, "late")
@@ -272,7 +272,7 @@ async def test_a_place_that_is_known_no_more_is_missed_until_it_is(
     service: Service, blind: Blind, monkeypatch: pytest.MonkeyPatch, traded: bool
 ) -> None:
     """Also by a process that has what another one kept meanwhile."""
-    monkeypatch.setattr(kept_books, "_WRITTEN_EVERY", 1)
+    monkeypatch.setattr(book_store, "_WRITTEN_EVERY", 1)
     one, held = service.process(), await with_a_second_pool(service, blind)
     assert (await one.asked(held.token))["status"] == "complete"
     read_to = service.stage.number()
@@ -327,8 +327,8 @@ async def test_no_launch_is_told_while_trades_may_be_missing(
         stage.pass_blocks(RANGE)
         trade(held, 3, f"trader {part}")
     blind.hidden = known
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(22, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", Bounds(10, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(22, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", Bounds(10, 60.0))
     found = await one.asked(held.token)
     assert (found["status"], found["launch"] is None) == ("reading", False)
     blind.hidden = frozenset()

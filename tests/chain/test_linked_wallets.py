@@ -15,10 +15,10 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.services.context import Context
-from roundtrip.services.linked_wallets import linked_wallets
-from roundtrip.services.linked_wallets_answer import LinkedWallets
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.wallets.linked import linked_wallets
+from roundtrip.services.wallets.linked_schema import LinkedWallets
 from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.made_index import MadeIndex, number_address

@@ -13,9 +13,9 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.look_up import find
-from roundtrip.services.look_up_answer import Found, LookUpParams
+from roundtrip.services.lookup.look_up import find
+from roundtrip.services.lookup.look_up_schema import Found, LookUpParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
 from support.mining import by_hand

@@ -19,10 +19,10 @@ from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
 from roundtrip.jobs.boards import EVERY_S, MOST_WAITING
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.chain_vitals import ChainVitals, chain_vitals
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.moving_now import Moving, MovingNow, moving_now
+from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
+from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate

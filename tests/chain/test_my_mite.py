@@ -11,8 +11,8 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
 from support.keys import Clock, Person, asked, key_for, mite_of_key, random_context, revoke_of
 
 TOOL = next(one for one in OPERATIONS if one.name == "my_mite")

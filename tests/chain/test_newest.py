@@ -15,14 +15,14 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.services import newest
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.newest import is_newest, reach
-from roundtrip.services.prepare import prepare_buy, prepare_sell
-from roundtrip.services.prepare_answer import PrepareBuyParams, PrepareSellParams
-from roundtrip.services.token_source import source
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.holders.sources import source
+from roundtrip.services.runtime import newest_block
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.newest_block import is_newest, reach
+from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
+from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PrepareSellParams
 from support.faulty_node import FaultyNode
 from support.made_index import MadeIndex
 from support.signing import Signer
@@ -86,7 +86,7 @@ async def test_a_check_is_not_older_than_the_index(
 
 
 @pytest.mark.parametrize(
-    ("ahead", "is_told"), [(1, False), (newest.MOST_AHEAD, False), (newest.MOST_AHEAD + 1, True)]
+    ("ahead", "is_told"), [(1, False), (newest_block.MOST_AHEAD, False), (newest_block.MOST_AHEAD + 1, True)]
 )
 async def test_a_node_a_little_behind_the_index_tells_no_absence(
     by_hand: Context, made: MadeIndex, rpc: SyncRpc, made_url: str, ahead: int, is_told: bool
@@ -167,9 +167,9 @@ async def test_a_block_that_there_is_is_reached_at_once(ctx: Context, rpc: SyncR
 async def test_a_block_that_there_is_not_is_waited_for_and_then_told_busy(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(newest, "REACH_S", 0.1)
+    monkeypatch.setattr(newest_block, "REACH_S", 0.1)
     number = ctx.heads.current().block.number
-    for ahead in (1, newest.MOST_AHEAD + 1):
+    for ahead in (1, newest_block.MOST_AHEAD + 1):
         with pytest.raises(ServiceFull, match=f"has not got block {number + ahead} yet") as caught:
             await reach(ctx, number + ahead)
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
@@ -181,4 +181,4 @@ async def test_without_a_database_the_head_is_what_there_is(ctx: Context, built:
             raise OSError
 
     alone = replace(ctx, pool=cast(asyncpg.Pool, Closed()))
-    assert await newest.head_of_index(alone) == (ctx.heads.current(), 0)
+    assert await newest_block.head_of_index(alone) == (ctx.heads.current(), 0)

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.nodes import MOST_CALLS, Quirk, QuirkyNode, nodes_of, over, pair, said
 
 CHAIN = [RpcCall("eth_chainId", [])]

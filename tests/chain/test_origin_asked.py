@@ -16,8 +16,8 @@ from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.context import Context
-from roundtrip.services.origins import JOB, origin_of
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.wallets.origins import JOB, origin_of
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, Origin
 from support import archive as archives

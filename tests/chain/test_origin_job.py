@@ -13,7 +13,7 @@ from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, Origin
 from roundtrip.store.server import jobs

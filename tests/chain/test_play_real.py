@@ -15,13 +15,13 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.community.flag_calls import APART_S, SETTLED_S, Kind
 from roundtrip.domain.practice.league import FEW, KIN, YOUNG
-from roundtrip.services.context import Context
-from roundtrip.services.flag_token import FlagParams, flag_token
-from roundtrip.services.league import LeagueParams, league
-from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
-from roundtrip.services.practice_buy import practice_buy
-from roundtrip.services.practice_sell import practice_sell
-from roundtrip.services.proven_calls import ProvenCalls, ProvenParams, proven_calls
+from roundtrip.services.community.flag_token import FlagParams, flag_token
+from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams, proven_calls
+from roundtrip.services.practice.buy import practice_buy
+from roundtrip.services.practice.league import LeagueParams, league
+from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.practice.sell import practice_sell
+from roundtrip.services.runtime.context import Context
 from support.crowded import Crowded, crowded_over
 from support.ground import Ground, view
 from support.practising import read

@@ -15,12 +15,12 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.domain.practice.practice import WEEK_S
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.practice_account import account
-from roundtrip.services.practice_price import PricedBuy, price_buy
-from roundtrip.services.practice_trades import practice_trades
-from roundtrip.services.worth import Worth
+from roundtrip.services.practice.account import account
+from roundtrip.services.practice.pricing import PricedBuy, price_buy
+from roundtrip.services.practice.trades import practice_trades
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.valuation.holdings import Worth
 from support.keys import Clock
 from support.practising import BUYS, UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
 from support.signing import Signer, prepared

@@ -5,7 +5,7 @@ from roundtrip.devnet.launchpad import graduate
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.keys import Clock
 from support.practised import Holder, account, buys, pass_s, refused, sells, wei
 from support.practising import a_mite, conserved

@@ -8,12 +8,12 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.practice_account import practice_account
-from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
-from roundtrip.services.practice_buy import practice_buy
-from roundtrip.services.practice_sell import practice_sell
+from roundtrip.services.practice.account import practice_account
+from roundtrip.services.practice.buy import practice_buy
+from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.practice.sell import practice_sell
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
 from support.actors import code_of
 from support.keys import Clock
 from support.practised import ETH, Holder, account, buys, pass_s, refused, sells, wei

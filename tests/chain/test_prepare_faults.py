@@ -9,7 +9,7 @@ from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
 from support.signing import Prepared, Signer, prepared

@@ -6,10 +6,10 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, Refused
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.probe_buy import ProbeBuy, probe_buy
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.valuation.spot_quote import ProbeBuy, probe_buy
 
 
 async def test_it_is_what_a_check_says(ctx: Context, built: Built) -> None:

@@ -18,9 +18,9 @@ from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, Places
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
 from support.serving import service

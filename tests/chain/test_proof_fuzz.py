@@ -11,9 +11,9 @@ import pytest
 
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.world import Built
-from roundtrip.services.claim import Unreadable, read_claim
-from roundtrip.services.context import Context
-from roundtrip.services.replay import Trusted, verified
+from roundtrip.services.check.proof_file import Unreadable, read_claim
+from roundtrip.services.check.proof_replay import Trusted, verified
+from roundtrip.services.runtime.context import Context
 from support.nodes import node_of
 from support.serving import service
 

@@ -19,12 +19,12 @@ from roundtrip.domain.check.evidence import Deployer, Evidence, HolderSells, Lau
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.gather import beginning, begun
-from roundtrip.services.real_holders import UNREAD
-from roundtrip.services.third_trip import finished
+from roundtrip.services.check.deep_round import finished
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.holder_sells import UNREAD
+from roundtrip.services.check.pipeline import beginning, begun
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_address, as_bytes
 from support.dialects import DialectNode, Kind
 

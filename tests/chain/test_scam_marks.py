@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.look_up import find
-from roundtrip.services.look_up_answer import LookUpParams
-from roundtrip.services.wallet_history import wallet_history
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.lookup.look_up import find
+from roundtrip.services.lookup.look_up_schema import LookUpParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.wallets.history import wallet_history
 from roundtrip.store.community import public_names
 from roundtrip.store.server.hex import as_bytes
 from support.made_index import MadeIndex, number_address

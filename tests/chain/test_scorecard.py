@@ -11,9 +11,9 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
-from roundtrip.services.context import Context
-from roundtrip.services.failed_sells import NO_SELL, OWN_REASON
-from roundtrip.services.weigh_report import AGAIN_S, NEVER_CAME
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.scorecard.failed_sells import NO_SELL, OWN_REASON
+from roundtrip.services.scorecard.report_review import AGAIN_S, NEVER_CAME
 from support.ground import Ground, view
 from support.holding_asked import copied
 from support.scoring import ETH, PROBE, Scoring, begun

@@ -11,9 +11,9 @@ from roundtrip.devnet.launchpad import Launch, Launched
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing, when
-from roundtrip.services.signals import Signal, Signals, signals
+from roundtrip.services.boards.signals import Signal, Signals, signals
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing, when
 from roundtrip.store.index import tokens
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.simulated import (
     Strangers,
     approve,

@@ -9,7 +9,7 @@ from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.simulated import (
     Said,
     Strangers,

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import Budget, Meter, Node, RpcCall, RpcError
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import node_of
 from support.simulated import Strangers, approve, pay, simulated

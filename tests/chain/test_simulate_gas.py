@@ -11,7 +11,7 @@ import pytest
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.nodes import node_of
 from support.simulated import simulated
 from support.wallet import Step, Wallet

@@ -11,7 +11,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.token_flows import TokenTx
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.cursor import pools_of
 from unit.venues.logs import HOOK_FEE, TRANSFER
 

@@ -13,9 +13,10 @@ from roundtrip.chain.rpc.client import Asks, Meter, RpcCall
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load
-from roundtrip.services import books, kept_books, token_read, token_source
-from roundtrip.services.books import MOST_LOADING, MOST_READING, Books, reading_budget
-from roundtrip.services.token_read import Bounds
+from roundtrip.services.holders import book_reader, book_store, sources
+from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import MOST_LOADING, MOST_READING, Books, reading_budget
 from support.reading import (
     GONE,
     NOT_TODAY,
@@ -51,8 +52,8 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
             begins.append(token)
             await asyncio.Event().wait()
 
-        patched.setattr(token_source, "first_block", first_block)
-        patched.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0, patience_s=0.05))
+        patched.setattr(sources, "first_block", first_block)
+        patched.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0, patience_s=0.05))
         first = await one.asked(held.token)
         assert (first["status"], first["transfersRead"]) == ("reading", 0)
         assert (first["launch"], first["holders"], first["top"]) == (None, None, [])
@@ -98,7 +99,7 @@ async def test_so_are_those_that_search_its_first_transfer(
     async def first_block(node: Asks, token: Address, high: BlockRef) -> None:
         raise NoArchive("it has no states that old")
 
-    monkeypatch.setattr(token_source, "first_block", first_block)
+    monkeypatch.setattr(sources, "first_block", first_block)
     held, one = launched(service.stage), service.process()
     with_budget(one, 10)
     assert (await refused(one, held.token)).code == "holders_budget"
@@ -147,8 +148,8 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the next one waits for another day, without a try."""
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(token_read, "NEAR_BLOCKS", 0)
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 0)
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     before = await service.kept(held.token)
@@ -184,8 +185,8 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
 async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0, 2.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0, 2.0))
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     one.node.instead = to_logs(NOT_TODAY)
@@ -239,7 +240,7 @@ async def test_what_is_new_of_a_token_that_is_read_is_told_when_the_budget_is_sp
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
     assert paid == [True]
     service.stage.pass_blocks(10)
-    monkeypatch.setattr(token_read, "NEAR_BLOCKS", 9)
+    monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 9)
     assert (await refused(one, held.token)).code == "holders_budget"
 
 
@@ -260,7 +261,7 @@ async def test_to_look_for_a_little_that_is_new_takes_no_place(
             found = await process.asked(held.token)
             assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
         service.stage.pass_blocks(10)
-        monkeypatch.setattr(token_read, "NEAR_BLOCKS", 9)
+        monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 9)
         assert (await refused(one, held.token)).code == "holders_busy"
 
 
@@ -274,13 +275,13 @@ async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pyt
         loads.append(load(packed))
         return loads[-1]
 
-    monkeypatch.setattr(kept_books, "load", loading)
+    monkeypatch.setattr(book_store, "load", loading)
     async with contextlib.AsyncExitStack() as others:
         for _ in range(MOST_LOADING):
             await others.enter_async_context(other.ctx.books.loading)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
-                await kept_books.loaded(other.ctx, Address(held.token), None)
+                await book_store.loaded(other.ctx, Address(held.token), None)
         assert loads == []
     assert (await other.asked(held.token))["status"] == "complete"
     assert len(loads) == 1
@@ -289,8 +290,8 @@ async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pyt
 async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0))
     held, one, other = launched(service.stage), service.process(), service.process()
     await one.asked(held.token)
     loads: list[HolderBook] = []
@@ -300,14 +301,14 @@ async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
         return loads[-1]
 
     await other.work()
-    monkeypatch.setattr(kept_books, "load", loading)
+    monkeypatch.setattr(book_store, "load", loading)
     found = [await one.asked(held.token) for _ in range(3)]
     assert (found[0]["status"], found[0]) == ("reading", found[2])
     assert len(loads) == 1
 
 
 def test_two_of_the_largest_books_are_held_at_once() -> None:
-    assert books.MOST_WALLETS == 2 * token_read.MOST_WALLETS
+    assert book_cache.MOST_WALLETS == 2 * book_reader.MOST_WALLETS
 
 
 async def test_without_a_place_nothing_is_begun(service: Service) -> None:

@@ -8,8 +8,8 @@ import pytest
 from roundtrip.chain.blocks.span_stream import Forked
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
-from roundtrip.services import token_read
-from roundtrip.services.token_read import Bounds
+from roundtrip.services.holders import book_reader
+from roundtrip.services.holders.book_reader import Bounds
 from roundtrip.store.server import jobs
 from support.reading import (
     GONE,
@@ -28,9 +28,9 @@ from support.recording import Answer, filter_of, says_nothing_else
 async def test_of_a_token_with_too_many_transfers_no_more_are_read(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", Bounds(8, 60.0))
-    monkeypatch.setattr(token_read, "MOST_TRANSFERS", 20)
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0))
+    monkeypatch.setattr(book_reader, "MOST_TRANSFERS", 20)
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
     await service.done(one)
@@ -90,7 +90,7 @@ async def test_where_what_comes_next_is_gone_for_good_it_is_begun_anew(
     one.node.instead = to_logs(GONE, below=since)
     for _ in range(2):
         assert (await refused(one, held.token)).code == "holders_failed"
-    later(one, token_read.SURE_S)
+    later(one, book_reader.SURE_S)
     for process in (one, service.process()):
         process.node.instead = one.node.instead
         found = await process.asked(held.token)
@@ -114,7 +114,7 @@ async def test_a_node_that_says_once_that_what_comes_next_is_gone_costs_no_book(
         trade(held, 3, f"late {part}")
         one.node.instead = to_logs(GONE)
         assert (await refused(one, held.token)).code == "holders_failed"
-        later(one, token_read.SURE_S)
+        later(one, book_reader.SURE_S)
         one.node.instead = says_nothing_else
         found = await one.asked(held.token)
         assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
@@ -130,7 +130,7 @@ async def test_what_was_gone_is_read_once_a_node_gives_it_again(
     number = know_first(monkeypatch, held)
     one.node.instead = to_logs(GONE, below=service.stage.number() - 3 * RANGE)
     assert (await one.asked(held.token))["status"] == "partial"
-    later(one, token_read.PROBED_EVERY_S)
+    later(one, book_reader.PROBED_EVERY_S)
     one.node.spans.clear()
     for _ in range(2):
         assert (await one.asked(held.token))["status"] == "partial"
@@ -139,7 +139,7 @@ async def test_what_was_gone_is_read_once_a_node_gives_it_again(
     for process in (one, other):
         process.node.instead = says_nothing_else
         assert (await process.asked(held.token))["status"] == "partial"
-    later(other, token_read.PROBED_EVERY_S + 60)
+    later(other, book_reader.PROBED_EVERY_S + 60)
     found = await other.asked(held.token)
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
     kept = await service.kept(held.token)
@@ -157,7 +157,7 @@ async def test_what_one_node_once_let_go_is_soon_asked_for_again(
     assert (await one.asked(held.token))["status"] == "partial"
     one.node.instead = says_nothing_else
     assert (await one.asked(held.token))["status"] == "partial"
-    later(one, token_read.SURE_S)
+    later(one, book_reader.SURE_S)
     found = await one.asked(held.token)
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
 
@@ -180,7 +180,7 @@ async def test_where_nodes_take_turns_in_that_it_is_read_once_an_hour(
 
     one.node.instead = instead
     assert (await one.asked(held.token))["status"] == "partial"
-    for after_s, is_asked in ((token_read.SURE_S, True), (token_read.SURE_S, False), (3600, True)):
+    for after_s, is_asked in ((book_reader.SURE_S, True), (book_reader.SURE_S, False), (3600, True)):
         later(one, after_s)
         one.node.spans.clear()
         probes = 2
@@ -215,7 +215,7 @@ async def test_where_only_the_oldest_are_given_again_what_was_read_is_told(
     opened = one.ctx.books.get(Address(held.token))
     one.node.instead = hole(number + RANGE, gone if last_gone else gone - 1)
     for _ in range(3):
-        later(one, token_read.PROBED_EVERY_S)
+        later(one, book_reader.PROBED_EVERY_S)
         one.node.spans.clear()
         if last_gone:
             assert await one.asked(held.token) == before
@@ -230,11 +230,11 @@ async def test_where_only_the_oldest_are_given_again_what_was_read_is_told(
     # Nor did it say of that one that what comes next is gone.
     trade(held, 1, "late")
     one.node.instead = to_logs(GONE)
-    later(one, token_read.SURE_S)
+    later(one, book_reader.SURE_S)
     assert (await refused(one, held.token)).code == "holders_failed"
     assert one.ctx.books.get(Address(held.token)) is opened
     one.node.instead = says_nothing_else
-    later(one, token_read.PROBED_EVERY_S)
+    later(one, book_reader.PROBED_EVERY_S)
     assert await one.asked(held.token) == await service.fresh(held.token)
 
 
@@ -247,14 +247,14 @@ async def test_behind_what_is_gone_for_good_it_is_begun(
     gone = service.stage.number() - 2 * RANGE
     one.node.instead = hole(number + RANGE, gone)
     if by_job:
-        monkeypatch.setattr(token_read, "AT_ONCE", Bounds(5, 60.0))
+        monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
     else:
         assert (await refused(one, held.token)).code == "holders_failed"
     assert (await one.asked(held.token))["status"] == "reading"
     for _ in range(6):
         await one.work()
-        later(one, token_read.SURE_S)
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(10**6, 60.0))
+        later(one, book_reader.SURE_S)
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(10**6, 60.0))
     found = await one.asked(held.token)
     assert (found["status"], found["launch"]) == ("partial", None)
     assert found["transfersRead"] > 0
@@ -274,20 +274,20 @@ async def test_what_is_read_of_a_book_that_is_begun_anew_is_not_lost_by_a_fault(
     stage.pass_blocks(2 * RANGE)
     trade(held, 3, "late")
     forks = iter([Forked(before + 1)])
-    brought_on = token_read._read_spans
+    brought_on = book_reader._read_spans
 
     async def read_spans(*given: Any) -> Any:
         for fork in forks:
             raise fork
         return await brought_on(*given)
 
-    monkeypatch.setattr(token_read, "_read_spans", read_spans)
+    monkeypatch.setattr(book_reader, "_read_spans", read_spans)
     there = iter([True])
 
     async def is_still_there(*given: object) -> bool:
         return next(there, False)
 
-    monkeypatch.setattr(token_read, "_is_still_there", is_still_there)
+    monkeypatch.setattr(book_reader, "_is_still_there", is_still_there)
     one.node.instead = hole(before - RANGE, 2**63)
     if by_job:
         await jobs.enqueue(service.row, "holders", held.token)

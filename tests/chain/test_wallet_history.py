@@ -15,10 +15,10 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.services.context import Context
-from roundtrip.services.wallet_history import wallet_history
-from roundtrip.services.wallet_history_answer import LaunchRow, WalletHistory
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.wallets.history import wallet_history
+from roundtrip.services.wallets.history_schema import LaunchRow, WalletHistory
 from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older
 from roundtrip.store.server import jobs
 from roundtrip.store.wallets.wallets import MOST_ROWS

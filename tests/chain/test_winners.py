@@ -13,9 +13,9 @@ from roundtrip.domain.market.winners import SPANS
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.winners import EVERY_S
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing, reading
-from roundtrip.services.winners import Winners, winners
+from roundtrip.services.boards.winners import Winners, winners
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing, reading
 from roundtrip.store.boards import winners as boards
 from roundtrip.store.index import cursor as index_of
 from roundtrip.store.index import tokens

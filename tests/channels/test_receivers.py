@@ -21,7 +21,7 @@ from roundtrip.channels.post import Poster, Reply
 from roundtrip.channels.targets import target
 from roundtrip.channels.webhook import is_echo, message, new_secret
 from roundtrip.sending import outward
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.documents import blocks, run, text_of
 from support.serving import service

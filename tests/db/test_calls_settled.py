@@ -13,10 +13,10 @@ from roundtrip.jobs.calls import EVERY_S
 from roundtrip.jobs.calls import calls as job_calls
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services import calls as looking
-from roundtrip.services.calls import look
-from roundtrip.services.flag_token import FlagParams, flag_token
-from roundtrip.services.proven_calls import ProvenParams, proven_calls
+from roundtrip.services.community import flag_resolution as looking
+from roundtrip.services.community.flag_resolution import look
+from roundtrip.services.community.flag_token import FlagParams, flag_token
+from roundtrip.services.community.proven_flags import ProvenParams, proven_calls
 from roundtrip.store.community import flags as calls
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.server import jobs

@@ -15,9 +15,9 @@ from roundtrip.channels.targets import Target
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
-from roundtrip.services.channels import ATTEMPTS_OF_HOST, ATTEMPTS_OF_MITE
-from roundtrip.services.context import Context
-from roundtrip.services.outward import CLOSED
+from roundtrip.services.delivery.channels import ATTEMPTS_OF_HOST, ATTEMPTS_OF_MITE
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import CLOSED
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import New
 from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, Street, answered

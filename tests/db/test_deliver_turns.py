@@ -12,7 +12,7 @@ from roundtrip.domain.watch.channels import HOST_ROWS, TURN_ROWS
 from roundtrip.jobs.deliver import MOST_A_RUN
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Turns, Worker
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import New
 from support.channels import NO_ANSWER, OK, WAIT_S, Street

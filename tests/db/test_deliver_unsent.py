@@ -10,7 +10,7 @@ from roundtrip.channels.secrets import Unsealable
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import MOST_TRIES
-from roundtrip.services.outward import OtherKey, check_key
+from roundtrip.services.runtime.notifiers import OtherKey, check_key
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.watch import alerts
 from support.channels import Street, answered

@@ -12,8 +12,8 @@ from roundtrip.domain.market.fairness import Fairness, Origin, Purses
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.names import EVERY_S
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.wallet_names import wallet_names
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.wallets.names import wallet_names
 from roundtrip.store.boards.moving import purses_of
 from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses

@@ -16,10 +16,10 @@ from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Refused
 from roundtrip.domain.scorecard.scorecard import SETTLED_S, Real, Score
-from roundtrip.services.context import Context
-from roundtrip.services.real_trades import MOST_WALLETS, Found
-from roundtrip.services.scorecard import PAGE, ScorecardParams, scorecard
-from roundtrip.services.settle_verdicts import MOST_VERDICTS, WAITS_S, Settled, settle
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
+from roundtrip.services.scorecard.real_trades import MOST_WALLETS, Found
+from roundtrip.services.scorecard.settlement import MOST_VERDICTS, WAITS_S, Settled, settle
 from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.scorecard import scorecard as store

@@ -9,9 +9,9 @@ import pytest
 
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.signals import MOST_SHOWN, Signals, signals
+from roundtrip.services.boards.signals import MOST_SHOWN, Signals, signals
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
 from support.tables import appended, begun, own_database
 from support.told_blocks import (

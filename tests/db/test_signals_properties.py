@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.signals import MOST_SHOWN, Signal, signals
+from roundtrip.services.boards.signals import MOST_SHOWN, Signal, signals
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
 from roundtrip.store.server.hex import as_address
 from support.busy_blocks import Busy

@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.documents import blocks, run, text_of
 from support.serving import service

@@ -14,7 +14,7 @@ import pytest
 from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built, describe
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.documents import blocks, differs, run, text_of
 from support.serving import service
 

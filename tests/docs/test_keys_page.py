@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from roundtrip.domain.accounts.keys import is_key
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.documents import blocks, run
 from support.serving import service
 

@@ -12,7 +12,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rule_index import RuleIndex, Source
 from roundtrip.domain.watch.rules import DECIMALS, VERBS, Happening, Verb, Watch
-from roundtrip.services.rules import BELOW, MOST_CHARACTERS, parse
+from roundtrip.services.watch.rule_parser import BELOW, MOST_CHARACTERS, parse
 from support.documents import PAGES, spans, text_of
 from support.documents import blocks as fenced_as
 from support.ruled import happening

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.console_house import House, house_of
 from support.keys import Clock, random_context
 from support.serving import service

@@ -22,7 +22,7 @@ from roundtrip.api.valkey import Valkey
 from roundtrip.assembly import context
 from roundtrip.devnet.world import Built
 from roundtrip.networks import contracts_from
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.serving import shape_of_answers
 from roundtrip.settings import Settings
 from support.counting import Wall

@@ -8,7 +8,7 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.serving import served
 
 LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

@@ -11,7 +11,7 @@ from roundtrip.devnet.demo.crowd import places
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.doors import over_mcp_client
 from support.ground import Ground
 from support.holding_asked import copied

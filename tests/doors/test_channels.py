@@ -18,7 +18,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
 from roundtrip.sending import outward
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts

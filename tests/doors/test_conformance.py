@@ -14,7 +14,7 @@ from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.conformance import SuiteDoor
 from support.counting import Counts, Wall
 from support.serving import served

@@ -15,8 +15,8 @@ from roundtrip.console.pages import PAGES
 from roundtrip.console.render import said, stranger
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
-from roundtrip.services.context import Context
-from roundtrip.services.sessions import LIFETIME_S, MOST_SESSIONS
+from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
+from roundtrip.services.runtime.context import Context
 from support.console_house import BROWSER, House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context, text_for
 from support.serving import service

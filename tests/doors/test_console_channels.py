@@ -12,10 +12,10 @@ from roundtrip.channels.secrets import Seal
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.channels import ATTEMPTS_OF_MITE
-from roundtrip.services.context import Context
-from roundtrip.services.delivery_log import MOST_SHOWN, RESENDS
-from roundtrip.services.outward import Bot, Outward
+from roundtrip.services.delivery.channels import ATTEMPTS_OF_MITE
+from roundtrip.services.delivery.delivery_log import MOST_SHOWN, RESENDS
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import Bot, Outward
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
 from support.channels import OK, Chats, Servers, answered

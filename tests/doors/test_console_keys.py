@@ -14,7 +14,7 @@ from roundtrip.console.page import COOKIE
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.console_house import House, house_of
 from support.keys import NOW_S, Clock, Person, kept_of, key_for, random_context
 from support.paying import Payer, some_address

@@ -11,8 +11,8 @@ import pytest
 from roundtrip.console.rooms.own.bag import warnings
 from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
-from roundtrip.services.context import Context
-from roundtrip.services.practice_history import MOST
+from roundtrip.services.practice.history import MOST
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context

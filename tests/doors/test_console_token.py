@@ -21,8 +21,8 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.flags import FLAGS
-from roundtrip.services import token_read
-from roundtrip.services.context import Context
+from roundtrip.services.holders import book_reader
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.check import evidence
 from support.faulty_node import FaultyNode
@@ -339,8 +339,8 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexe
 async def test_of_a_busy_token_no_more_is_told_than_is_read(
     holding: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_read, "AT_ONCE", token_read.Bounds(1, 60.0))
-    monkeypatch.setattr(token_read, "PIECE", token_read.Bounds(1, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", book_reader.Bounds(1, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", book_reader.Bounds(1, 60.0))
     await holding.ctx.heads.refresh()
     token = "0x" + await holding.ctx.pool.fetchval(BUSIEST)
     async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:

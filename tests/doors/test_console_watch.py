@@ -16,8 +16,8 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
-from roundtrip.services.context import Context
-from roundtrip.services.rule_bars import MOST_BARS, bars_of, step_of
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.watch.rule_chart import MOST_BARS, bars_of, step_of
 from roundtrip.store.watch import alerts, happenings
 from roundtrip.store.watch.happenings import Place, Replayed
 from roundtrip.venues.base import Contracts

@@ -14,8 +14,8 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.credits import opening
+from roundtrip.services.accounts.credits import opening
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.accounts import credits
 from support.keys import Person, key_for

@@ -19,7 +19,7 @@ from roundtrip.chain.rpc.client import READ_METHODS, SORTS, Budget, Node
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.serving import service
 

@@ -14,7 +14,7 @@ from roundtrip.api.publish import answer_schema, params_schema, path_schema
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.trade.judge import LEVELS
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.cases import BAD, GOOD, Arguments
 from support.cases.base import HERE, NOBODY, WALLET
 from support.doors import DOORS, Door

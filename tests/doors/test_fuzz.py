@@ -18,7 +18,7 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.api.publish import answer_schema, params_schema
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.serving import service
 from support.wallet import calldata
 

@@ -9,7 +9,7 @@ import pytest
 from yarl import URL
 
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.nodes import node_of
 from support.serving import service

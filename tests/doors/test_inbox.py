@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import INBOX_S
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.watch import alerts
 from support.cases.base import WALLET
 from support.keys import NOW_S, Clock, random_context

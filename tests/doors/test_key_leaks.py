@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from roundtrip.domain.accounts import keys
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
 from roundtrip.terminal import log_to_stderr
 from support.keys import Clock, Person, key_for, random_context, revoke_of

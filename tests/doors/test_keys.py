@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.domain.accounts.keys import is_key
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.keys import Clock, Person, random_context
 from support.serving import service

@@ -20,7 +20,7 @@ import pytest
 from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.sending import outward
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts

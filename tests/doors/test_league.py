@@ -11,8 +11,8 @@ import pytest
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
-from roundtrip.services.context import Context
-from roundtrip.services.league import LeagueParams, league
+from roundtrip.services.practice.league import LeagueParams, league
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index import tokens
 from support.doors import over_mcp_client

@@ -25,7 +25,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.holding_asked import Holding
 from support.keys import Clock, random_context
 from support.serving import served, service

@@ -14,7 +14,7 @@ from roundtrip.api.about import QUOTED_NOTE
 from roundtrip.api.catalog import tools
 from roundtrip.api.publish import params_schema
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.serving import service
 

@@ -11,7 +11,7 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 from roundtrip.api.catalog import tools
 from roundtrip.api.wire import MOST_BRACKETS
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.serving import service
 

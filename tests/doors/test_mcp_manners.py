@@ -19,7 +19,7 @@ from roundtrip.api.http import create_app
 from roundtrip.api.minutes import MinuteLimits
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Allowance, Allowances
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.counting import Counts as Ledger
 from support.counting import Wall, hashed, key_of, mite
 from support.serving import served

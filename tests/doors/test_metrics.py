@@ -16,7 +16,7 @@ from roundtrip import metrics
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.metrics import BUCKETS_S, Measures
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.serving import service
 

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services import newest
+from roundtrip.services.runtime import newest_block
 
 HEADER = "x-min-block"
 SOMEBODY = "0x" + "ab" * 20
@@ -67,7 +67,7 @@ async def test_a_block_that_the_node_has_not_got_is_busy(
     monkeypatch: pytest.MonkeyPatch,
     path: str | None,
 ) -> None:
-    monkeypatch.setattr(newest, "REACH_S", 0.1)
+    monkeypatch.setattr(newest_block, "REACH_S", 0.1)
     token = built.tokens["plain"]
     body = PAY if path == "/v1/simulate" else {"token": token, "from": SOMEBODY, "amount": "1"}
     headers = {HEADER: str(mined(rpc) + 1)}

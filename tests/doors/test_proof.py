@@ -19,9 +19,9 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.proof import check_proof
+from roundtrip.services.check.proof import check_proof
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.faulty_node import FaultyNode
 from support.nodes import node_of

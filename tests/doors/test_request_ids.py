@@ -28,7 +28,7 @@ from roundtrip.api.valkey import Valkey
 from roundtrip.console.live import Live
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.terminal import log_to_stderr
 from support.keys import Clock, Person, key_for, random_context
 from support.serving import served, service

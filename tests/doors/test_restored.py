@@ -11,7 +11,7 @@ from conftest import context_for
 from roundtrip.cli import app
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.databases import database
 from support.keys import Clock, random_context
 from support.serving import service

@@ -13,9 +13,9 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alert_text import said
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.domain.watch.rules import Happening, Watch
-from roundtrip.services import rule_replay
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import when
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import when
+from roundtrip.services.watch import rule_backtest
 from roundtrip.store.watch import happenings
 from roundtrip.store.watch.happenings import Place, Replayed
 from roundtrip.venues.base import Contracts
@@ -177,7 +177,7 @@ async def test_what_takes_too_long_is_busy(
     me: Caller, tape: Tape, monkeypatch: pytest.MonkeyPatch, locked: bool
 ) -> None:
     """In one statement, or in many that are each quick."""
-    monkeypatch.setattr(rule_replay, "LONGEST_S", 0.05)
+    monkeypatch.setattr(rule_backtest, "LONGEST_S", 0.05)
     tape.waits_for = "jobs.job"
     async with asyncio.timeout(20), me.ctx.pool.acquire() as connection, connection.transaction():
         if locked:

@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.serving import service
 

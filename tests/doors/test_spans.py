@@ -16,7 +16,7 @@ from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import free_port
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import UNTRACED, Measures
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.server import connections
 from support.collector import Collector, Told, collector

@@ -17,9 +17,9 @@ from roundtrip.console.briefly import Briefly
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.service_status import service_status
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.system.status import service_status
 from roundtrip.store.index import rewind
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server import jobs

@@ -16,8 +16,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.context import Context
-from roundtrip.services.outward import Outward
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import Outward
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
 from support.keys import Clock, Person, key_for, mite_of_key, random_context

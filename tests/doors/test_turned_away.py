@@ -11,7 +11,7 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import gate_over
 from roundtrip.api.http import create_app
 from roundtrip.api.pressure import LATE_S, SHEDS_AFTER_S, Pressure
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.serving import served
 
 

@@ -13,7 +13,7 @@ from roundtrip.devnet.actors import SNIPERS
 from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.watch import happenings, watches
 from roundtrip.store.watch.happenings import Replayed
 from support.doors import over_mcp_client

@@ -22,8 +22,8 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check_answer import present
-from roundtrip.services.gather import gather
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.schema import present
 
 FOLDER = Path(__file__).parent
 VERDICTS = FOLDER / "verdicts.md"

@@ -17,8 +17,8 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.market.chain_stats import BEHIND_S
-from roundtrip.services.context import Context
-from roundtrip.services.health import Health, HealthParams, health
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.system.health import Health, HealthParams, health
 from support.databases import database
 
 WAIT_S = 60.0

@@ -20,8 +20,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Bought, Evidence, Sold, VenueEvidence
 from roundtrip.domain.check.price import token_usd
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.runtime.context import Context
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 

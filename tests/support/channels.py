@@ -20,8 +20,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Alert, Draft
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.context import Context
-from roundtrip.services.outward import Bot, Outward
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import Bot, Outward
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, New

@@ -7,7 +7,7 @@ from http.cookies import SimpleCookie
 import aiohttp
 
 from roundtrip.console.page import COOKIE
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.keys import Person
 
 _BROWSER = {"accept": "text/html"}

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from roundtrip.console.page import COOKIE
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.keys import Clock, Person
 from support.serving import service

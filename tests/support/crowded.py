@@ -17,7 +17,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.holding_asked import copied
 from support.indexing import at, cursor, follow
 from support.keys import Clock, random_context

@@ -2,9 +2,9 @@
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
-from roundtrip.services.explain import explain
-from roundtrip.services.explain_answer import ExplainParams, Explanation
+from roundtrip.services.lookup.explain import explain
+from roundtrip.services.lookup.explain_schema import ExplainParams, Explanation
+from roundtrip.services.runtime.context import Context
 from support.mining import by_hand
 from support.wallet import Step, Wallet, calldata
 

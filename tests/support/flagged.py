@@ -21,11 +21,11 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Market, Missing, Refused
 from roundtrip.domain.community.flag_calls import Kind
 from roundtrip.jobs.names import names
-from roundtrip.services.calls import look
-from roundtrip.services.context import Context
-from roundtrip.services.flag_token import FlagParams, flag_token
-from roundtrip.services.probe_buy import Prices, ProbeBuy, Probed
-from roundtrip.services.worth import Holding, Valued, Worth
+from roundtrip.services.community.flag_resolution import look
+from roundtrip.services.community.flag_token import FlagParams, flag_token
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.valuation.holdings import Holding, Valued, Worth
+from roundtrip.services.valuation.spot_quote import Prices, ProbeBuy, Probed
 from roundtrip.store.boards import winners
 from roundtrip.store.community import flags
 from roundtrip.store.index import cursor as chain

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
 
 

@@ -12,7 +12,7 @@ from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, Launched
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.indexing import at, follow
 from support.nodes import node_of
 from support.wallet import calldata

@@ -11,9 +11,9 @@ import msgspec
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.holders import token_holders
-from roundtrip.services.holders_answer import HoldersParams
+from roundtrip.services.holders.handlers import token_holders
+from roundtrip.services.holders.schema import HoldersParams
+from roundtrip.services.runtime.context import Context
 from support.databases import connected, database
 from support.holding import Held, Stage
 from support.holding_expected import differences

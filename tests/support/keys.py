@@ -14,10 +14,10 @@ from roundtrip.api.dispatch import read_params
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.services import sessions
-from roundtrip.services.context import Context
-from roundtrip.services.keys_answer import KeyParams
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.accounts import sessions
+from roundtrip.services.accounts.key_schema import KeyParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts, call_counts
 from roundtrip.store.accounts.call_counts import Call
 

@@ -2,9 +2,9 @@
 
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
-from roundtrip.services.wallet_names import WalletNames, wallet_names
+from roundtrip.services.community.mark_wallet import Marked, MarkParams, mark_wallet
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.wallets.names import WalletNames, wallet_names
 from support.flagged import Ground
 from support.told_winners import BUYERS
 

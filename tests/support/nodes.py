@@ -17,8 +17,8 @@ from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.runtime.context import Context
 from support.faulty_node import ANSWER_FAULTS, Batch, FaultyNode
 
 MOST_CALLS = 20

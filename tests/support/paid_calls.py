@@ -20,7 +20,7 @@ from roundtrip.api.operation import Operation
 from roundtrip.api.spending import Spending
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.context import Answered, Context
+from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.store.accounts.credit_holds import Hold
 
 from .counting import Balance, Drawn, Wall, hashed, key_of, mite

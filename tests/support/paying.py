@@ -17,7 +17,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
 from support.keys import Clock, Person, key_for, random_context
 from support.wallet import calldata

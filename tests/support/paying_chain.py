@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.chain.rpc.client import NULL, Meter, RpcCall, RpcError
 from roundtrip.domain.accounts.credits import USDG_UNITS, Payments
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 from unit.chain.told_transactions import CHAIN, TOKEN, a_log, a_receipt, a_tx, bloom
 

@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
-from roundtrip.services.credits import redeem_payment
-from roundtrip.services.credits_answer import PaymentParams
+from roundtrip.services.accounts.credits import redeem_payment
+from roundtrip.services.accounts.credits_schema import PaymentParams
+from roundtrip.services.runtime.context import Context
 
 from .counting import Wall
 from .paying_chain import PayingChain, Payment, paying_context

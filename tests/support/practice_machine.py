@@ -19,12 +19,12 @@ from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.practice.practice import LEAST_WEI, WEEK_S
-from roundtrip.services import practice_buy, practice_sell
-from roundtrip.services.context import Context
-from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
-from roundtrip.services.practice_price import Buying, PricedBuy, PricedSell, Unsellable
-from roundtrip.services.simulate_answer import TradeVerdict
-from roundtrip.services.worth import Holding
+from roundtrip.services.practice import buy, sell
+from roundtrip.services.practice.pricing import Buying, PricedBuy, PricedSell, Unsellable
+from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.trade.simulate_schema import TradeVerdict
+from roundtrip.services.valuation.holdings import Holding
 from roundtrip.store.practice.league import Counted
 from support.counting import put_mite
 from support.keys import NOW_S
@@ -150,13 +150,13 @@ class Practices(RuleBasedStateMachine):
         mite = self.mites[request.owner]
         if request.side == "buy":
             params = PracticeBuyParams(request.token, request.amount)
-            means = practice_buy.Means(self._price_buy, a_slot)
-            return read(await practice_buy.buy(self.ctx, params, mite, request.key, means, Meter()))
-        selling = practice_sell.Means(
+            means = buy.Means(self._price_buy, a_slot)
+            return read(await buy.buy(self.ctx, params, mite, request.key, means, Meter()))
+        selling = sell.Means(
             price=self._price_sell, slot_of=a_slot, count_sell=_counts_some, worth=cast(Any, None)
         )
         sold = PracticeSellParams(request.token, float(request.amount))
-        return read(await practice_sell.sell(self.ctx, sold, mite, request.key, selling, Meter()))
+        return read(await sell.sell(self.ctx, sold, mite, request.key, selling, Meter()))
 
     async def _came(self, request: Request) -> dict[str, Any] | RoundtripError:
         try:

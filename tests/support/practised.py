@@ -10,13 +10,13 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
-from roundtrip.services.context import Context
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.practice_account import practice_account
-from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
-from roundtrip.services.practice_buy import practice_buy
-from roundtrip.services.practice_sell import practice_sell
-from roundtrip.services.practice_trades import practice_trades
+from roundtrip.services.practice.account import practice_account
+from roundtrip.services.practice.buy import practice_buy
+from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.practice.sell import practice_sell
+from roundtrip.services.practice.trades import practice_trades
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import Nothing
 from support.keys import Clock
 from support.practising import read
 from support.trader import Market, Trader

@@ -15,10 +15,10 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import Venue
-from roundtrip.services import practice_buy, practice_sell
-from roundtrip.services.context import Context
-from roundtrip.services.practice_answer import PracticeBuyParams, PracticeSellParams
-from roundtrip.services.worth import Holding, Valued, Worth
+from roundtrip.services.practice import buy, sell
+from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.valuation.holdings import Holding, Valued, Worth
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.league import Counted
 from support.keys import Person, key_for, mite_of_key
@@ -65,7 +65,7 @@ class Appraiser:
         return [self.says for _ in holdings]
 
 
-BUYS = practice_buy.Means(slot_of=a_slot)
+BUYS = buy.Means(slot_of=a_slot)
 
 
 async def bought(
@@ -73,7 +73,7 @@ async def bought(
 ) -> dict[str, Any]:
     """Through the parameters' own checks, as a caller reads it. Raises as the use case does."""
     params = msgspec.convert({"token": token, "eth": eth}, PracticeBuyParams)
-    return read(await practice_buy.buy(ctx, params, mite, once, means, Meter()))
+    return read(await buy.buy(ctx, params, mite, once, means, Meter()))
 
 
 async def sold(
@@ -85,9 +85,9 @@ async def sold(
     once: str | None = None,
 ) -> dict[str, Any]:
     """The same of a sell."""
-    means = practice_sell.Means(worth=appraiser, slot_of=a_slot, count_sell=counts)
+    means = sell.Means(worth=appraiser, slot_of=a_slot, count_sell=counts)
     params = msgspec.convert({"token": token, "percent": percent}, PracticeSellParams)
-    return read(await practice_sell.sell(ctx, params, mite, once, means, Meter()))
+    return read(await sell.sell(ctx, params, mite, once, means, Meter()))
 
 
 def read(answer: msgspec.Struct) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services import token_read, token_source
-from roundtrip.services.books import Books
-from roundtrip.services.context import Context
-from roundtrip.services.holders import token_holders
-from roundtrip.services.holders_answer import HoldersParams
-from roundtrip.services.token_read import Bounds
+from roundtrip.services.holders import book_reader, sources
+from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.handlers import token_holders
+from roundtrip.services.holders.schema import HoldersParams
+from roundtrip.services.runtime.book_cache import Books
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import Head
 from support.actors import ETH
@@ -98,7 +98,7 @@ class Service:
         """What somebody says who reads all of it at once and knows nothing yet."""
         await self.row.execute(f"TRUNCATE {TABLES}")
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(token_read, "AT_ONCE", Bounds(10**9, 60.0))
+            patched.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0))
             found = await self.process().asked(token)
         await self.row.execute(f"TRUNCATE {TABLES}")
         assert found["status"] != "reading"
@@ -168,7 +168,7 @@ def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
         ((ref, _),) = (one for one in await read_refs(node, [number]) if one is not None)
         return FirstBlock(number, ref)
 
-    monkeypatch.setattr(token_source, "first_block", first_block)
+    monkeypatch.setattr(sources, "first_block", first_block)
     return number
 
 

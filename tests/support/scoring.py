@@ -15,11 +15,11 @@ from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.scorecard.scorecard import SETTLED_S
 from roundtrip.jobs.kinds import KINDS
 from roundtrip.jobs.worker import Worker
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.report_verdict import Reported, ReportParams, report_verdict
-from roundtrip.services.scorecard import Scorecard, ScorecardParams, scorecard
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.scorecard.page import Scorecard, ScorecardParams, scorecard
+from roundtrip.services.scorecard.report import Reported, ReportParams, report_verdict
 from roundtrip.store.server.hex import as_bytes
 from support.actors import code_of
 from support.ground import Ground

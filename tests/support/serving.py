@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.serving import application, http_server, listen
 from roundtrip.settings import Settings
 from roundtrip.store.server.errors import DATABASE_FAULTS

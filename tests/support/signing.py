@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import read_params
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.wallet import CHAIN_ID, Receipt, Wallet, calldata
 
 _MAX_FEE_WEI = 10**10

@@ -9,9 +9,9 @@ import msgspec
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
-from roundtrip.services.context import Context
-from roundtrip.services.simulate import simulate
-from roundtrip.services.simulate_answer import SimulateParams
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_schema import SimulateParams
 from support.wallet import Step, calldata
 
 APPROVE = "approve(address,uint256)"

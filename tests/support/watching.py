@@ -16,7 +16,7 @@ from roundtrip.api.publish import answer_schema
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from roundtrip.store.watch import alerts
 from support.cases.base import WALLET

@@ -6,7 +6,7 @@ from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.venue import Venue
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.simulated import Said, simulated
 from support.wallet import Fill, Place, Receipt, Step, Wallet, paid_out_in
 

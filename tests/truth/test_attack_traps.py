@@ -6,7 +6,7 @@ from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check.venue_reading import loss_bps
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.attacks import ETH, PROBE_WEI, Parties, assert_told, look, pass_time
 from support.trader import Market, Trader
 from support.wallet import Wallet

@@ -18,7 +18,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.venue_reading import loss_bps
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.attacks import (
     DYNAMIC,
     ETH,

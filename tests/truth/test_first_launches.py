@@ -21,10 +21,10 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Bought, Evidence, PoolLaunch, Refused, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import Check, CheckParams, LaunchpadAnswer
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.schema import Check, CheckParams, LaunchpadAnswer
+from roundtrip.services.runtime.context import Context
 from support.mining import by_hand
 from support.wallet import Place, Wallet
 

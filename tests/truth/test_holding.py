@@ -10,9 +10,10 @@ from roundtrip.chain.holders.first_block import NoArchive
 from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.services import books, token_read, token_source
-from roundtrip.services.holders_gather import gather_holders
-from roundtrip.services.token_read import Bounds
+from roundtrip.services.holders import book_reader, sources
+from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.collect import gather_holders
+from roundtrip.services.runtime import book_cache
 from support import holding_expected as expected
 from support.actors import ETH, Act
 from support.holding import DEAD, SUPPLY, TOKEN, V3, V4, ZERO, Held, Stage
@@ -295,7 +296,7 @@ def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -
     async def no_archive(node: Asks, token: Address, high: BlockRef) -> None:
         raise NoArchive("it does not have that state any more")
 
-    monkeypatch.setattr(token_source, "first_block", no_archive)
+    monkeypatch.setattr(sources, "first_block", no_archive)
     held = Held(stage, stage.wallet("a token", 0), minter, V3)
     code = stage.rpc.call("eth_getCode", stage.books(stage.wallet("maker")).token, "latest")
     stage.rpc.call("anvil_setCode", held.token, code)
@@ -332,8 +333,8 @@ async def test_nor_while_it_is_being_read(holding: Holding, monkeypatch: pytest.
     held.one_by_one(*(held.buy(one, ETH // 100) for one in stage.wallets("late", 30)))
     await holding.follow()
     await holding.ctx.heads.refresh()
-    monkeypatch.setattr(books, "new_width", lambda: Width(10, 10))
-    monkeypatch.setattr(token_read, "AT_ONCE", Bounds(20, 60.0))
+    monkeypatch.setattr(book_cache, "new_width", lambda: Width(10, 10))
+    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(20, 60.0))
     found = await gather_holders(holding.ctx, Address(held.token), Meter())
     assert (found.status, found.launch is None) == ("reading", False)
     assert found.told is not None

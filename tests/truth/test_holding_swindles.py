@@ -7,7 +7,7 @@ import pytest
 from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.devnet.deploy import calldata
 from roundtrip.domain.base.types import Address
-from roundtrip.services import kin
+from roundtrip.services.holders import funding
 from support import holding_expected as expected
 from support.actors import ETH, Act, deeds_data
 from support.databases import connected
@@ -231,7 +231,7 @@ async def test_whom_the_index_never_met_is_not_fresh_for_that(
         ) -> dict[Address, None]:
             return dict.fromkeys(wallet for wallet, _ in wanted)
 
-        monkeypatch.setattr(kin, "had_before", had_before)
+        monkeypatch.setattr(funding, "had_before", had_before)
     found = await holding.asked(held.token)
     ages = {one["address"]: (one["ageDays"], "fresh" in one["tags"]) for one in found["top"]}
     assert ages[rich] == (None, False)

@@ -15,10 +15,10 @@ from roundtrip.domain.check.evidence import Bought, Curve, Evidence, Refused, So
 from roundtrip.domain.check.evidence import Launch as LaunchFacts
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from support.trader import Market, Trader
 from support.wallet import Wallet
 

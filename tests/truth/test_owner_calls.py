@@ -22,8 +22,8 @@ from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, Ref
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.context import Context
-from roundtrip.services.third_trip import gather_deep
+from roundtrip.services.check.deep_round import gather_deep
+from roundtrip.services.runtime.context import Context
 from support.wallet import Fill, Place, Wallet
 from truth.animals import V4, Animal
 

@@ -11,7 +11,7 @@ from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.signing import Done, Prepared, Signer, now_s, open_pool, prepared
 
 AMOUNT = {"eth": "0.1", "usdg": "350"}

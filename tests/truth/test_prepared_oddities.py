@@ -11,7 +11,7 @@ from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.signing import Signer, now_s, prepared
 
 V3, V4 = (PoolPlan(),), (PoolPlan("eth", version=4),)

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.signing import Done, Prepared, Signer, prepared
 
 ETH_USDG = 3500

@@ -19,8 +19,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, HolderSells, Missing
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.context import Context
-from roundtrip.services.third_trip import gather_deep
+from roundtrip.services.check.deep_round import gather_deep
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.indexing import at, follow

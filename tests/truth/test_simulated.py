@@ -9,7 +9,7 @@ from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.wallet import Place, Step
 from truth.animals import ANIMALS, V3, V4, Animal
 from truth.simulated import Spot, Trip, spot_of, trip

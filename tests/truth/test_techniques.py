@@ -20,7 +20,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from truth.animals import Animal
 
 

@@ -7,7 +7,7 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from support.attacks import FAIR, Parties
 from support.signing import Signer, prepared
 from support.simulated import Said, approve, simulated, transfer

@@ -12,8 +12,8 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, Refused, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.runtime.context import Context
 from support.wallet import Fill, Wallet
 
 PROBE_WEI = 10**17

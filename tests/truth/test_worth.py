@@ -15,8 +15,8 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.services.context import Context
-from roundtrip.services.worth import Holding, Valued, Worth, slot_of, worth
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.valuation.holdings import Holding, Valued, Worth, slot_of, worth
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 from truth.animals import ANIMALS, V4, Animal

@@ -18,8 +18,8 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, Refused
-from roundtrip.services.context import Context
-from roundtrip.services.worth import Holding, Worth, worth
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.valuation.holdings import Holding, Worth, worth
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.dialects import DialectNode, Kind

@@ -12,8 +12,8 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.context import Context
-from roundtrip.services.gather import gather
+from roundtrip.services.check.pipeline import gather
+from roundtrip.services.runtime.context import Context
 from support.wallet import Place, Wallet
 from truth.animals import ANIMALS, BY_MANNER, Animal, put
 from truth.test_truth import expected, probe_raw, trade

@@ -15,7 +15,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, Missing, Refused, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.gather import gather
+from roundtrip.services.check.pipeline import gather
 from truth import rules
 from truth.cases import SETTLED_S, Case
 from truth.reality import BPS, ZERO, Chain, Met, met_everywhere

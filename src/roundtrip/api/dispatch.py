@@ -12,9 +12,9 @@ import structlog
 
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
-from roundtrip.services.context import Answered, Context
-from roundtrip.services.newest import reach
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.newest_block import reach
+from roundtrip.services.support.wallet_params import WalletParams
 
 from .answers import Asker, Shared, SharedAnswers, TookTooLong
 from .callers import Asking

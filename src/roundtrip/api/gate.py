@@ -11,8 +11,8 @@ from uuid import UUID
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
-from roundtrip.services.context import Context
-from roundtrip.services.own_token import IsHolder, nobody_holds
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
 from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
 from roundtrip.store.accounts.credit_holds import Hold
 

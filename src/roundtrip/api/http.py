@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 
 from .callers import Asking, Callers, anonymous, is_loopback
 from .catalog import OPERATIONS

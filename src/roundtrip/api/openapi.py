@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.domain.base.errors import STATUS_BY_CODE
-from roundtrip.services.strangers import QUOTED
+from roundtrip.services.support.strangers_text import QUOTED
 
 from . import min_block
 from .about import INSTRUCTIONS

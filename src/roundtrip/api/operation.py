@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.chain.rpc.bulkhead import Lane
 from roundtrip.domain.base.errors import STATUS_BY_CODE
-from roundtrip.services.context import Answered
+from roundtrip.services.runtime.context import Answered
 
 ONCE = (
     "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat gives the first answer and does "

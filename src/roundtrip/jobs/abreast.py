@@ -2,7 +2,7 @@
 
 import asyncio
 
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.cursor import cursor
 
 from .worker import NotYet

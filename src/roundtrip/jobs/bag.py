@@ -16,7 +16,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.watch.alert_text import said_of_verdict
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.bag_guard import GUARD, Held, Standing, Turned, after, begun, in_turn, source_of
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import structlog
 
-from roundtrip.services.calls import look
-from roundtrip.services.context import Context
+from roundtrip.services.community.flag_resolution import look
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.community import flags as store
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs

@@ -26,9 +26,9 @@ from roundtrip.domain.watch.channels import (
     failure,
     wait_s,
 )
-from roundtrip.services.alert_rows import rows
-from roundtrip.services.context import Context
-from roundtrip.services.outward import Message, To, send, why
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import Message, To, send, why
+from roundtrip.services.watch.alert_rows import rows
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel

@@ -7,8 +7,8 @@ import asyncpg
 
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import parse_address
-from roundtrip.services import token_read
-from roundtrip.services.context import Context
+from roundtrip.services.holders import book_reader
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
@@ -27,7 +27,7 @@ async def holders(ctx: Context, job: Job) -> Effect:
     on, NodeFault, ReadFailed, ServiceFull."""
     token = parse_address(job.key)
     try:
-        piece = await token_read.go_on(ctx, token)
+        piece = await book_reader.go_on(ctx, token)
     except ServiceFull as full:
         if full.code not in _SPENT:
             raise

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 from roundtrip.domain.watch.channels import LANES, MOST_AT_ONCE
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 
 from .bag import EVERY_S as BAG_EVERY_S

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.community.marks import OLD
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.community import public_names
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs

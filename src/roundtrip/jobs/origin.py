@@ -4,8 +4,8 @@ begins too late to know."""
 import asyncpg
 
 from roundtrip.domain.base.types import parse_address
-from roundtrip.services.context import Context
-from roundtrip.services.origins import search
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.wallets.origins import search
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server.jobs import Job

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.watch.alerts import INBOX_S
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor, insiders
 from roundtrip.store.practice import practice

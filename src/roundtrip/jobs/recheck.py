@@ -2,9 +2,9 @@
 verdict stood on, or a board shows it; deep where the payload says so. It counts against nobody."""
 
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.services.check import made
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Context
+from roundtrip.services.check.handler import made
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.jobs import Job
 
 from .abreast import abreast

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import structlog
 
-from roundtrip.services.context import Context
-from roundtrip.services.settle_verdicts import settle
-from roundtrip.services.weigh_report import MOST_AGAIN, weigh_again
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.scorecard.report_review import MOST_AGAIN, weigh_again
+from roundtrip.services.scorecard.settlement import settle
 from roundtrip.store.index import cursor
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports

@@ -11,9 +11,9 @@ from roundtrip.chain.rpc.background import is_cancelled
 from roundtrip.channels.post import NotTried
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.services.context import Context
-from roundtrip.services.outward import Tells
-from roundtrip.services.telegram_link import NO_CODE, link
+from roundtrip.services.delivery.telegram_link import NO_CODE, link
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.notifiers import Tells
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .rounds import described

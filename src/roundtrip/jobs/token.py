@@ -4,7 +4,7 @@ import asyncpg
 
 from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.domain.base.types import parse_address
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from roundtrip.store.server.jobs import Job
 

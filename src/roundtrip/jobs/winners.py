@@ -8,7 +8,7 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards.winners import counted, counted_to, keep
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs

@@ -13,7 +13,7 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.gate import Gate
 from roundtrip.api.http import create_app
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.context import Context
+from roundtrip.services.runtime.context import Context
 
 
 class Nowhere:

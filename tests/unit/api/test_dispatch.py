@@ -33,9 +33,9 @@ from roundtrip.domain.base.errors import (
     ServiceFull,
 )
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.check_answer import CheckParams
-from roundtrip.services.context import Answered, Context
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.check.schema import CheckParams
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.wallet_params import WalletParams
 from support.counting import Counts, Wall, hashed, key_of, mite
 from unit.chain.samples import interpreters_recursion_limit
 

@@ -11,7 +11,7 @@ from roundtrip.api.dispatch import DEADLINE_S, Reply
 from roundtrip.api.operation import Operation
 from roundtrip.api.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
-from roundtrip.services.context import Answered, Context
+from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
 

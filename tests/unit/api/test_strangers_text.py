@@ -10,7 +10,7 @@ from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.openapi import openapi_json
 from roundtrip.api.publish import answer_schema, path_schema
 from roundtrip.domain.base import names
-from roundtrip.services.strangers import QUOTED, WRITTEN
+from roundtrip.services.support.strangers_text import QUOTED, WRITTEN
 
 _ANSWERS = """
     AgentMarked ChainVitals ChannelRemoved Channels Followed Found GraduatingSoon Inbox

@@ -7,7 +7,7 @@ from typing import Any
 from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import Holding, Ledger
 from roundtrip.domain.holders.findings import Told, Wallet
-from roundtrip.services.holders_gathered import Crowd, Gathered, Win, Winner
+from roundtrip.services.holders.findings import Crowd, Gathered, Win, Winner
 from unit.domain.holding import (
     AT_S,
     DEPLOYER,

@@ -5,7 +5,7 @@ import pytest
 from roundtrip.chain.holders.views import Views
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import Holding
-from roundtrip.services.balances import held_against
+from roundtrip.services.holders.balances import held_against
 from unit.domain.holding import address, book
 
 A, B = address(0xA1), address(0xA2)

@@ -7,8 +7,8 @@ import pytest
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import HolderBook, Holding
-from roundtrip.services import books
-from roundtrip.services.books import MOST_READING, Books, Open, reading_budget
+from roundtrip.services.runtime import book_cache
+from roundtrip.services.runtime.book_cache import MOST_READING, Books, Open, reading_budget
 from unit.domain.holding import address
 from unit.domain.tokens import BEGINNING
 
@@ -25,7 +25,7 @@ def there(found: Books, *tokens: Address) -> list[bool]:
 
 
 def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(books, "MOST_WALLETS", 10)
+    monkeypatch.setattr(book_cache, "MOST_WALLETS", 10)
     found = Books()
     found.put(A, opened(4))
     found.put(B, opened(4))
@@ -37,7 +37,7 @@ def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.Mon
 
 
 def test_the_one_that_is_asked_for_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(books, "MOST_WALLETS", 10)
+    monkeypatch.setattr(book_cache, "MOST_WALLETS", 10)
     found = Books()
     found.put(A, opened(1))
     found.put(B, opened(11))

@@ -8,8 +8,8 @@ from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services import candidates as module
-from roundtrip.services.candidates import Candidates, unseen
+from roundtrip.services.check import candidates as module
+from roundtrip.services.check.candidates import Candidates, unseen
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE

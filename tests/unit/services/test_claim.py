@@ -18,7 +18,9 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Hop, QuoteRate
 from roundtrip.domain.check.proof_input import Begun
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.claim import (
+from roundtrip.services.check.environments import draw
+from roundtrip.services.check.pipeline import EVIDENCE_SCHEMA
+from roundtrip.services.check.proof_file import (
     MOST_FILE_BYTES,
     Claim,
     Unreadable,
@@ -27,9 +29,7 @@ from roundtrip.services.claim import (
     judged_again,
     read_claim,
 )
-from roundtrip.services.environments import draw
-from roundtrip.services.gather import EVIDENCE_SCHEMA
-from roundtrip.services.proof_answer import present, written
+from roundtrip.services.check.proof_schema import present, written
 from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues import BY_KIND, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, parse_address
 from roundtrip.domain.check.evidence import Environment
-from roundtrip.services.environments import draw
+from roundtrip.services.check.environments import draw
 from unit.services.heads import COINBASE, HEAD
 
 QUICK = settings(max_examples=100, deadline=None)

@@ -10,7 +10,9 @@ from roundtrip.domain.holders.book import Ledger
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Concentration, Wallet
 from roundtrip.domain.holders.ties import Disagreement
-from roundtrip.services.holders_answer import (
+from roundtrip.services.holders.findings import Crowd, Why
+from roundtrip.services.holders.present import present
+from roundtrip.services.holders.schema import (
     BiggestWin,
     BundleAnswer,
     Drift,
@@ -21,9 +23,7 @@ from roundtrip.services.holders_answer import (
     SnipersAnswer,
     TokenHolders,
 )
-from roundtrip.services.holders_gathered import Crowd, Why
-from roundtrip.services.holders_present import present
-from roundtrip.services.holders_text import WHY_TEXT
+from roundtrip.services.holders.text import WHY_TEXT
 from unit.domain.holding import (
     AT_S,
     DEPLOYER,

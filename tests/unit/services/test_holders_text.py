@@ -8,9 +8,9 @@ from roundtrip.domain.holders.book import Holding, Ledger
 from roundtrip.domain.holders.deployer_summary import Status
 from roundtrip.domain.holders.findings import Wallet
 from roundtrip.domain.holders.ties import Disagreement
-from roundtrip.services.holders_answer import Drift
-from roundtrip.services.holders_present import present
-from roundtrip.services.launch_bundle_answer import present_launch_bundle
+from roundtrip.services.holders.launch_bundle import present_launch_bundle
+from roundtrip.services.holders.present import present
+from roundtrip.services.holders.schema import Drift
 from unit.domain.holding import (
     DEPLOYER,
     MAKER,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.services.money import Amount, amount, is_money, parse_amount, symbol_of
+from roundtrip.services.support.money import Amount, amount, is_money, parse_amount, symbol_of
 from unit.venues.network import CONTRACTS
 
 OTHER = Address("0x" + "77" * 20)

@@ -11,7 +11,7 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.services.own_token import OwnToken
+from roundtrip.services.runtime.holder_tier import OwnToken
 from unit.chain.samples import raw, word
 
 TOKEN = Address("0x" + "70" * 20)

@@ -11,8 +11,8 @@ from roundtrip.chain.wallet.transactions import Sent
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.services.context import Context
-from roundtrip.services.payment_read import not_final, own_raw, tx_in_a_block
+from roundtrip.services.accounts.payments import not_final, own_raw, tx_in_a_block
+from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts.credits import GRACE_BLOCKS, PaidTo
 
 USDG, OTHER, WALLET, STRANGER, OLD, NEW = (Address("0x" + digit * 40) for digit in "123456")

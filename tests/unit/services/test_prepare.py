@@ -19,8 +19,11 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, p
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind
 from roundtrip.domain.check.verdict import Verdict
 from roundtrip.domain.trade.judge import LEVELS, refusal
-from roundtrip.services.context import Context
-from roundtrip.services.desk import (
+from roundtrip.services.check.pipeline import Opened
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.money import parse_amount
+from roundtrip.services.trade.prepare_schema import PrepareSellParams
+from roundtrip.services.trade.trade_builder import (
     Desk,
     Holdings,
     Side,
@@ -30,9 +33,6 @@ from roundtrip.services.desk import (
     read_holdings,
     write,
 )
-from roundtrip.services.gather import Opened
-from roundtrip.services.money import parse_amount
-from roundtrip.services.prepare_answer import PrepareSellParams
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Call, Terms
 from unit.venues.network import CONTRACTS, address

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roundtrip.chain.owner import owner_setters
-from roundtrip.services.third_trip import _MOST_WAITING, _Reading
+from roundtrip.services.check.deep_round import _MOST_WAITING, _Reading
 
 
 async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest.MonkeyPatch) -> None:

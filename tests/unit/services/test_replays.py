@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.services.replays import Replays
+from roundtrip.services.runtime.replay_slots import Replays
 
 
 def test_a_mite_tries_one_rule_at_once() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.services.rule_said import when_it_tells
-from roundtrip.services.rules import parse
+from roundtrip.services.watch.rule_parser import parse
+from roundtrip.services.watch.rule_text import when_it_tells
 
 T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import VERBS, Over, Rule, Who
-from roundtrip.services.rules import BELOW, MOST_CHARACTERS, parse
+from roundtrip.services.watch.rule_parser import BELOW, MOST_CHARACTERS, parse
 from support.ruled import rules
 
 W, T = Address("0x" + "1a" * 20), Address("0x" + "b2" * 20)

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import Curve, Launch, Missing, OwnerCalls
-from roundtrip.services.check import _ttl_ms
+from roundtrip.services.check.handler import _ttl_ms
 from unit.domain.builders import ITS_OWN, NODE, sold
 from unit.domain.launches import NOW_S, gone, launch, launched, state
 from unit.domain.owners import call

@@ -10,8 +10,8 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Bought, Buy, Missing, Refused
-from roundtrip.services.run import MOST_PLANS_A_REQUEST, Tried, _grouped
-from roundtrip.services.second_trip import best
+from roundtrip.services.check.sell_round import best
+from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, Tried, _grouped
 from roundtrip.venues import amm_v4
 from unit.chain.samples import ENVIRONMENT
 from unit.domain.builders import ABSENT, LIQUID, NODE

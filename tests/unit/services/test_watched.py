@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.wallet.calls import Pair
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.services.watched import (
+from roundtrip.services.trade.touched_assets import (
     MOST_AT_FIRST,
     MOST_IN_ALL,
     address_words,

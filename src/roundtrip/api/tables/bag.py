@@ -1,9 +1,9 @@
 """What the key's own wallet holds."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.my_bag import my_bag
-from roundtrip.services.my_bag_answer import MyBag
+from roundtrip.services.portfolio.bag import my_bag
+from roundtrip.services.portfolio.schema import MyBag
+from roundtrip.services.support.index_reader import Nothing
 
 BAG: tuple[Operation, ...] = (
     Operation(

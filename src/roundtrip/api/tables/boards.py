@@ -1,12 +1,12 @@
 """What moves, who wins, what is odd."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.chain_vitals import ChainVitals, chain_vitals
-from roundtrip.services.graduating_soon import GraduatingSoon, graduating_soon
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.moving_now import MovingNow, moving_now
-from roundtrip.services.signals import Signals, signals
-from roundtrip.services.winners import Winners, winners
+from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
+from roundtrip.services.boards.graduating_soon import GraduatingSoon, graduating_soon
+from roundtrip.services.boards.moving_now import MovingNow, moving_now
+from roundtrip.services.boards.signals import Signals, signals
+from roundtrip.services.boards.winners import Winners, winners
+from roundtrip.services.support.index_reader import Nothing
 
 BOARDS: tuple[Operation, ...] = (
     Operation(

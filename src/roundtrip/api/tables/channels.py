@@ -1,15 +1,15 @@
 """Channels: where the account of a key is told of alerts."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.channels import list_channels, remove_channel, set_webhook
-from roundtrip.services.channels_answer import (
+from roundtrip.services.delivery.channels import list_channels, remove_channel, set_webhook
+from roundtrip.services.delivery.channels_schema import (
     ChannelParams,
     ChannelRemoved,
     Channels,
     WebhookParams,
     WebhookSet,
 )
-from roundtrip.services.index_answer import Nothing
+from roundtrip.services.support.index_reader import Nothing
 
 CHANNELS: tuple[Operation, ...] = (
     Operation(

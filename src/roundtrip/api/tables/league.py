@@ -1,8 +1,8 @@
 """The practice league, and the tag that tells agents from people on it."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.league import League, LeagueParams, league
-from roundtrip.services.mark_as_agent import AgentMarked, AgentParams, mark_as_agent
+from roundtrip.services.practice.agent_tag import AgentMarked, AgentParams, mark_as_agent
+from roundtrip.services.practice.league import League, LeagueParams, league
 
 LEAGUE: tuple[Operation, ...] = (
     Operation(

@@ -1,10 +1,10 @@
 """What is asked about anything: a transaction, a word."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.explain import explain
-from roundtrip.services.explain_answer import ExplainParams, Explanation
-from roundtrip.services.look_up import find, shared_as
-from roundtrip.services.look_up_answer import Found, LookUpParams
+from roundtrip.services.lookup.explain import explain
+from roundtrip.services.lookup.explain_schema import ExplainParams, Explanation
+from roundtrip.services.lookup.look_up import find, shared_as
+from roundtrip.services.lookup.look_up_schema import Found, LookUpParams
 
 LOOKUPS: tuple[Operation, ...] = (
     Operation(

@@ -1,9 +1,9 @@
 """What accounts say of wallets and tokens."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.proven_calls import ProvenCalls, ProvenParams, proven_calls
-from roundtrip.services.wallet_names import WalletNames, wallet_names
+from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams, proven_calls
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.wallets.names import WalletNames, wallet_names
 
 MARKS: tuple[Operation, ...] = (
     Operation(

@@ -1,9 +1,9 @@
 """Practice: pretend eth, traded at real prices."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.practice_account import practice_account
-from roundtrip.services.practice_answer import (
+from roundtrip.services.practice.account import practice_account
+from roundtrip.services.practice.buy import practice_buy
+from roundtrip.services.practice.schema import (
     PracticeAccount,
     PracticeBought,
     PracticeBuyParams,
@@ -11,9 +11,9 @@ from roundtrip.services.practice_answer import (
     PracticeSold,
     PracticeTrades,
 )
-from roundtrip.services.practice_buy import practice_buy
-from roundtrip.services.practice_sell import practice_sell
-from roundtrip.services.practice_trades import practice_trades
+from roundtrip.services.practice.sell import practice_sell
+from roundtrip.services.practice.trades import practice_trades
+from roundtrip.services.support.index_reader import Nothing
 
 PRACTICE: tuple[Operation, ...] = (
     Operation(

@@ -1,7 +1,7 @@
 """The service itself."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.health import Health, HealthParams, health
+from roundtrip.services.system.health import Health, HealthParams, health
 
 SYSTEM: tuple[Operation, ...] = (
     Operation(

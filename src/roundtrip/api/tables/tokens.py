@@ -1,14 +1,14 @@
 """What is asked about one token."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.check import check
-from roundtrip.services.check_answer import Check, CheckParams
-from roundtrip.services.holders import launch_bundle, smart_money, token_holders
-from roundtrip.services.holders_answer import Holders, HoldersParams, TokenHolders
-from roundtrip.services.launch_bundle_answer import LaunchBundle
-from roundtrip.services.proof import check_proof
-from roundtrip.services.proof_answer import Proof
-from roundtrip.services.smart_money_answer import SmartMoney
+from roundtrip.services.check.handler import check
+from roundtrip.services.check.proof import check_proof
+from roundtrip.services.check.proof_schema import Proof
+from roundtrip.services.check.schema import Check, CheckParams
+from roundtrip.services.holders.handlers import launch_bundle, smart_money, token_holders
+from roundtrip.services.holders.launch_bundle import LaunchBundle
+from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
+from roundtrip.services.holders.smart_money import SmartMoney
 
 _READING = (
     "not_a_token", "upstream", "holders_failed", "budget_spent", "holders_busy", "holders_budget",

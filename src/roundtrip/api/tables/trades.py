@@ -1,10 +1,10 @@
 """What is about to be signed."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.prepare import prepare_buy, prepare_sell
-from roundtrip.services.prepare_answer import PrepareBuyParams, PreparedTrade, PrepareSellParams
-from roundtrip.services.simulate import simulate
-from roundtrip.services.simulate_answer import SimulateParams, Simulation
+from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
+from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams
+from roundtrip.services.trade.simulate import simulate
+from roundtrip.services.trade.simulate_schema import SimulateParams, Simulation
 
 TRADES: tuple[Operation, ...] = (
     Operation(

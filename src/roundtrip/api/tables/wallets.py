@@ -1,11 +1,11 @@
 """What is asked about one wallet."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.linked_wallets import linked_wallets
-from roundtrip.services.linked_wallets_answer import LinkedWallets
-from roundtrip.services.wallet_history import wallet_history
-from roundtrip.services.wallet_history_answer import WalletHistory
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.wallets.history import wallet_history
+from roundtrip.services.wallets.history_schema import WalletHistory
+from roundtrip.services.wallets.linked import linked_wallets
+from roundtrip.services.wallets.linked_schema import LinkedWallets
 
 WALLETS: tuple[Operation, ...] = (
     Operation(

@@ -1,13 +1,13 @@
 """What a mite watches, and what it was told of it."""
 
 from roundtrip.api.operation import Operation
-from roundtrip.services.follow_wallet import follow_wallet, unfollow_wallet
-from roundtrip.services.inbox import Inbox, inbox
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.rule_replay import replay_rule
-from roundtrip.services.standing_rules import create_rule, delete_rule, list_rules
-from roundtrip.services.wallet_params import WalletParams
-from roundtrip.services.watch_answer import (
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.watch.follows import follow_wallet, unfollow_wallet
+from roundtrip.services.watch.inbox import Inbox, inbox
+from roundtrip.services.watch.rule_backtest import replay_rule
+from roundtrip.services.watch.rules import create_rule, delete_rule, list_rules
+from roundtrip.services.watch.schema import (
     Followed,
     FollowParams,
     RuleDropped,

@@ -10,8 +10,8 @@ from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import NEWEST
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.service_status import SLOW_JOBS_S, ServiceStatus, service_status
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service_status
 
 _STATUS = Operation(
     name="service_status", title="How the service is", description="", params=Nothing, answer=ServiceStatus,

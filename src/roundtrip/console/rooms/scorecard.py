@@ -8,9 +8,9 @@ from starlette.responses import Response
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
-from roundtrip.services.report_verdict import MOST_NOTE, Reported, ReportParams, report_verdict
-from roundtrip.services.scorecard import Scorecard, ScorecardParams
-from roundtrip.services.scorecard import scorecard as scorecard_of
+from roundtrip.services.scorecard.page import Scorecard, ScorecardParams
+from roundtrip.services.scorecard.page import scorecard as scorecard_of
+from roundtrip.services.scorecard.report import MOST_NOTE, Reported, ReportParams, report_verdict
 
 _SCORECARD = Operation(
     name="scorecard", title="Scorecard", description="", params=ScorecardParams, answer=Scorecard,

@@ -4,8 +4,8 @@ from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit, after_sign_in
-from roundtrip.services.keys_answer import KeyParams, TextToSign
-from roundtrip.services.sessions import (
+from roundtrip.services.accounts.key_schema import KeyParams, TextToSign
+from roundtrip.services.accounts.sessions import (
     LIFETIME_S,
     SessionBegun,
     SessionEnded,
@@ -14,7 +14,7 @@ from roundtrip.services.sessions import (
     end_session,
     session_text,
 )
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.support.wallet_params import WalletParams
 
 _TEXT = Operation(
     name="session_text", title="The text to sign", description="", params=WalletParams, answer=TextToSign,

@@ -7,8 +7,8 @@ from starlette.responses import Response
 from roundtrip.api.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.services.own_marks import OwnOfWallet, WalletSaid, own_of_wallet, wallet_said
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.community.my_marks import OwnOfWallet, WalletSaid, own_of_wallet, wallet_said
+from roundtrip.services.support.wallet_params import WalletParams
 
 from .own.marks import MARK, UNMARK
 

@@ -2,10 +2,10 @@
 
 from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Answers, Room
-from roundtrip.services.channel_test import ChannelTested, try_channel
-from roundtrip.services.channels_answer import ChannelParams
-from roundtrip.services.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend
-from roundtrip.services.index_answer import Nothing
+from roundtrip.services.delivery.channel_test import ChannelTested, try_channel
+from roundtrip.services.delivery.channels_schema import ChannelParams
+from roundtrip.services.delivery.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend
+from roundtrip.services.support.index_reader import Nothing
 
 _LOG = Operation(
     name="delivery_log", title="What was sent", description="", params=Nothing, answer=DeliveryLog,

@@ -5,9 +5,8 @@ from starlette.responses import JSONResponse, Response
 from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Room
 from roundtrip.console.page import Visit
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.keys_answer import TextToSign
-from roundtrip.services.own_keys import (
+from roundtrip.services.accounts.key_schema import TextToSign
+from roundtrip.services.accounts.manage_keys import (
     Ended,
     EndParams,
     NewKey,
@@ -19,7 +18,8 @@ from roundtrip.services.own_keys import (
     own_keys,
     sign_out_everywhere,
 )
-from roundtrip.services.sessions import SessionParams
+from roundtrip.services.accounts.sessions import SessionParams
+from roundtrip.services.support.index_reader import Nothing
 
 _KEYS = Operation(
     name="own_keys", title="Keys and sessions", description="", params=SessionParams, answer=OwnKeys,

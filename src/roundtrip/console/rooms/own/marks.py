@@ -2,13 +2,13 @@
 
 from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Room
-from roundtrip.services.flag_token import Flagged, FlagParams, flag_token
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.mark_wallet import Marked, MarkParams, mark_wallet
-from roundtrip.services.own_flags import OwnFlags, own_flags
-from roundtrip.services.own_marks import OwnMarks, own_marks, unmark_wallet
-from roundtrip.services.proven_calls import ProvenParams
-from roundtrip.services.wallet_params import WalletParams
+from roundtrip.services.community.flag_token import Flagged, FlagParams, flag_token
+from roundtrip.services.community.mark_wallet import Marked, MarkParams, mark_wallet
+from roundtrip.services.community.my_flags import OwnFlags, own_flags
+from roundtrip.services.community.my_marks import OwnMarks, own_marks, unmark_wallet
+from roundtrip.services.community.proven_flags import ProvenParams
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.wallet_params import WalletParams
 
 OWN_MARKS = Operation(
     name="own_marks", title="What you say of wallets", description="", params=Nothing, answer=OwnMarks,

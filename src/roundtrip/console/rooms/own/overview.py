@@ -2,8 +2,8 @@
 
 from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Room
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.own_keys import Usage, own_usage
+from roundtrip.services.accounts.manage_keys import Usage, own_usage
+from roundtrip.services.support.index_reader import Nothing
 
 _USAGE = Operation(
     name="own_usage", title="Calls of the last days", description="", params=Nothing, answer=Usage,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Answers, Room
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.practice_history import PracticeHistory, practice_history
+from roundtrip.services.practice.history import PracticeHistory, practice_history
+from roundtrip.services.support.index_reader import Nothing
 
 _HISTORY = Operation(
     name="practice_history", title="What sells took", description="", params=Nothing,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.operation import Operation
 from roundtrip.console.account_room import Act, Answers, Room
-from roundtrip.services.index_answer import Nothing
-from roundtrip.services.rule_bars import RuleDrawn, draw_rule
-from roundtrip.services.watch_around import WatchAround, watch_around
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.watch.page import WatchAround, watch_around
+from roundtrip.services.watch.rule_chart import RuleDrawn, draw_rule
 
 _AROUND = Operation(
     name="watch_around", title="Around the rules", description="", params=Nothing, answer=WatchAround,

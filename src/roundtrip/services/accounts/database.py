@@ -1,0 +1,29 @@
+"""The accounts' database, and what an account may do."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import asyncpg
+
+from roundtrip.domain.accounts.account import Allowance
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.server.errors import DATABASE_FAULTS
+
+_DATABASE_S = 5.0
+
+
+@contextlib.asynccontextmanager
+async def accounts(ctx: Context) -> AsyncIterator[asyncpg.Connection]:
+    """One transaction over the accounts. Raises ServiceFull (busy) where no database answers."""
+    try:
+        async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
+            yield connection
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
+
+
+async def allowance_of(ctx: Context, wallet: Address) -> Allowance:
+    """How often a wallet's mite may ask."""
+    return ctx.allowances.holder if await ctx.is_holder(wallet) else ctx.allowances.key

@@ -1,0 +1,211 @@
+"""The keys and sessions of an account, for whoever is signed in to the pages."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import asyncpg
+import msgspec
+
+from roundtrip.domain.accounts import keys, sign_in
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.accounts.accounts import Key
+
+from .database import accounts
+from .issue_key import make_key, to_sign
+from .key_schema import MOST_LABEL, KeyParams, TextToSign
+from .sessions import SessionParams
+
+MOST_REVOKED = 20
+_MOST_ID = 2**63 - 1
+_DAYS = 14
+
+
+class OwnKey(msgspec.Struct, frozen=True, rename="camel"):
+    """A key as far as it is kept."""
+
+    id: int
+    start: Annotated[str, msgspec.Meta(description="Its first eight characters.")]
+    label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: none.")]
+    made_at: datetime
+    revoked_at: Annotated[datetime | None, msgspec.Meta(description="null: it is live.")]
+
+
+class OwnSession(msgspec.Struct, frozen=True, rename="camel"):
+    """Somewhere the account is signed in."""
+
+    id: int
+    began_at: datetime
+    ends_at: datetime
+    is_this: Annotated[bool, msgspec.Meta(description="It is the one that asks.")]
+
+
+class OwnKeys(msgspec.Struct, frozen=True, rename="camel"):
+    """What can act for the account."""
+
+    text: AnswerText
+    wallet: str
+    most_live: int
+    live: Annotated[list[OwnKey], msgspec.Meta(description="The oldest first.")]
+    revoked: Annotated[
+        list[OwnKey], msgspec.Meta(description=f"The last revoked first, {MOST_REVOKED} at most.")
+    ]
+    sessions: Annotated[list[OwnSession], msgspec.Meta(description="The newest first; those that are live.")]
+
+
+class NewKeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The wallet's signature of the text for a key, and what the key is called."""
+
+    signature: str
+    label: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": MOST_LABEL})] = ""
+    claim: str | None = None
+
+
+class NewKey(msgspec.Struct, frozen=True, rename="camel"):
+    """A new key."""
+
+    key: Annotated[str, msgspec.Meta(description="It is told in this answer and never again.")]
+    label: str
+
+
+class EndParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which key or session, and the session that asks."""
+
+    id: Annotated[int, msgspec.Meta(ge=1, le=_MOST_ID)]
+    session: str
+
+
+class Ended(msgspec.Struct, frozen=True, rename="camel"):
+    """A key or sessions that act no more."""
+
+    text: AnswerText
+
+
+class DayCalls(msgspec.Struct, frozen=True, rename="camel"):
+    """Calls of a day of UTC that counted against its limit."""
+
+    day: str
+    calls: int
+
+
+class Usage(msgspec.Struct, frozen=True, rename="camel"):
+    """How much the account asked, all its keys and sessions together."""
+
+    text: AnswerText
+    days: Annotated[list[DayCalls], msgspec.Meta(description="The oldest first, today the last.")]
+
+
+async def own_keys(ctx: Context, params: SessionParams, mite: Mite) -> Answered[OwnKeys]:
+    """All that is live, and the keys that were. Raises CallerFault (bad_key), ServiceFull."""
+    now = _now(ctx)
+    async with accounts(ctx) as connection:
+        this = await _this(connection, mite, params.session, now)
+        live = await accounts_store.live_keys(connection, mite.id)
+        revoked = await accounts_store.revoked_keys(connection, mite.id, MOST_REVOKED)
+        sessions = await accounts_store.live_sessions(connection, mite.id, now)
+    return Answered(
+        OwnKeys(
+            text=_keys_text(len(live)),
+            wallet=mite.wallet,
+            most_live=keys.MOST_LIVE,
+            live=[_own(one) for one in live],
+            revoked=[_own(one) for one in revoked],
+            sessions=[_session(one, this) for one in sessions],
+        )
+    )
+
+
+async def own_key_text(ctx: Context, params: Nothing, mite: Mite) -> Answered[TextToSign]:
+    """What the account's wallet signs for its next key. Raises ServiceFull."""
+    return Answered(await to_sign(ctx, mite.wallet, sign_in.FOR_A_KEY))
+
+
+async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> Answered[NewKey]:
+    """A key for the wallet of the account, which signs for it as it does everywhere: who has got hold of a
+    session has no key yet. A signature makes one key, so that a form that is sent again makes none. Raises
+    CallerFault (bad_input, bad_signature, too_many_keys), NodeFault where a contract had to be asked,
+    ServiceFull."""
+    wanted = KeyParams(mite.wallet, params.signature, params.label, claim=params.claim or None)
+    try:
+        made = await make_key(ctx, wanted)
+    except CallerFault as fault:
+        if fault.code != "bad_signature":
+            raise
+        raise CallerFault(
+            "bad_signature",
+            "No key was made: the signature is not of this account's wallet, or is too old, or made a key "
+            "before. Each signature makes one.",
+        ) from None
+    return Answered(NewKey(made.answer.key, wanted.cleaned_label()), meter=made.meter)
+
+
+async def end_own(ctx: Context, params: EndParams, mite: Mite) -> Answered[Ended]:
+    """Ends a key or a session of the account: from now on it is refused. Raises CallerFault (bad_key,
+    not_found), ServiceFull."""
+    now = _now(ctx)
+    async with accounts(ctx) as connection:
+        await _this(connection, mite, params.session, now)
+        found = await accounts_store.key_of(connection, mite.id, params.id)
+        if found is None:
+            raise CallerFault("not_found", "Your account has no such key or session.")
+        was_live = await accounts_store.revoke(connection, found.id, now)
+    what = f"The key {found.start}…" if found.kind == "key" else "The session"
+    done = "is revoked" if found.kind == "key" else "is ended"
+    return Answered(Ended(f"{what} {done}." if was_live else f"{what} {done} already."))
+
+
+async def sign_out_everywhere(ctx: Context, params: SessionParams, mite: Mite) -> Answered[Ended]:
+    """Ends every session of the account, the one that asks, too; keys stay. Raises CallerFault (bad_key),
+    ServiceFull."""
+    now = _now(ctx)
+    async with accounts(ctx) as connection:
+        await _this(connection, mite, params.session, now)
+        await accounts_store.end_sessions(connection, mite.id, now)
+    return Answered(Ended("You are signed out everywhere."))
+
+
+async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> Answered[Usage]:
+    """Calls of the last days. Raises ServiceFull."""
+    today = _now(ctx).date()
+    async with accounts(ctx) as connection:
+        days = await accounts_store.calls_by_day(connection, mite.id, today, _DAYS)
+    told = [DayCalls(day.isoformat(), calls) for day, calls in days]
+    total = sum(one.calls for one in told)
+    text = (
+        f"{total} {'call' if total == 1 else 'calls'} in {_DAYS} days, all keys and sessions together. "
+        "Days are of UTC; calls that count against the minute only are not in it."
+    )
+    return Answered(Usage(text, told))
+
+
+async def _this(connection: asyncpg.Connection, mite: Mite, session: str, now: datetime) -> int:
+    """The number of the session that asks. Keys and sessions are a person's to end: a key that was leaked
+    ends none. Raises CallerFault (bad_key)."""
+    hashed = keys.hash_of(session) if keys.is_session(session) else b""
+    found = await accounts_store.session_id(connection, mite.id, hashed, now)
+    if found is None:
+        raise CallerFault("bad_key", "You are not signed in any more.")
+    return found
+
+
+def _now(ctx: Context) -> datetime:
+    return datetime.fromtimestamp(ctx.now_s(), UTC)
+
+
+def _own(one: Key) -> OwnKey:
+    return OwnKey(one.id, one.start, one.label, one.made_at, one.revoked_at)
+
+
+def _session(one: Key, this: int) -> OwnSession:
+    assert one.expires_at is not None
+    return OwnSession(one.id, one.made_at, one.expires_at, one.id == this)
+
+
+def _keys_text(live: int) -> str:
+    left = keys.MOST_LIVE - live
+    stand = "No key is live." if not live else "1 key is live." if live == 1 else f"{live} keys are live."
+    return f"{stand} You can make {left} more." if left > 0 else f"{stand} Revoke one to make another."

@@ -1,0 +1,126 @@
+"""What an account knows of itself."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.keys import MOST_LIVE
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.accounts import credits as credits_store
+from roundtrip.store.community import flags as calls
+
+from .database import accounts, allowance_of
+from .key_schema import Limits, limits
+
+
+class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
+    """A live key, as far as it is kept."""
+
+    start: Annotated[str, msgspec.Meta(description="Its first eight characters.")]
+    label: Annotated[str, msgspec.Meta(description="As its owner wrote it; empty: none.")]
+    made_at: datetime
+
+
+class MyMite(msgspec.Struct, frozen=True, rename="camel"):
+    """The account whose key was shown."""
+
+    text: AnswerText
+    designation: Annotated[str, msgspec.Meta(description="What it is called in public.")]
+    wallet: str
+    agent: Annotated[bool, msgspec.Meta(description="Whether it says that it is a program.")]
+    agent_name: str | None
+    level: Annotated[int, msgspec.Meta(description="1 + floor(log2(1 + proved)).")]
+    accuracy: Annotated[
+        float | None, msgspec.Meta(description="proved / decided; null while none of its flags is decided.")
+    ]
+    proved: Annotated[int, msgspec.Meta(description="Its flags on tokens that proved right.")]
+    decided: Annotated[int, msgspec.Meta(description="Its flags that proved right or wrong.")]
+    base_rate: Annotated[
+        float | None,
+        msgspec.Meta(
+            description="The same of tokens drawn by chance, one with each flag; null while none is decided."
+        ),
+    ]
+    ahead_of_chance: Annotated[
+        bool | None,
+        msgspec.Meta(
+            description="Whether its flags are right more often than luck would have them; null without a "
+            "base rate."
+        ),
+    ]
+    limits: Limits
+    used_today: Annotated[
+        int, msgspec.Meta(description="Calls of all its keys today, by UTC, that count against the day.")
+    ]
+    remaining_today: int
+    credits: Annotated[
+        int, msgspec.Meta(description="Calls past the day's limit that are paid for and not made yet.")
+    ]
+    made_at: Annotated[datetime, msgspec.Meta(description="When it made its first key.")]
+    live_keys: Annotated[
+        int, msgspec.Meta(description=f"How many of its keys are live, {MOST_LIVE} at most.")
+    ]
+    keys: Annotated[list[KeyListed], msgspec.Meta(description="Its live keys, the oldest first.")]
+
+
+async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]:
+    """The account as it stands. Raises ServiceFull."""
+    now_s = ctx.now_s()
+    today = datetime.fromtimestamp(now_s, UTC).date()
+    async with accounts(ctx) as connection:
+        account = await accounts_store.account(connection, mite.id)
+        used = await accounts_store.calls_on(connection, mite.id, today)
+        live = await accounts_store.live_keys(connection, mite.id)
+        score = (await calls.scores(connection, [mite.id]))[mite.id]
+        paid = await credits_store.balance(connection, mite.id, int(now_s * 1000))
+    allowance = await allowance_of(ctx, account.mite.wallet)
+    answer = MyMite(
+        text="",
+        designation=account.mite.designation,
+        wallet=account.mite.wallet,
+        agent=account.mite.is_agent,
+        agent_name=account.mite.agent_name,
+        level=score.level,
+        accuracy=score.accuracy,
+        proved=score.proved,
+        decided=score.decided,
+        base_rate=score.base_rate,
+        ahead_of_chance=score.is_ahead,
+        limits=limits(allowance),
+        used_today=used,
+        remaining_today=max(0, allowance.per_day - used),
+        credits=paid,
+        made_at=account.made_at,
+        live_keys=len(live),
+        keys=[KeyListed(one.start, one.label, one.made_at) for one in live],
+    )
+    return Answered(msgspec.structs.replace(answer, text=_text(answer)))
+
+
+def _text(answer: MyMite) -> str:
+    who = "an agent, the account" if answer.agent else "the account"
+    called = f', "{answer.agent_name}",' if answer.agent and answer.agent_name else ""
+    paid = f" {answer.credits} more are paid for." if answer.credits else ""
+    keys = "One key of it is" if answer.live_keys == 1 else f"{answer.live_keys} keys of it are"
+    return (
+        f"{answer.designation}{called} is {who} of {answer.wallet}, of level {answer.level}. "
+        f"{_flags_text(answer)} It may make {answer.limits.per_minute} calls a minute and "
+        f"{answer.limits.per_day} a day, of which {answer.remaining_today} are left today.{paid} "
+        f"{keys} live; {MOST_LIVE} can be."
+    )
+
+
+def _flags_text(answer: MyMite) -> str:
+    if not answer.decided:
+        return "None of its flags is decided yet."
+    flags = "flag" if answer.decided == 1 else "flags"
+    said = f"{answer.proved} of {answer.decided} {flags} proved right"
+    if answer.base_rate is None:
+        return f"{said}."
+    than = "" if answer.ahead_of_chance else ", so it is not ahead of chance"
+    return f"{said}; of tokens drawn by chance it was {answer.base_rate:.0%}{than}."

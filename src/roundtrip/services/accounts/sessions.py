@@ -1,0 +1,69 @@
+"""Who is signed in to the pages: a key of its own that a cookie carries, for one signature."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.domain.accounts import keys, sign_in
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.store.accounts import accounts as accounts_store
+
+from .database import accounts
+from .issue_key import locked, signed_in, to_sign
+from .key_schema import KeyParams, MiteNamed, TextToSign, named
+
+LIFETIME_S = 14 * 86_400
+MOST_SESSIONS = 10
+"""Of one mite; the oldest ends when one more begins."""
+
+
+class SessionBegun(msgspec.Struct, frozen=True, rename="camel"):
+    """A new session."""
+
+    session: Annotated[str, msgspec.Meta(description="For the cookie, and for nobody to read.")]
+    mite: MiteNamed
+    ends_at: datetime
+
+
+class SessionParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which session."""
+
+    session: str
+
+
+class SessionEnded(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether one was live."""
+
+    ended: bool
+
+
+async def session_text(ctx: Context, params: WalletParams) -> Answered[TextToSign]:
+    """What the wallet signs to sign in. Raises CallerFault (bad_address), ServiceFull."""
+    return Answered(await to_sign(ctx, params.wallet(), sign_in.FOR_A_SESSION))
+
+
+async def begin_session(ctx: Context, params: KeyParams) -> Answered[SessionBegun]:
+    """A session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault where a
+    contract had to be asked, ServiceFull."""
+    meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    wallet = await signed_in(ctx, params, meter, sign_in.FOR_A_SESSION)
+    session, ends = keys.written(ctx.entropy(), keys.SESSION_PREFIX), now + timedelta(seconds=LIFETIME_S)
+    async with accounts(ctx) as connection:
+        found = await locked(ctx, connection, wallet, now)
+        await accounts_store.end_sessions(connection, found.mite.id, now, left=MOST_SESSIONS - 1)
+        hashed, start = keys.hash_of(session), keys.start_of(session)
+        await accounts_store.add_key(connection, found.mite.id, hashed, start, "", now, ends)
+    return Answered(SessionBegun(session, named(found.mite), ends), meter=meter)
+
+
+async def end_session(ctx: Context, params: SessionParams, mite: Mite) -> Answered[SessionEnded]:
+    """Signs out. Raises ServiceFull."""
+    hashed = keys.hash_of(params.session) if keys.is_session(params.session) else b""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        ended = await accounts_store.end_sessions(connection, mite.id, now, hashed=hashed)
+    return Answered(SessionEnded(ended > 0))

@@ -1,0 +1,1 @@
+"""Boards of what moves, and the chain's vital signs."""

@@ -1,0 +1,184 @@
+"""How the chain is, and how well it is followed."""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.check.price import usd_per_eth
+from roundtrip.domain.market.chain_stats import (
+    DAY_S,
+    HOUR_S,
+    block_time_ms,
+    covered_s,
+    is_node_behind,
+    per_minute,
+)
+from roundtrip.domain.market.moving import WINDOW_S
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
+from roundtrip.store.index import vitals
+
+WEI_PER_GWEI = 10**9
+
+
+class Followed(msgspec.Struct, frozen=True, rename="camel"):
+    """Since when the chain is followed. What was traded before is not known."""
+
+    block: Annotated[int, msgspec.Meta(description="The first block that was read in full.")]
+    time: Annotated[
+        datetime,
+        msgspec.Meta(description="From then on every block was read: its time, or one shortly after."),
+    ]
+
+
+class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
+    """The chain in figures. Null: the node could not be asked, or it is not known."""
+
+    block_time_ms: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="Milliseconds a block, the average of the newest hundred, long pauses left out."
+        ),
+    ]
+    gas_price_wei: Annotated[
+        str | None, msgspec.Meta(description="What a unit of gas costs in the newest block, in wei.")
+    ]
+    gas_price_gwei: Annotated[float | None, msgspec.Meta(description="The same in gwei.")]
+    eth_usd: Annotated[float | None, msgspec.Meta(description="Dollars for an eth.")]
+    launches_last_hour: Annotated[
+        int, msgspec.Meta(description="Tokens launched on a launchpad in the hour before blockTime.")
+    ]
+    graduations_last_day: Annotated[
+        int,
+        msgspec.Meta(
+            description="Curves that became a pool in the day before blockTime. Launches into a pool have "
+            "none."
+        ),
+    ]
+    trades_per_minute: Annotated[
+        float | None,
+        msgspec.Meta(
+            description="Buys and sells of tokens a minute, over the ten minutes before blockTime, or as "
+            "much of them as was followed; null for less than a minute."
+        ),
+    ]
+    blocks_behind: Annotated[
+        int | None,
+        msgspec.Meta(
+            description="How many blocks the index is behind the chain; null also where the node is far "
+            "behind the index."
+        ),
+    ]
+    seconds_behind: Annotated[int | None, msgspec.Meta(description="The same in seconds between them.")]
+    followed_from: Followed
+
+
+async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
+    """The figures. A node that does not answer leaves its own null. Raises ServiceFull."""
+    async with reading(ctx) as (connection, stands):
+        now_s = stands.block.timestamp_s
+        from_s = await vitals.followed_from_s(connection, stands)
+        times = await vitals.newest_times(connection, stands)
+        launches = await vitals.launches(connection, now_s - HOUR_S, now_s)
+        graduations = await vitals.graduations(connection, now_s - DAY_S, now_s)
+        trades = await vitals.trades(connection, now_s - WINDOW_S, now_s)
+    head = _head(ctx)
+    # How far behind, blocks that the node does not know cannot tell.
+    ahead = head if head is not None and not is_node_behind(head.block, stands.block) else None
+    price = None if head is None else usd_per_eth(head.market, ctx.policy)
+    answer = ChainVitals(
+        text="",
+        chain_id=ctx.chain_id,
+        block=stands.block.number,
+        block_time=when(now_s),
+        block_time_ms=block_time_ms(times),
+        gas_price_wei=None if head is None else str(head.base_fee_wei),
+        gas_price_gwei=None if head is None else head.base_fee_wei / WEI_PER_GWEI,
+        eth_usd=None if price is None else float(price),
+        launches_last_hour=launches,
+        graduations_last_day=graduations,
+        trades_per_minute=per_minute(trades, covered_s(WINDOW_S, now_s, from_s)),
+        blocks_behind=None if ahead is None else max(0, ahead.block.number - stands.block.number),
+        seconds_behind=None if ahead is None else max(0, ahead.block.timestamp_s - now_s),
+        followed_from=Followed(stands.start_number, when(from_s)),
+    )
+    text = _text(answer, head, now_s - from_s, stands.is_whole())
+    return Answered(msgspec.structs.replace(answer, text=text), ttl_ms=ctx.policy.answer_ttl_ms)
+
+
+def _head(ctx: Context) -> Head | None:
+    try:
+        return ctx.heads.current()
+    except RoundtripError:
+        return None
+
+
+# --- in words --------------------------------------------------------------------------------------
+
+
+def _text(vital: ChainVitals, head: Head | None, followed_s: int, is_whole: bool) -> str:
+    parts = [f"The figures are of block {vital.block}, made {vital.block_time:%Y-%m-%d %H:%M:%S} UTC."]
+    if vital.block_time_ms is not None:
+        parts.append(f"A block is made every {_duration(vital.block_time_ms)}.")
+    if vital.gas_price_wei is not None:
+        parts.append(f"A unit of gas costs {plain_decimal(int(vital.gas_price_wei), 9)} gwei.")
+    if vital.eth_usd is not None:
+        parts.append(f"An eth is worth {vital.eth_usd:,.2f} dollars.")
+    elif head is not None:
+        parts.append("What an eth is worth in dollars could not be found out.")
+    parts.append(f"{_tokens(vital.launches_last_hour)} launched in the last hour.")
+    parts.append(_graduations(vital.graduations_last_day))
+    if vital.trades_per_minute is not None:
+        parts.append(f"In the last ten minutes there were {vital.trades_per_minute:g} trades a minute.")
+    return " ".join([*parts, _behind(vital, head), *_young(vital, followed_s, is_whole)])
+
+
+def _behind(vital: ChainVitals, head: Head | None) -> str:
+    if head is None:
+        return (
+            "The chain's node does not answer just now: what gas costs, what an eth is worth and how far "
+            "behind the chain this is are not known."
+        )
+    if vital.blocks_behind is None:
+        return (
+            f"The chain's node is only at block {head.block.number}, behind what was followed: it does not "
+            "know the newest blocks, or they were taken back, and what is said of them may no longer hold."
+        )
+    if not vital.blocks_behind:
+        return "The service is not behind the chain."
+    blocks = "one block" if vital.blocks_behind == 1 else f"{vital.blocks_behind} blocks"
+    return f"The service is {blocks} behind the chain, which are {vital.seconds_behind} s."
+
+
+def _young(vital: ChainVitals, followed_s: int, is_whole: bool) -> list[str]:
+    """What of the figures is no sign of a quiet chain."""
+    parts = []
+    if followed_s < WINDOW_S:
+        parts.append("trades")
+    if not is_whole:
+        # What launched before is read later.
+        parts += ["launches"] if followed_s < HOUR_S else []
+        parts += ["graduations"] if followed_s < DAY_S else []
+    if not parts:
+        return []
+    *first, last = parts
+    what = f"{', '.join(first)} and {last}" if first else last
+    since = f"{vital.followed_from.time:%Y-%m-%d %H:%M:%S}"
+    return [f"The chain is followed only since {since}: there may have been more {what} before that."]
+
+
+def _tokens(count: int) -> str:
+    return "One token was" if count == 1 else f"{count or 'No'} tokens were"
+
+
+def _graduations(count: int) -> str:
+    curves = "One token's curve was" if count == 1 else f"{count or 'No'} tokens' curves were"
+    return f"{curves} filled and followed by a pool in the last day."
+
+
+def _duration(ms: int) -> str:
+    return f"{ms} ms" if ms < 10_000 else f"{ms // 1000} s"

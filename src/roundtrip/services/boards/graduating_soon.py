@@ -1,0 +1,212 @@
+"""``graduating_soon``: the launches that are closest to filling their curve."""
+
+from datetime import datetime
+from typing import Annotated
+
+import asyncpg
+import msgspec
+
+from roundtrip.domain.base.types import BPS, Address, plain_decimal
+from roundtrip.domain.check.curve import raised_bps
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import (
+    IndexAnswer,
+    Nothing,
+    TokenNamed,
+    called,
+    named,
+    reading,
+    when,
+)
+from roundtrip.store.index import curves, deployers
+from roundtrip.store.index.addresses import addresses_of
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.curves import Filling
+from roundtrip.store.index.deployers import Record
+from roundtrip.store.index.tokens import Label, labels
+from roundtrip.venues.base import Contracts, quote_name
+
+MOST_SHOWN = 20
+MOST_NAMED = 3
+"""So many are named in the sentence; all of them stand in the answer."""
+TRADED_WITHIN_S = 86_400
+"""Who was not traded for a day does not graduate soon, however full the curve."""
+BUYS_WITHIN_S = 600
+_ETH_DECIMALS, _USDG_DECIMALS = 18, 6
+
+Bps = Annotated[int, msgspec.Meta(description="In hundredths of a percent.")]
+
+
+class LaunchDeployer(msgspec.Struct, frozen=True, rename="camel"):
+    """Who launched it, and how that wallet's launches went, this one counted."""
+
+    address: str
+    launches: Annotated[int, msgspec.Meta(description="Of the newest 200.")]
+    graduated: Annotated[int, msgspec.Meta(description="How many of them became a pool.")]
+    sold_own: Annotated[
+        int, msgspec.Meta(description="Of how many it sold half or more of what it had bought.")
+    ]
+    sold: Annotated[bool, msgspec.Meta(description="Whether this one is among those.")]
+
+
+class CurveFilling(msgspec.Struct, frozen=True, rename="camel"):
+    """A launch on its curve."""
+
+    token: TokenNamed
+    curve: str
+    quote: Annotated[str, msgspec.Meta(description="What it is paid in: eth, weth, usdg or an address.")]
+    fill_bps: Annotated[
+        int,
+        msgspec.Meta(
+            description="How full the curve is, in hundredths of a percent. 10000: sold out, and its pool is "
+            "yet to be opened."
+        ),
+    ]
+    raised: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="What lies in the curve, in whole units of the quote; null where its decimals are "
+            "not known."
+        ),
+    ]
+    threshold: Annotated[
+        str | None, msgspec.Meta(description="What it takes to graduate, in the same units.")
+    ]
+    raised_raw: Annotated[str, msgspec.Meta(description="In base units.")]
+    threshold_raw: Annotated[str, msgspec.Meta(description="In base units.")]
+    buys: Annotated[int, msgspec.Meta(description="Buys in the last ten minutes.")]
+    buyers: Annotated[int, msgspec.Meta(description="By how many wallets.")]
+    launched_at: datetime
+    age_s: Annotated[int, msgspec.Meta(description="Seconds since it was launched.")]
+    last_trade_at: Annotated[
+        datetime | None, msgspec.Meta(description="Null where nobody has traded it yet.")
+    ]
+    deployer: LaunchDeployer
+
+
+class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
+    """The fullest curves that were launched or traded within a day, the fullest first."""
+
+    curves: list[CurveFilling]
+
+
+async def graduating_soon(ctx: Context, params: Nothing) -> Answered[GraduatingSoon]:
+    """The answer. Raises ServiceFull."""
+    async with reading(ctx) as (connection, stands):
+        shown, told = await _curves(connection, stands, ctx.contracts)
+    answer = GraduatingSoon(
+        text=_text(shown, told, stands),
+        chain_id=ctx.chain_id,
+        block=stands.block.number,
+        block_time=when(stands.block.timestamp_s),
+        curves=shown,
+    )
+    return Answered(answer, ctx.policy.answer_ttl_ms)
+
+
+async def _curves(
+    connection: asyncpg.Connection, stands: Cursor, contracts: Contracts
+) -> tuple[list[CurveFilling], list[Label]]:
+    """What is shown, and the tokens of it as their makers named them."""
+    now_s = stands.block.timestamp_s
+    found = await curves.fullest(connection, now_s - TRADED_WITHIN_S, MOST_SHOWN)
+    buys = await curves.buys_since(connection, {one.pool_id for one in found}, now_s - BUYS_WITHIN_S)
+    records = await deployers.records(connection, {one.deployer_id for one in found})
+    sold = await curves.sold_half(connection, {(one.deployer_id, one.token_id) for one in found})
+    spoken = await labels(connection, {i for one in found for i in (one.token_id, one.quote_id)})
+    wallets = await addresses_of(connection, records)
+    shown = [
+        _shown(
+            one,
+            spoken[one.token_id],
+            _Quote.of(spoken[one.quote_id], contracts),
+            buys.get(one.pool_id, (0, 0)),
+            _deployer(
+                wallets[one.deployer_id],
+                records[one.deployer_id],
+                (one.deployer_id, one.token_id) in sold,
+            ),
+            now_s,
+        )
+        for one in found
+    ]
+    return shown, [spoken[one.token_id] for one in found]
+
+
+class _Quote(msgspec.Struct, frozen=True):
+    """What a curve is paid in. ``decimals`` None: not known."""
+
+    name: str
+    decimals: int | None
+
+    @staticmethod
+    def of(label: Label, contracts: Contracts) -> "_Quote":
+        """Eth, weth and usdg are known; of others what they say."""
+        name = quote_name(label.address, contracts)
+        known = {"eth": _ETH_DECIMALS, "weth": _ETH_DECIMALS, "usdg": _USDG_DECIMALS}
+        return _Quote(name, known.get(name, label.decimals))
+
+    def plain(self, raw: int) -> str | None:
+        """So much of it in whole units."""
+        return None if self.decimals is None else plain_decimal(raw, self.decimals)
+
+
+def _shown(
+    one: Filling,
+    token: Label,
+    quote: _Quote,
+    buys: tuple[int, int],
+    deployer: LaunchDeployer,
+    now_s: int,
+) -> CurveFilling:
+    was_traded = one.raised_raw != 0 or one.last_s != one.launched_s
+    return CurveFilling(
+        token=named(token),
+        curve=one.curve,
+        quote=quote.name,
+        fill_bps=raised_bps(one.raised_raw, one.threshold_raw),
+        raised=quote.plain(one.raised_raw),
+        threshold=quote.plain(one.threshold_raw),
+        raised_raw=str(one.raised_raw),
+        threshold_raw=str(one.threshold_raw),
+        buys=buys[0],
+        buyers=buys[1],
+        launched_at=when(one.launched_s),
+        age_s=now_s - one.launched_s,
+        last_trade_at=when(one.last_s) if was_traded else None,
+        deployer=deployer,
+    )
+
+
+def _deployer(address: Address, record: Record, sold: bool) -> LaunchDeployer:
+    return LaunchDeployer(address, record.launches, record.graduated, record.sold_own, sold)
+
+
+def _text(shown: list[CurveFilling], told: list[Label], stands: Cursor) -> str:
+    said = []
+    if not shown:
+        said.append("No launch on a curve was launched or traded within the last day.")
+    else:
+        pairs = list(zip(shown, told, strict=True))
+        full = [called(label) for one, label in pairs if one.fill_bps >= BPS]
+        filling = [
+            f"{called(label)}, {_percent(one.fill_bps)} full" for one, label in pairs if one.fill_bps < BPS
+        ]
+        if filling:
+            said.append(f"Closest to filling their curve: {'; '.join(filling[:MOST_NAMED])}.")
+        if full:
+            more = f" and {len(full) - MOST_NAMED} more" if len(full) > MOST_NAMED else ""
+            said.append(
+                f"Already full, with a pool that is yet to open: {'; '.join(full[:MOST_NAMED])}{more}."
+            )
+        said.append(
+            "A full curve is closed and then becomes a pool; until that is open the token cannot be traded. "
+            "A full curve is no sign that a token can be sold later: check it."
+        )
+    if stands.start_number > 0:
+        said.append(f"Launches from before block {stands.start_number} are not counted.")
+    return " ".join(said)
+
+
+def _percent(bps: int) -> str:
+    return f"{bps / 100:.2f} %"

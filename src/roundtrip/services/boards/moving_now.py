@@ -1,0 +1,239 @@
+"""Where money and wallets go in just now."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.market.fairness import FAIRNESS
+from roundtrip.domain.market.moving import (
+    CROWD,
+    MOST_OF_A_SORT,
+    SHARED_PURSE,
+    WINDOW_S,
+    Board,
+    Checked,
+    Flow,
+    board,
+    considered,
+    crowd,
+)
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import (
+    IndexAnswer,
+    Nothing,
+    TokenNamed,
+    called,
+    eth,
+    eth_text,
+    named,
+    reading,
+    when,
+)
+from roundtrip.store.boards import moving
+from roundtrip.store.index import vitals
+from roundtrip.store.index.tokens import Label, labels
+
+_NAMED = 3
+"""So many tokens of a sort are named in the text: all of them stand in the rows."""
+
+
+class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
+    """The newest check of a token, less than an hour old. Level unknown is to be treated as a no."""
+
+    code: str
+    level: str
+    checked_at: datetime
+    age_s: Annotated[int, msgspec.Meta(description="Seconds since it was made.")]
+
+
+class Moving(msgspec.Struct, frozen=True, rename="camel"):
+    """Money and wallets that came into one token in the window, over all its pools and its curve."""
+
+    token: TokenNamed
+    launchpad: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Most of its money went to the launchpad's own curve or pool: it is listed without "
+            "a check. Else it is listed by its check."
+        ),
+    ]
+    venue: Annotated[VenueKind, msgspec.Meta(description="Where most of the money went in.")]
+    net_in_eth: Annotated[float, msgspec.Meta(description="Buys less sells, in eth.")]
+    in_eth: Annotated[float, msgspec.Meta(description="What its buys were worth, in eth.")]
+    out_eth: Annotated[float, msgspec.Meta(description="What its sells were worth, in eth.")]
+    in_usd: Annotated[
+        float | None, msgspec.Meta(description="Its buys in dollars; null where that is not known of all.")
+    ]
+    buys: int
+    sells: int
+    buyers: Annotated[int, msgspec.Meta(description="Different wallets that bought.")]
+    sellers: Annotated[int, msgspec.Meta(description="Different wallets that sold.")]
+    crowd: Annotated[
+        int,
+        msgspec.Meta(
+            description="As how many people the buyers count: those that one wallet first sent eth count "
+            "once; of new wallets whose funder is new, an exchange or not known, ten count as one."
+        ),
+    ]
+    launched_at: Annotated[
+        datetime | None, msgspec.Meta(description="When the launchpad launched it on a curve, if it did.")
+    ]
+    opened_at: Annotated[
+        datetime, msgspec.Meta(description="When the oldest of the places opened where it was traded.")
+    ]
+    check: TokenCheck | None
+
+
+class MovingNow(IndexAnswer, frozen=True, rename="camel"):
+    """Tokens with most money coming in over the last ten minutes, most money first."""
+
+    since: Annotated[datetime, msgspec.Meta(description="Trades after this are counted, up to blockTime.")]
+    tokens: list[Moving]
+    unproven: Annotated[
+        int, msgspec.Meta(description="Tokens left out because no sell of theirs is proven yet.")
+    ]
+    traps: Annotated[
+        int, msgspec.Meta(description="Tokens left out because their check says they cannot be sold.")
+    ]
+
+
+async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
+    """The board. Raises ServiceFull."""
+    async with reading(ctx) as (connection, stands):
+        now_s = ctx.now_s()
+        window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
+        found = considered(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
+        wallets = await moving.purses_of(connection, {buyer for flow in found for buyer in flow.buyers})
+        told = board(found, wallets, window[0], now_s)
+        names = await labels(connection, [flow.token_id for flow in told.rows])
+        followed_s = await vitals.followed_from_s(connection, stands)
+    answer = MovingNow(
+        text=_text(told, names, now_s, window, followed_s),
+        chain_id=ctx.chain_id,
+        block=stands.block.number,
+        block_time=when(window[1]),
+        since=when(window[0]),
+        tokens=[
+            _row(flow, names[flow.token_id], crowd(flow.buyers, wallets, window[0]), now_s)
+            for flow in told.rows
+        ],
+        unproven=told.unproven,
+        traps=told.traps,
+    )
+    return Answered(answer, ttl_ms=ctx.policy.answer_ttl_ms)
+
+
+def _row(flow: Flow, label: Label, people: int, now_s: float) -> Moving:
+    return Moving(
+        token=named(label),
+        launchpad=flow.is_launchpads(),
+        venue=flow.venue,
+        net_in_eth=eth(flow.net_wei()),
+        in_eth=eth(flow.in_wei),
+        out_eth=eth(flow.out_wei),
+        in_usd=None if flow.in_micro_usd is None else flow.in_micro_usd / 10**6,
+        buys=flow.buys,
+        sells=flow.sells,
+        buyers=len(flow.buyers),
+        sellers=flow.sellers,
+        crowd=people,
+        launched_at=None if flow.launched_s is None else when(flow.launched_s),
+        opened_at=when(flow.opened_s),
+        check=_check(flow.fresh(now_s), now_s),
+    )
+
+
+def _check(checked: Checked | None, now_s: float) -> TokenCheck | None:
+    if checked is None or (age_s := checked.age_s(now_s)) is None:
+        return None
+    return TokenCheck(checked.code, checked.level, when(int(checked.at_s)), age_s)
+
+
+# --- in words --------------------------------------------------------------------------------------
+
+
+def _text(
+    told: Board, names: Mapping[int, Label], now_s: float, window: tuple[int, int], followed_s: int
+) -> str:
+    span = f"In the ten minutes up to {when(window[1]):%Y-%m-%d %H:%M:%S} UTC"
+    parts = [_most(told, names, span)]
+    if followed_s > window[0]:
+        parts.append(
+            f"The chain is followed only since {when(followed_s):%H:%M:%S}, so there may have been more."
+        )
+    if followed_s > window[0] - FAIRNESS.young_s:
+        parts.append(
+            "The chain is followed for less than a day, so no wallet is known to be old, and "
+            f"{SHARED_PURSE} new ones count as one person."
+        )
+    parts += _cautions(told, names, now_s)
+    parts += _held_back(told)
+    return " ".join(parts)
+
+
+def _most(told: Board, names: Mapping[int, Label], span: str) -> str:
+    people = f"at least {CROWD} different people, as far as can be told by who paid for their wallets"
+    if not told.rows:
+        return f"{span} there was no token to list that took in more eth than came out, bought by {people}."
+    listed = "; ".join(
+        f"{called(names[flow.token_id])} with {eth_text(flow.net_wei())} more from {len(flow.buyers)} buyers"
+        for flow in told.rows[:_NAMED]
+    )
+    if len(told.rows) == 1:
+        return f"{span} one token took in more eth than came out, bought by {people}. It is {listed}."
+    tokens = f"{len(told.rows)} tokens took in more eth than came out, each bought by {people}"
+    return f"{span} {tokens}. The first of them: {listed}."
+
+
+def _cautions(told: Board, names: Mapping[int, Label], now_s: float) -> list[str]:
+    """What the checks of listed tokens say, and what a listing without one is worth."""
+    by_level: dict[str, list[Flow]] = {"danger": [], "unknown": []}
+    unchecked = 0
+    for flow in told.rows:
+        fresh = flow.fresh(now_s)
+        unchecked += fresh is None
+        if fresh is not None and fresh.level in by_level:
+            by_level[fresh.level].append(flow)
+    parts = []
+    if by_level["danger"]:
+        parts.append(f"Whoever buys and sells loses half or more of {_some(by_level['danger'], names)}.")
+    if by_level["unknown"]:
+        some = _some(by_level["unknown"], names)
+        parts.append(f"Whether it can be sold could not be found out of {some}: treat that as a no.")
+    if unchecked:
+        tokens = (
+            "One token of the launchpad was"
+            if unchecked == 1
+            else f"{unchecked} tokens of the launchpad were"
+        )
+        parts.append(f"{tokens} not checked in the last hour: ask check_token before you buy.")
+    return parts
+
+
+def _some(flows: list[Flow], names: Mapping[int, Label]) -> str:
+    more = f" and {len(flows) - _NAMED} more" if len(flows) > _NAMED else ""
+    return ", ".join(called(names[flow.token_id]) for flow in flows[:_NAMED]) + more
+
+
+def _held_back(told: Board) -> list[str]:
+    parts = []
+    if told.unproven:
+        parts.append(
+            "One token was left out because no sell of it is proven yet."
+            if told.unproven == 1
+            else f"{_count(told.unproven)} tokens were left out because no sell of them is proven yet."
+        )
+    if told.traps:
+        parts.append(
+            "One token was left out because a check found that it cannot be sold."
+            if told.traps == 1
+            else f"{_count(told.traps)} tokens were left out because a check found that they cannot be sold."
+        )
+    return parts
+
+
+def _count(count: int) -> str:
+    return f"{count} or more" if count >= MOST_OF_A_SORT else str(count)

@@ -1,0 +1,173 @@
+"""Who closed the most profit in the last day."""
+
+from datetime import datetime
+from typing import Annotated
+
+import asyncpg
+import msgspec
+
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.market.fairness import FAIRNESS
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import (
+    IndexAnswer,
+    Nothing,
+    TokenNamed,
+    called,
+    eth,
+    eth_text,
+    named,
+    reading,
+    when,
+)
+from roundtrip.store.boards import winners as boards
+from roundtrip.store.boards.winners import Board, Closings, Ranked
+from roundtrip.store.index.tokens import Label, labels
+
+SPAN = "24h"
+SHOWN = 50
+OLDEST_S = 600
+"""Twenty times as old as a board gets while jobs are done: then nobody does them, and it is counted now."""
+_SAID = 3
+_LIVE_S = 20.0
+"""How long the database may take where the board is counted now: everyone shares the answer."""
+_DAY_S = 86_400
+_PEOPLE = f"{FAIRNESS.least_buyers} different people, as far as can be told by who paid for their wallets"
+_TOKENS = f"A token counts once it is a day old and was bought by at least {_PEOPLE}."
+_WALLETS = (
+    "Its deployer does not count, nor does the wallet that first sent him eth, nor whom either of them was "
+    "the first to send eth."
+)
+
+
+class BestTrade(msgspec.Struct, frozen=True, rename="camel"):
+    """The token that a wallet made most with, from its first buy until it had sold out."""
+
+    token: TokenNamed
+    profit_eth: Annotated[float, msgspec.Meta(description="What it got less what it spent, in eth.")]
+    spent_eth: Annotated[float, msgspec.Meta(description="What it paid for the token, in eth.")]
+    multiple: Annotated[float | None, msgspec.Meta(description="What it got over what it spent; null: free.")]
+    closed_at: datetime
+
+
+class Winner(msgspec.Struct, frozen=True, rename="camel"):
+    """A wallet, by what it closed in the last 24 hours."""
+
+    rank: Annotated[int, msgspec.Meta(description="1 made the most profit.")]
+    wallet: str
+    profit_eth: Annotated[float, msgspec.Meta(description="Of all it closed, losses taken off, in eth.")]
+    spent_eth: Annotated[float, msgspec.Meta(description="What it had paid for what it closed, in eth.")]
+    return_multiple: Annotated[
+        float | None, msgspec.Meta(description="What it got over what it spent; null: it spent nothing.")
+    ]
+    closed: Annotated[int, msgspec.Meta(description="How often it sold out of a token that counts.")]
+    won: Annotated[int, msgspec.Meta(description="How often with a profit.")]
+    win_rate: Annotated[float, msgspec.Meta(description="won over closed, 0 to 1.", ge=0, le=1)]
+    best: BestTrade
+
+
+class Winners(IndexAnswer, frozen=True, rename="camel"):
+    """The most profit first. block and blockTime: up to which block it was counted."""
+
+    age_s: Annotated[
+        int,
+        msgspec.Meta(description="How many seconds before the index's newest block it was counted.", ge=0),
+    ]
+    rows: list[Winner]
+
+
+async def winners(ctx: Context, params: Nothing) -> Answered[Winners]:
+    """The board as it was last counted; where nobody counts, it is counted now. Raises ServiceFull."""
+    async with reading(ctx) as (connection, stands):
+        newest = stands.block
+        board = await boards.kept(connection, SPAN, SHOWN)
+        if board is None or newest.timestamp_s - board.at_s > OLDEST_S:
+            board = await boards.counted(connection, SPAN, newest, timeout_s=_LIVE_S)
+        rows = board.rows[:SHOWN]
+        tokens = await labels(connection, [row.best_token_id for row in rows])
+        age_s = newest.timestamp_s - board.at_s
+        answer = Winners(
+            text=_said(board, rows, tokens, age_s) if rows else await _nobody(connection, board, newest),
+            chain_id=ctx.chain_id,
+            block=board.block_number,
+            block_time=when(board.at_s),
+            age_s=age_s,
+            rows=[_winner(rank, row, tokens[row.best_token_id]) for rank, row in enumerate(rows, 1)],
+        )
+    return Answered(answer, ctx.policy.answer_ttl_ms)
+
+
+def _winner(rank: int, row: Ranked, best: Label) -> Winner:
+    best_profit_wei = row.best_got_wei - row.best_spent_wei
+    return Winner(
+        rank=rank,
+        wallet=row.wallet,
+        profit_eth=eth(row.profit_wei),
+        spent_eth=eth(row.spent_wei),
+        return_multiple=_multiple(row.profit_wei, row.spent_wei),
+        closed=row.closed,
+        won=row.won,
+        win_rate=row.won / row.closed,
+        best=BestTrade(
+            token=named(best),
+            profit_eth=eth(best_profit_wei),
+            spent_eth=eth(row.best_spent_wei),
+            multiple=_multiple(best_profit_wei, row.best_spent_wei),
+            closed_at=when(row.best_s),
+        ),
+    )
+
+
+def _multiple(profit_wei: int, spent_wei: int) -> float | None:
+    return (profit_wei + spent_wei) / spent_wei if spent_wei else None
+
+
+# --- in words --------------------------------------------------------------------------------------
+
+
+def _said(board: Board, rows: tuple[Ranked, ...], tokens: dict[int, Label], age_s: int) -> str:
+    first = " ".join(
+        f"{rank}. {_line(row, tokens[row.best_token_id])}" for rank, row in enumerate(rows[:_SAID], 1)
+    )
+    more = f" {len(rows) - _SAID} more are in the rows." if len(rows) > _SAID else ""
+    since = f", {age_s} seconds before the newest block" if age_s else ""
+    return (
+        f"Who closed the most profit in the 24 hours up to block {board.block_number}{since}: "
+        f"{first}{more} {_TOKENS} {_WALLETS}"
+    )
+
+
+def _line(row: Ranked, best: Label) -> str:
+    times = "once" if row.closed == 1 else f"{row.closed} times"
+    won = "" if row.closed == 1 else f", {row.won} of them with a profit"
+    return (
+        f"{row.wallet} made {eth_text(row.profit_wei)}: it sold out of a token {times}{won}; "
+        f"its best was {called(best)}, {eth_text(row.best_spent_wei)} became {eth_text(row.best_got_wei)}."
+    )
+
+
+async def _nobody(connection: asyncpg.Connection, board: Board, newest: BlockRef) -> str:
+    """Why there is nobody on a board."""
+    found = await boards.closings(connection, SPAN, board.at_s)
+    span = f"the 24 hours up to block {board.block_number}"
+    said = f"Nobody is on the board of {span}. {_why(found, board)}"
+    if found.first_s is not None and found.first_s > board.at_s - _DAY_S:
+        said += f" The index itself began only at {when(found.first_s):%Y-%m-%d %H:%M} UTC."
+    return said
+
+
+def _why(found: Closings, board: Board) -> str:
+    if not found.closings:
+        return f"No wallet sold out of a token in that time. {_TOKENS}"
+    times = "once" if found.closings == 1 else f"{found.closings:,} times"
+    said = f"Wallets sold out of a token {times}"
+    # What was found to be fair just now is kept by whoever does the jobs.
+    if found.fair or board.found:
+        return f"{said}, and nobody who counts made a profit of it. {_WALLETS}"
+    if found.young == found.tokens:
+        return f"{said}, all of tokens younger than a day, which do not count."
+    few = f"bought by fewer than {_PEOPLE}"
+    if found.young:
+        young = f"{found.young:,} of the {found.tokens:,} tokens are younger than a day"
+        return f"{said}, but no token of them counts: {young}, the others were {few}."
+    return f"{said}, but no token of them counts: all were {few}."

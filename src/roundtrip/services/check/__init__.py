@@ -1,0 +1,1 @@
+"""The check of a token, and its proof."""

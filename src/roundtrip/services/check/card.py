@@ -1,0 +1,123 @@
+"""What a page shows of a check beside its answer, read from the evidence that it was judged by."""
+
+import asyncio
+import contextlib
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.cost import Cost, cost_of
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.outlook import Prospect, Standing, prospects
+from roundtrip.domain.check.verdict import judge, shown
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.server.errors import DATABASE_FAULTS
+
+from .probe_grid import SIZES, CheckGrid, grid_of
+from .schema import AddressText, at
+
+_READ_S = 5.0
+Share = Annotated[int | None, msgspec.Meta(description="Hundredths of a percent; null: not known.")]
+
+
+class CardParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which check: of which token, and when it was made, as its answer says."""
+
+    address: AddressText
+    checked_at: datetime
+
+
+class CostAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """What a round trip costs, split. ``size``: of the round trip, as people say it."""
+
+    size: str | None
+    round_trip_bps: Share
+    taken_bps: Share
+    pool_bps: Share
+    tax_bps: Share
+    buy_tax_bps: Share
+    sell_tax_bps: Share
+    impact_bps: Share
+
+
+class ProspectAnswer(msgspec.Struct, frozen=True):
+    """One thing that could change what was found."""
+
+    standing: Standing
+    text: str
+
+
+class CheckCard(msgspec.Struct, frozen=True, rename="camel"):
+    """``cost`` null: nothing was bought. ``outlook``: what could change it, the worst first."""
+
+    block: int
+    block_at: datetime
+    deep: Annotated[bool, msgspec.Meta(description="What its owner may call was tried, and real holders.")]
+    cost: CostAnswer | None
+    grid: CheckGrid
+    outlook: list[ProspectAnswer]
+
+
+class KeptCard(msgspec.Struct, frozen=True):
+    """``card`` null: the evidence of this check is not kept any more."""
+
+    card: CheckCard | None
+
+
+async def check_card(ctx: Context, params: CardParams) -> Answered[KeptCard]:
+    """Of that very check. Raises CallerFault (bad_address), ServiceFull."""
+    kept = await _kept(ctx, parse_address(params.address), params.checked_at)
+    # Of a token with many pools it is long, and others wait for this loop.
+    return Answered(KeptCard(None if kept is None else await asyncio.to_thread(_card, kept, ctx.policy)))
+
+
+async def _kept(ctx: Context, token: Address, checked_at: datetime) -> evidence_store.KeptEvidence | None:
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            return await evidence_store.made_at(connection, token, checked_at)
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "Checks that were made cannot be read just now.", 5) from error
+
+
+def _card(kept: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:
+    """None: evidence of an earlier release had another shape."""
+    with contextlib.suppress(ValueError):
+        return _read(canonical_json.load(Evidence, kept.document), kept.deep, policy)
+    return None
+
+
+def _read(evidence: Evidence, deep: bool, policy: Policy) -> CheckCard:
+    judgement = judge(evidence, policy)
+    index = shown(judgement)
+    cost = None if index is None else cost_of(evidence, index, judgement.readings[index])
+    return CheckCard(
+        block=evidence.block.number,
+        block_at=at(evidence.block.timestamp_s),
+        deep=deep,
+        cost=None if cost is None else _cost(cost),
+        grid=grid_of(evidence, judgement, policy),
+        outlook=[_prospect(one) for one in prospects(evidence, judgement, policy)],
+    )
+
+
+def _cost(cost: Cost) -> CostAnswer:
+    return CostAnswer(
+        size=None if cost.size is None else SIZES[cost.size],
+        round_trip_bps=cost.round_trip_bps,
+        taken_bps=cost.taken_bps,
+        pool_bps=cost.pool_bps,
+        tax_bps=cost.tax_bps,
+        buy_tax_bps=cost.buy_tax_bps,
+        sell_tax_bps=cost.sell_tax_bps,
+        impact_bps=cost.impact_bps,
+    )
+
+
+def _prospect(one: Prospect) -> ProspectAnswer:
+    return ProspectAnswer(one.standing, one.text)

@@ -1,0 +1,245 @@
+"""What a plain check does not meet: the owner's functions called with hostile values, each before a sell of
+its own, and the sells of those who hold it already."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from roundtrip.chain.owner import owner_plans, owner_setters
+from roundtrip.chain.owner.owner_plans import Actor, By, Planned, Sell
+from roundtrip.chain.owner.selectors import Unreadable
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcError
+from roundtrip.chain.simulate import legs, token_facts
+from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address
+from roundtrip.domain.check.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, Refused
+from roundtrip.domain.check.owner_calls import lost_bps
+from roundtrip.domain.check.venue_code import takes_sells
+from roundtrip.domain.check.verdict import judge
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.venues.base import Contracts
+
+from . import holder_sells
+from .pipeline import Opened, closed, opened
+from .session import Run
+
+
+class _Reading:
+    """Contracts being read, two at a time, in threads that nothing else needs: reading can be made slow."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(2, "reading")
+        self._waiting = 0
+
+    def full(self) -> bool:
+        """Whether a few wait already."""
+        return self._waiting >= _MOST_WAITING
+
+    async def find(self, *codes: bytes) -> owner_setters.Found:
+        """As ``setters.find``."""
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, owner_setters.find, *codes)
+        finally:
+            self._waiting -= 1
+
+
+_MOST_WAITING = 8
+_READING = _Reading()
+
+
+async def gather_deep(ctx: Context, token: Address, meter: Meter) -> Evidence:
+    """A check's evidence, what its owner could change, and what holders meet: one trip more. Raises
+    NodeFault as ``gather``."""
+    return await finished(await opened(ctx, ctx.heads.current(), token, meter, deep=True), meter)
+
+
+async def finished(first: Opened, meter: Meter) -> Evidence:
+    """What comes after trip 1, of a deep check or a plain one."""
+    if not first.run.deep:
+        return await closed(first, meter)
+    meters = [Meter(), Meter()]
+    evidence, beside = await at_once(closed(first, meters[0]), _beside(first, meters[1]))
+    meter.add(*meters)
+    return await third_trip(replace(first, run=replace(first.run, meter=meter)), evidence, beside)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is asked beside trip 2. ``behind``: the code of a proxy's implementation, empty where there is
+    none. ``looked``: the holders that are known; None: none is."""
+
+    behind: bytes | Missing
+    looked: holder_sells.Looked | Missing | None
+
+
+async def _beside(first: Opened, meter: Meter) -> Beside:
+    run, behind = first.run, first.first.implementation
+    codes = [token_facts.code_call(behind, run.head.block)] if isinstance(behind, str) else []
+    looking = holder_sells.calls(first)
+    answers: list[msgspec.Raw | RpcError] = []
+    try:
+        if codes or looking:
+            answers = await run.ctx.node.batch([*codes, *looking], meter)
+    except NodeFault as fault:
+        gap = Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
+        return Beside(gap if codes else _code(behind), gap if looking else None)
+    code = token_facts.read_code(answers[0]) if codes else _code(behind)
+    return Beside(code, holder_sells.read(first, answers[len(codes) :]))
+
+
+def _code(behind: Address | Missing | None) -> bytes | Missing:
+    return behind if isinstance(behind, Missing) else b""
+
+
+async def third_trip(first: Opened, evidence: Evidence, beside: Beside) -> Evidence:
+    """The evidence with what became of the sell after each call, and of holders' sells; as it was where there
+    is nothing to ask. All of it goes in one trip."""
+    policy = first.run.ctx.policy
+    judged = judge(evidence, policy)
+    best = judged.best
+    if judged.missing is not None or best is None or not takes_sells(judged.readings[best], policy):
+        return evidence
+    sell = _sell(first, evidence, best)
+    calls = await _calls(first, evidence, best, beside.behind, sell)
+    asked = holder_sells.asked(first, evidence, best, sell, beside.looked)
+    plans = [one.plan for one in calls.planned] if isinstance(calls, Calls) else []
+    own = len(plans)
+    if isinstance(asked, holder_sells.Asked):
+        plans += [one.plan for one in asked.planned if one.plan is not None]
+    told = await _told(first.run, sell, plans)
+    return replace(
+        evidence,
+        owner_calls=calls.told(told[:own]) if isinstance(calls, Calls) else calls,
+        holder_sells=asked.told(told[own:]) if isinstance(asked, holder_sells.Asked) else asked,
+    )
+
+
+async def _told(run: Run, sell: Sell | Missing, plans: list[Plan]) -> list[Results | Missing]:
+    if not plans or isinstance(sell, Missing):
+        return []
+    try:
+        _, told = await run.ask([], [(sell.place, plan) for plan in plans])
+    except CodeFault as fault:
+        return [Missing("token", fault.message)] * len(plans)
+    except NodeFault as fault:
+        return [Missing("node", fault.message)] * len(plans)
+    return [_known(one) for one in told]
+
+
+def _known(results: Results | Missing | Refused) -> Results | Missing:
+    """A request that was lost because somebody answers with too much says nothing of a call."""
+    return Missing("token", results.reason or "") if isinstance(results, Refused) else results
+
+
+# --- what its owner could change --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Simulations of what an owner may call, the control first. ``left_out`` functions are not tried."""
+
+    best: int
+    sell: Sell
+    planned: tuple[Planned, ...]
+    left_out: int
+
+    def told(self, results: list[Results | Missing]) -> OwnerCalls | Missing:
+        """What came of them, in their order."""
+        control, *rest = results
+        if isinstance(control, Missing):
+            return control
+        tried = [_call(one, self.sell, told) for one, told in zip(self.planned[1:], rest, strict=True)]
+        met = owner_plans.read_control(self.planned[0], self.sell, control)
+        return OwnerCalls(self.best, met, tuple(tried), self.left_out)
+
+
+async def _calls(
+    first: Opened, evidence: Evidence, best: int, behind: bytes | Missing, sell: Sell | Missing
+) -> Calls | OwnerCalls | Missing | None:
+    """What is to be simulated, or what is known without: that there is nothing to call, or that it cannot be
+    found out."""
+    policy = first.run.ctx.policy
+    actors = actors_of(evidence, best, first.run.ctx.contracts)
+    if not isinstance(actors, Actors):
+        return actors
+    code = first.first.code
+    for gap in (code, behind, sell):
+        if isinstance(gap, Missing):
+            return gap
+    assert isinstance(code, bytes)
+    assert isinstance(behind, bytes)
+    assert isinstance(sell, Sell)
+    if _READING.full():
+        return Missing("node", "too many contracts are being read")
+    try:
+        found = await _READING.find(code, behind)
+    except Unreadable:
+        return Missing("token", "its functions could not be read")
+    if not found.setters:
+        control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
+        return OwnerCalls(best, control, (), found.unread)
+    attempts = owner_plans.tries(found.setters, actors.owner, actors.upgrader, policy.most_owner_calls)
+    planned = tuple(owner_plans.plan(sell, actors.owner, one) for one in (None, *attempts))
+    left_out = len(found.setters) - len({one.setter for one in attempts}) + found.unread
+    return Calls(best, sell, planned, left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """Who calls what an owner may, and who puts other code in its place."""
+
+    owner: Actor
+    upgrader: Actor
+
+
+def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> Actors | Missing | None:
+    """None: there is no owner, or it is one that nobody can act as: the token, its pool, the network's own
+    contracts. Missing where one of the two could not be read: nothing could be said of what they can do."""
+    told, venue = evidence.facts, evidence.venues[best].venue
+    gap = next((one for one in (told.owner, told.proxy_admin) if isinstance(one, Missing)), None)
+    if gap is not None:
+        return gap
+    nobody = BURN_ADDRESSES | contracts.known() | {evidence.token, venue.pool, venue.hook}
+
+    def actor(by: By, one: Address | Missing | None) -> Actor | None:
+        return Actor(by, one) if isinstance(one, str) and one not in nobody else None
+
+    by_owner, by_admin = actor("owner", told.owner), actor("proxy admin", told.proxy_admin)
+    owner, upgrader = by_owner or by_admin, by_admin or by_owner
+    return None if owner is None or upgrader is None else Actors(owner, upgrader)
+
+
+def _sell(first: Opened, evidence: Evidence, best: int) -> Sell | Missing:
+    """The check's own sell that is made again: the first that went through, from the wallet that bought."""
+    run, tried = first.run, first.judged()[best]
+    size, env = tried.main_size(), run.environments[0]
+    bought = None if size is None else tried.bought(size)
+    went = [
+        cell.probe
+        for cell in evidence.venues[best].cells
+        if _own(cell.probe) and cell.probe.size == size and isinstance(lost_bps(cell.outcome), int)
+    ]
+    if bought is None or size is None or not went:
+        return Missing("token", "it does not sell from the wallet that bought it")
+    amount = legs.size_raw(size, tried.place, run.setting, env)
+    if isinstance(amount, Missing):
+        return amount
+    return Sell(tried.place, run.setting, env, went[0], amount, bought)
+
+
+def _own(probe: Probe) -> bool:
+    return probe.environment == 0 and probe.seller == "buyer"
+
+
+def _call(planned: Planned, sell: Sell, results: Results | Missing) -> OwnerCall:
+    if not isinstance(results, Missing):
+        return owner_plans.read(planned, sell, results)
+    attempt = planned.attempt
+    assert attempt is not None
+    buyer = planned.plan.environment.buyer
+    return OwnerCall(attempt.setter.name, "", attempt.actor.by, attempt.actor.address, buyer, (), results)

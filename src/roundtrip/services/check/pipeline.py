@@ -1,0 +1,199 @@
+"""Evidence of one token, in two trips to the node."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.venue_index import COMMON_MONEY
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate import outcomes
+from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
+from roundtrip.chain.simulate.legs import Place, Setting
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Deployer, Evidence, Launch, Missing
+from roundtrip.domain.check.proof_input import NOTHING, Indexed
+from roundtrip.services.runtime.context import Context, Means
+from roundtrip.venues import BY_KIND
+from roundtrip.venues.base import Contracts
+
+from . import environments
+from .buy_round import First, first_trip, scouted
+from .candidates import Candidates, candidates, unseen
+from .index_facts import indexed, inform
+from .sell_round import best, second_trip
+from .session import Run, Tried
+
+EVIDENCE_SCHEMA = 4
+
+Role = Literal["token", "weth", "usdg"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A token after trip 1: what trip 2 is made from."""
+
+    run: Run
+    role: Role
+    known: Candidates
+    passed: int
+    first: First
+    new: tuple[Venue, ...]
+    """Where the launchpad says that it trades, which was not known before."""
+    indexed: Indexed = NOTHING
+
+    def judged(self) -> list[Tried]:
+        """The venues that trip 2 asks."""
+        return best(self.first.venues, self.run.ctx.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a check begins with: the same beginning, with the same means, asks the same again.
+
+    ``seed``: 32 bytes that its wallets are drawn from. ``known``: where the token may trade. ``deep``: it is
+    also asked what could change it, and whether those who hold it can sell. ``indexed``: what the index told.
+    """
+
+    head: Head
+    token: Address
+    seed: bytes
+    known: Candidates
+    deep: bool = False
+    indexed: Indexed = NOTHING
+
+
+async def beginning(ctx: Context, head: Head, token: Address, deep: bool = False) -> Beginning:
+    """A new check's."""
+    known, told, seed = Candidates((), 0, 0, True), NOTHING, ctx.entropy()
+    if role_of(token, ctx.contracts) == "token":
+        await inform(ctx.heads.book, ctx.pool, ctx.contracts, token)
+        known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
+        told = await indexed(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders if deep else 0)
+    return Beginning(head, token, seed, known, deep, told)
+
+
+async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
+    """Everything the verdict is read from. Raises NodeFault when trip 1 gave nothing usable."""
+    return await closed(await opened(ctx, ctx.heads.current(), token, meter), meter)
+
+
+async def opened(ctx: Context, head: Head, token: Address, meter: Meter, deep: bool = False) -> Opened:
+    """Trip 1 of a new check. Raises NodeFault when it gave nothing usable."""
+    found = await begun(ctx.means(), await beginning(ctx, head, token, deep), meter)
+    learn(ctx, found)
+    return found
+
+
+def learn(ctx: Context, found: Opened) -> None:
+    """What trip 1 told of a launch, for the checks to come."""
+    if found.new and ctx.heads.book is not None:
+        ctx.heads.book.add(found.run.token, found.new)
+
+
+async def begun(means: Means, begin: Beginning, meter: Meter) -> Opened:
+    """Trip 1. Raises NodeFault when it gave nothing usable.
+
+    A launch that the book has not seen is learned of in trip 1 only, and costs another one.
+    """
+    head, token, known = begin.head, begin.token, begin.known
+    role = role_of(token, means.contracts)
+    run = Run(
+        ctx=means,
+        head=head,
+        token=token,
+        setting=Setting(token, means.contracts, head.market, means.policy),
+        environments=environments.draw(begin.seed, head, means.policy),
+        meter=meter,
+        deep=begin.deep,
+    )
+    run = await _with_rates(run, known.venues)
+    places, passed = await scouted(run, _places(known.venues))
+    first = await first_trip(run, places)
+    new = unseen(means.contracts, token, first.launch, known.venues) if role == "token" else ()
+    if new:
+        run = await _with_rates(run, new)
+        first = await first_trip(run, (*places, *_places(new)))
+    run, first = await _with_given(run, first)
+    return Opened(replace(run, counting=first.counting), role, known, passed, first, new, begin.indexed)
+
+
+async def closed(token: Opened, meter: Meter) -> Evidence:
+    """Trip 2, and the whole of it as evidence."""
+    run, first, known = replace(token.run, meter=meter), token.first, token.known
+    tried = await second_trip(run, token.judged())
+    return Evidence(
+        schema=EVIDENCE_SCHEMA,
+        policy_version=run.ctx.policy.version,
+        chain_id=run.ctx.chain_id,
+        block=run.head.block,
+        block_base_fee_wei=run.head.base_fee_wei,
+        token=run.token,
+        role=token.role,
+        facts=first.facts,
+        market=run.setting.market,
+        environments=run.environments,
+        venues=tried,
+        candidates_complete=known.complete,
+        pools_found=sum(venue.there() for venue in first.venues)
+        + known.others
+        + known.left_out
+        + token.passed,
+        left_out=known.left_out,
+        launch=first.launch,
+        given=tuple(slot.asset for slot in run.setting.slots),
+        deployer=_deployer(token),
+    )
+
+
+def _deployer(token: Opened) -> Deployer | None:
+    """The index's word, where it speaks of whom the launchpad itself names."""
+    launch, told = token.first.launch, token.indexed
+    return told.record if isinstance(launch, Launch) and launch.deployer == told.deployer else None
+
+
+def role_of(token: Address, contracts: Contracts) -> Role:
+    """Whether it is a token to be judged, or money."""
+    roles: dict[Address, Role] = {contracts.weth: "weth", contracts.usdg: "usdg"}
+    return roles.get(token, "token")
+
+
+def _places(venues: tuple[Venue, ...]) -> tuple[Place, ...]:
+    return tuple(Place(venue, BY_KIND[venue.kind]) for venue in venues)
+
+
+async def _with_rates(run: Run, venues: tuple[Venue, ...]) -> Run:
+    """The run with the rates of what these venues are paid in. No trip for eth, weth and usdg."""
+    others = {v.quote_address for v in venues if v.quote not in COMMON_MONEY}
+    if not others:
+        return run
+    known = {rate.asset for rate in run.setting.market.rates}
+    market = await run.ctx.rates.join(run.setting.market, others | known, run.head.block, run.meter)
+    return replace(run, setting=replace(run.setting, market=market))
+
+
+async def _with_given(run: Run, first: First) -> tuple[Run, First]:
+    """Where no real swap brought the money of a venue, what was looked for: where that money keeps its
+    balances, and trip 1 once more with it given. Two trips more, and only then."""
+    short = {v.place.venue.quote_address for v in first.venues if _unfunded(v)}
+    if not short:
+        return run, first
+    wallet, slots = run.environments[0].reader, []
+    for asset in sorted(short):
+        try:
+            answers = await run.ctx.node.batch(guess_calls(asset, wallet, run.head.block), run.meter)
+        except NodeFault:
+            continue
+        slots.append(read_guesses(asset, answers))
+    found = tuple(slot for slot in slots if slot is not None)
+    if not found:
+        return run, first
+    run = replace(run, setting=replace(run.setting, slots=found))
+    return run, await first_trip(run, tuple(venue.place for venue in first.venues))
+
+
+def _unfunded(venue: Tried) -> bool:
+    """True for a pool that is there and whose money could not be had in the judged size."""
+    outcome = next((buy.outcome for buy in venue.buys if buy.size == "probe"), None)
+    return venue.there() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE

@@ -1,0 +1,62 @@
+"""The proof of the newest check of a token: the evidence, and the exact requests that it came of."""
+
+import asyncio
+import contextlib
+
+import structlog
+
+from roundtrip.chain.blocks.heads import read_header
+from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
+from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.store.check import evidence as evidence_store
+from roundtrip.store.server.errors import DATABASE_FAULTS
+
+from .handler import check
+from .proof_schema import Proof, ProofBlock, present
+from .schema import CheckParams, at
+
+_READ_S = 5.0
+log = structlog.get_logger(__name__)
+
+
+async def check_proof(ctx: Context, params: CheckParams) -> Answered[Proof]:
+    """Of a check that is no older than proofs are kept and whose block is still on the chain; else of one
+    that is made now. Those who ask at once share it; it is not kept in memory, for it may be a megabyte.
+    Raises NodeFault where the node does not say which block is on the chain."""
+    token, counted = params.token(), True
+    found = await _latest(ctx, token)
+    if found is None or not await _is_canonical(ctx, found.block):
+        counted = (await check(ctx, params)).counted
+        found = await _latest(ctx, token)
+    if found is None:
+        raise ServiceFull("busy", "The proof of this check is not kept any more; ask again.", 1)
+    return Answered(found, counted=counted)
+
+
+async def _latest(ctx: Context, token: Address) -> Proof | None:
+    """None where none is kept, or only one of an earlier release, whose evidence had another shape."""
+    try:
+        async with ctx.pool.acquire(timeout=_READ_S) as connection:
+            kept = await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
+    except DATABASE_FAULTS as error:
+        log.warning("proof could not be read", error=repr(error))
+        raise ServiceFull("busy", "The proof of this check cannot be read just now.", 5) from error
+    with contextlib.suppress(ValueError):
+        return None if kept is None else await asyncio.to_thread(present, kept)
+    return None
+
+
+async def _is_canonical(ctx: Context, block: ProofBlock) -> bool:
+    """Whether the chain has this block at its number: one that was taken back, or that the node does not
+    know, proves nothing to anybody. Raises NodeFault where that could not be found out."""
+    # A batch of nothing but nulls is no answer at all: the chain's id is one that there always is.
+    calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", [hex(block.number), False])]
+    _, told = await ctx.node.batch(calls)
+    if not isinstance(told, RpcError):
+        return read_header(told).hash.lower() == block.hash
+    if told is NO_ANSWER or concern(told) in ("behind", "pruned"):
+        return False
+    raise NodeFault(f"it does not tell its block {block.number} ({in_our_words(told)})")

@@ -1,0 +1,289 @@
+"""A proof that somebody hands over, and what can be said of it without asking a node."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.venue_index import COMMON_MONEY
+from roundtrip.chain.rpc.client import READ_METHODS
+from roundtrip.chain.rpc.dialect import BY_NAME
+from roundtrip.domain.base import names
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BURN_ADDRESSES, Address, parse_address
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate
+from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.verdict import judge
+from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
+from roundtrip.venues.base import Contracts, quote_name
+
+from . import environments
+from .candidates import Candidates
+from .pipeline import EVIDENCE_SCHEMA, Beginning
+from .proof_schema import Proof, answered, named
+
+MOST_FILE_BYTES = 8 * 2**20
+_MOST_SHOWN = 300
+_MOST_NESTED = 32
+"""Four times what a check's requests need. How deep a reader of JSON goes depends on the interpreter."""
+_HASH = re.compile(r"0x[0-9a-f]{64}")
+
+
+class Unreadable(ValueError):
+    """What was handed in has not the shape of a proof. The text is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One thing that was looked at, and whether it holds. None: it could not be found out."""
+
+    what: str
+    holds: bool | None
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A proof as it was read. ``trips``: its requests as JSON values."""
+
+    proof: Proof
+    evidence: Evidence
+    begun: Begun
+    trips: list[list[list[dict[str, Any]]]]
+
+    def beginning(self) -> Beginning:
+        """What the check began with. Raises ValueError where no check begins so."""
+        evidence = self.evidence
+        if not evidence.environments:
+            raise ValueError("it names no wallets")
+        head = Head(
+            block=evidence.block,
+            base_fee_wei=evidence.block_base_fee_wei,
+            coinbase=evidence.environments[0].coinbase,
+            prev_randao="0x",
+            market=replace(evidence.market, rates=()),
+            heard_s=0.0,
+            dialect=BY_NAME.get(self.proof.dialect),
+        )
+        begun = self.begun
+        known = Candidates(begun.venues, begun.others, evidence.left_out, evidence.candidates_complete)
+        return Beginning(
+            head, evidence.token, bytes.fromhex(begun.seed[2:]), known, begun.deep, begun.indexed
+        )
+
+
+def read_claim(document: bytes) -> Claim:
+    """The proof in the bytes of a file. Raises Unreadable."""
+    if len(document) > MOST_FILE_BYTES:
+        raise Unreadable(f"It is over {MOST_FILE_BYTES // 2**20} MiB; no proof is.")
+    try:
+        proof = msgspec.json.decode(document, type=Proof)
+        trips = [[[_entry(one) for one in batch] for batch in trip] for trip in proof.trips]
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        if refusal := _refusal(document):
+            raise Unreadable(f"It is no proof but an error: {refusal}") from None
+        where = str(error).partition(" - at `")[2].rstrip("`")
+        at = f": it does not fit at {shown(where)}" if where else ""
+        raise Unreadable(f"It has not the shape of a proof{at}.") from None
+    try:
+        told = msgspec.json.decode(proof.evidence, type=_Numbered).schema
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise Unreadable("Its evidence is none.") from None
+    if told != EVIDENCE_SCHEMA:
+        raise Unreadable(f"Its evidence has schema {shown(told)}; this release reads {EVIDENCE_SCHEMA}.")
+    try:
+        evidence = canonical_json.load(Evidence, bytes(proof.evidence))
+        begun = canonical_json.load(Begun, bytes(proof.begun))
+    except (ValueError, RecursionError):
+        raise Unreadable("Its evidence has not the shape of a check's.") from None
+    return Claim(proof, evidence, begun, trips)
+
+
+class _Refusal(msgspec.Struct):
+    code: str
+    message: str = ""
+
+
+class _Refused(msgspec.Struct):
+    error: _Refusal
+
+
+def _refusal(document: bytes) -> str | None:
+    """What the service said in place of a proof: the error's code, and its sentence."""
+    try:
+        error = msgspec.json.decode(document, type=_Refused).error
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return f"{shown(error.code)}, {shown(error.message)}"
+
+
+class _Numbered(msgspec.Struct):
+    schema: int
+
+
+def _entry(request: Any) -> dict[str, Any]:
+    params = msgspec.json.decode(request.params)
+    if _is_deeper(params, _MOST_NESTED):
+        raise ValueError("parameters are nested too deep")
+    return {"jsonrpc": request.jsonrpc, "id": request.id, "method": request.method, "params": params}
+
+
+def _is_deeper(value: object, most: int) -> bool:
+    """Whether JSON lists and objects lie in each other more than ``most`` times."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, list | dict)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(level)
+
+
+def shown(value: object) -> str:
+    """A value somebody else wrote, fit to stand in a line."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return names.clean(text, _MOST_SHOWN) or "nothing"
+
+
+def judged_again(claim: Claim, policy: Policy) -> Held:
+    """The evidence judged here and now, and the words around it held against it."""
+    evidence, proof = claim.evidence, claim.proof
+    amiss = _beside(claim)
+    if amiss is not None:
+        return Held("verdict", False, amiss)
+    try:
+        own = answered(judge(evidence, policy).verdict)
+    except Exception as error:  # Evidence that no check makes may break any rule.
+        return Held("verdict", False, f"the evidence cannot be judged ({type(error).__name__})")
+    if own == proof.verdict:
+        beside = "" if evidence.policy_version == policy.version else f", here under policy {policy.version}"
+        return Held("verdict", True, f"{own.code}, {own.level}: {own.text}{beside}")
+    told = shown(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
+    judged = shown(f"{own.code}, {own.level}: {own.text}")
+    if evidence.policy_version != policy.version:
+        version = shown(evidence.policy_version)
+        text = f"policy {version} said {told} Policy {policy.version}, which is here, says {judged}"
+        return Held("verdict", None, text)
+    return Held("verdict", False, f"the file says {told} Its evidence says {judged}")
+
+
+def _beside(claim: Claim) -> str | None:
+    """What the file says beside its evidence, and its evidence does not."""
+    evidence, proof = claim.evidence, claim.proof
+    block = evidence.block
+    try:
+        time = datetime.fromtimestamp(block.timestamp_s, UTC)
+    except (ValueError, OverflowError, OSError):
+        return "the evidence has no time that a block can have"
+    for what, told, known in (
+        ("address", proof.address.lower(), evidence.token),
+        ("chainId", proof.chain_id, evidence.chain_id),
+        ("block.number", proof.block.number, block.number),
+        ("block.hash", proof.block.hash, block.hash),
+        ("block.time", proof.block.time, time),
+        ("policyVersion", proof.policy_version, evidence.policy_version),
+    ):
+        if told != known:
+            return f"{what} is {shown(str(told))} in the file and {shown(str(known))} in its evidence"
+    return None
+
+
+def amiss(claim: Claim, chain_id: int, contracts: Contracts, policy: Policy) -> str | None:
+    """Why the requests can be no check's on this network; None where nothing speaks against it yet."""
+    proof = claim.proof
+    if proof.chain_id != chain_id:
+        return f"it is of chain {proof.chain_id}, and the contracts that are trusted here of chain {chain_id}"
+    own = named(contracts)
+    for name in sorted(own.keys() | proof.contracts.keys()):
+        if (told := proof.contracts.get(name, "none")) != (trusted := own.get(name, "none")):
+            return f"{shown(name)} is {shown(told)} in the file and {trusted} here: that proves nothing"
+    for trip in claim.trips:
+        for request in (one for batch in trip for one in batch):
+            if request["method"] not in READ_METHODS:
+                return f"{shown(request['method'])} is among the requests: a check only reads"
+    try:
+        return _begun_amiss(claim, contracts, policy)
+    except (ValueError, OverflowError, AssertionError, TypeError) as error:
+        return f"no check begins like this ({shown(str(error))})"
+
+
+def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
+    evidence, begin = claim.evidence, claim.beginning()
+    if parse_address(evidence.token) != evidence.token or not _HASH.fullmatch(evidence.block.hash):
+        return "the token's address or the block's hash is not written as a check writes it"
+    if len(begin.seed) != 32 or environments.draw(begin.seed, begin.head, policy) != evidence.environments:
+        return "the wallets were not drawn from the seed"
+    if max(len(begin.known.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
+        return "it asks more venues than a check does"
+    holders = begin.indexed.holders
+    if (begin.indexed.deployer is None) != (begin.indexed.record is None):
+        return "the index knows a deployer by how his launches went, and neither without the other"
+    if begin.indexed.unread and holders:
+        return "it asks holders that could not be read"
+    if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
+        return "it asks more holders than a check does, or one of them twice"
+    for holder in holders:
+        if parse_address(holder) != holder or holder in BURN_ADDRESSES | contracts.known() | {evidence.token}:
+            return f"{shown(holder)} is nobody who holds a token"
+    for rate in evidence.market.rates:
+        if not _is_way(rate, evidence, contracts):
+            return f"{shown(rate.asset)} is had by a way that a check does not go"
+    if evidence.market.pool_fee_pips not in (None, *amm_v3.FEE_TIERS_PIPS):
+        return "usdg is had by a way that a check does not go"
+    for venue in begin.known.venues:
+        if not genuine(venue, evidence, contracts):
+            return f"{shown(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
+        if not _is_paid_in_money(venue, evidence):
+            return f"{shown(venue.quote_address)} is nobody's money: no check trades for it"
+    return None
+
+
+def _is_paid_in_money(venue: Venue, evidence: Evidence) -> bool:
+    """The rule by which a check passes pools over: anybody can make one against a token of his own. What the
+    launchpad launched it against is proven with the answers."""
+    launch = evidence.launch
+    if isinstance(launch, Launch | PoolLaunch) and launch.quote_address == venue.quote_address:
+        return True
+    return venue.quote in COMMON_MONEY
+
+
+def _is_way(rate: QuoteRate, evidence: Evidence, contracts: Contracts) -> bool:
+    """Straight from weth, or over usdg by the pool that its price is of; never over a stranger's token."""
+    parse_address(rate.asset)
+    last = rate.route[-1] if rate.route else None
+    if last is None or last.to != rate.asset or last.fee_pips not in amm_v3.FEE_TIERS_PIPS:
+        return False
+    over_usdg = Hop(contracts.usdg, evidence.market.pool_fee_pips or 0)
+    return rate.route[:-1] in ((), (over_usdg,))
+
+
+def genuine(venue: Venue, evidence: Evidence, contracts: Contracts) -> bool:
+    """Whether a venue is what it says: a pool's address or id is made again from its key. A curve is the one
+    that the launchpad told of; that it told so is proven with the answers."""
+    token, quote, fee = evidence.token, venue.quote_address, venue.fee_pips
+    if any(at is not None and parse_address(at) != at for at in (quote, venue.pool, venue.hook)):
+        return False
+    if token == quote or not 0 <= fee < 2**24 or not 0 <= venue.tick_spacing < 2**24:
+        return False
+    made: Venue | None
+    if venue.kind == "amm_v3":
+        pool = amm_v3.pool_address(contracts.v3_factory, token, quote, fee)
+        made = Venue(venue.kind, quote_name(quote, contracts), quote, pool, fee)
+    elif venue.kind == "launchpad_pool":
+        made = launchpad_pool.pool(token, quote, fee, venue.tick_spacing, contracts)
+    elif venue.kind == "launchpad_curve":
+        launch = evidence.launch
+        if not isinstance(launch, Launch) or launch.curve != venue.pool:
+            return False
+        made = launchpad_curve.curve(quote, Address(venue.pool or ""), contracts)
+    else:
+        name, spacing = quote_name(quote, contracts), venue.tick_spacing
+        made = amm_v4.pool(venue.kind, token, name, quote, fee, spacing, venue.hook)
+    return made == venue

@@ -1,0 +1,259 @@
+"""A check made again from its proof: the same requests, to a node of the reader's own."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from roundtrip.chain.blocks.heads import market_calls, read_header, read_market
+from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.dialect_probe import probe
+from roundtrip.chain.rpc.recorder import Comparing
+from roundtrip.chain.simulate.rates import GivenRates, Rates
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Market
+from roundtrip.services.runtime.context import Means
+from roundtrip.venues.base import Contracts
+
+from .deep_round import finished
+from .pipeline import begun
+from .proof_file import Claim, Held, amiss, judged_again, shown
+
+_MOST_DIFFERENCES = 3
+_MOST_VALUE = 60
+NOT_ASKED = "no node was asked: give one with --rpc"
+
+
+class Elsewhere(Exception):
+    """It cannot be verified at this node; the text says why."""
+
+
+class Untrue(Exception):
+    """The node tells of the block or the market something else than the file; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """What the reader brings along: contracts and policy of his own, and a node, or none."""
+
+    chain_id: int
+    contracts: Contracts
+    policy: Policy
+    node: Asks | None = None
+
+
+async def verified(claim: Claim, trusted: Trusted) -> list[Held]:
+    """Three findings, each by itself: the verdict, the requests, the answers."""
+    return [judged_again(claim, trusted.policy), *await _asked_again(claim, trusted)]
+
+
+async def _asked_again(claim: Claim, trusted: Trusted) -> list[Held]:
+    wrong = amiss(claim, trusted.chain_id, trusted.contracts, trusted.policy)
+    other_policy = claim.evidence.policy_version != trusted.policy.version
+    if wrong is not None:
+        return [_requests(wrong, other_policy), Held("answers", None, "not asked: see the requests")]
+    if trusted.node is None:
+        return [Held("requests", None, NOT_ASKED), Held("answers", None, NOT_ASKED)]
+    try:
+        await _ground(claim, trusted, trusted.node)
+        comparing = Comparing(trusted.node, claim.trips)
+        own = await _made_again(claim, trusted, comparing)
+    except Elsewhere as why:
+        text = f"cannot be verified here: {why}"
+        return [Held("requests", None, text), Held("answers", None, text)]
+    except Untrue as why:
+        return [Held("requests", None, "not rebuilt: see the answers"), Held("answers", False, str(why))]
+    comparing.end()
+    if isinstance(own, str):
+        return [_requests(own, other_policy), Held("answers", None, "not asked: see the requests")]
+    same = f"{comparing.calls} in {comparing.trip} trips are those that a check sends"
+    requests = Held("requests", True, same)
+    if comparing.parted is not None:
+        requests = _requests(f"they part: {comparing.parted}", other_policy)
+    answers = _answers(claim.evidence, own, other_policy)
+    if comparing.failed is None:
+        return [requests, answers]
+    # What a node does not answer changes what is asked next.
+    said = f"that node did not answer all of it ({shown(comparing.failed)})"
+    return [
+        one if one.holds else replace(one, holds=None, seen=f"{said}: {one.seen}")
+        for one in (requests, answers)
+    ]
+
+
+def _requests(wrong: str, other_policy: bool) -> Held:
+    if other_policy:
+        return Held("requests", None, f"made under another policy than is here ({wrong})")
+    return Held("requests", False, wrong)
+
+
+async def _made_again(claim: Claim, trusted: Trusted, node: Comparing) -> Evidence | str:
+    """The evidence that comes of the same beginning; the reason where no check can be made of it. Only
+    requests that are built here are sent, never the file's. Raises Elsewhere."""
+    rates, meter = GivenRates(claim.evidence.market.rates), Meter()
+    means = Means(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
+    try:
+        return await finished(await begun(means, claim.beginning(), meter), meter)
+    except RoundtripError as fault:
+        raise Elsewhere(fault.message) from fault
+    except Exception as error:  # Numbers that no check has may break any rule.
+        return f"no check can be made of this beginning ({type(error).__name__})"
+
+
+# --- the ground a check stands on -------------------------------------------------------------------
+
+
+async def _ground(claim: Claim, trusted: Trusted, node: Asks) -> None:
+    """That the node is of the chain, has the block and its state, tells of both what the file tells, and
+    speaks as the one did that the check was made on. Raises Elsewhere, Untrue."""
+    block = claim.evidence.block
+    try:
+        await _same_block(claim, trusted, node)
+        if await _state_is_gone(claim, node):
+            raise Elsewhere(f"that node no longer has the state of block {block.number}")
+        probed = await probe(node, block, claim.evidence.block_base_fee_wei)
+        if probed.dialect.name != claim.proof.dialect:
+            raise Elsewhere(
+                f"that node speaks as {probed.dialect.name}, and the check was made on one that speaks as "
+                f"{shown(claim.proof.dialect)}: waits are other block numbers there, and so are the requests"
+            )
+        await _same_market(claim, trusted, node)
+    except RoundtripError as fault:
+        raise Elsewhere(fault.message) from fault
+
+
+async def _same_block(claim: Claim, trusted: Trusted, node: Asks) -> None:
+    evidence, block = claim.evidence, claim.evidence.block
+    chain, by_hash, by_number = await node.batch(
+        [
+            RpcCall("eth_chainId", []),
+            RpcCall("eth_getBlockByHash", [block.hash, False]),
+            RpcCall("eth_getBlockByNumber", [hex(block.number), False]),
+        ]
+    )
+    if quantity(chain) != trusted.chain_id:
+        raise Elsewhere(f"that node is of chain {quantity(chain)}, and the proof of chain {trusted.chain_id}")
+    if isinstance(by_hash, RpcError):
+        if not isinstance(by_number, RpcError):
+            other = read_header(by_number).hash
+            raise Untrue(f"the chain's block {block.number} is {other}, and the file's is {block.hash}")
+        raise Elsewhere(f"that node does not know block {block.number}")
+    header = read_header(by_hash)
+    own = header.head(evidence.market, 0.0)
+    for what, told, known in (
+        ("hash", block.hash, own.block.hash.lower()),
+        ("number", block.number, own.block.number),
+        ("time", block.timestamp_s, own.block.timestamp_s),
+        ("base fee", evidence.block_base_fee_wei, own.base_fee_wei),
+        ("miner", evidence.environments[0].coinbase, own.coinbase),
+    ):
+        if told != known:
+            raise Untrue(f"the block's {what} is {shown(told)} in the file and {shown(known)} on the chain")
+    if isinstance(by_number, RpcError) or read_header(by_number).hash.lower() != block.hash:
+        raise Untrue(f"block {block.hash} is on the chain no more: another has its number")
+
+
+async def _state_is_gone(claim: Claim, node: Asks) -> bool:
+    asked = RpcCall("eth_getBalance", [claim.evidence.token, {"blockHash": claim.evidence.block.hash}])
+    (answer,) = await node.batch([asked])
+    return isinstance(answer, RpcError)
+
+
+async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
+    """What an eth was worth is the service's word, up to half a minute old: it has to be near to what the
+    block itself tells."""
+    evidence, contracts = claim.evidence, trusted.contracts
+    told, block = evidence.market, evidence.block
+    own = read_market(await node.batch(market_calls(contracts, block)), contracts, block)
+    assets = [rate.asset for rate in told.rates]
+    own = await Rates(node, contracts).join(own, assets, block, Meter())
+    if told.block_number > block.number:
+        raise Untrue("the file's prices are of a later block")
+    _same_ways(told, own)
+    known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in own.rates}
+    prices: list[tuple[str, object, object]] = [
+        (f"units of {shown(rate.asset)}", rate.units_per_eth_raw, known.get((rate.asset, rate.decimals)))
+        for rate in told.rates
+    ]
+    prices.append(("units of usdg", told.usdg_per_eth_raw, own.usdg_per_eth_raw))
+    prices.append(("dollars (e8) by the feed", told.feed_usd_e8, own.feed_usd_e8))
+    for what, said, found in prices:
+        # What the service could not find out it does not claim.
+        if isinstance(said, int) and not _near(said, found, trusted.policy):
+            there = found if isinstance(found, int) else "nothing"
+            raise Untrue(f"an eth is worth {shown(said)} {what} in the file, and {there} at that block")
+
+
+def _same_ways(told: Market, own: Market) -> None:
+    """The pools that money was bought in are those that this block's prices name. Raises Elsewhere: half a
+    minute before others may have been the best."""
+    ways = {rate.asset: rate.route for rate in own.rates}
+    asked = told.pool_fee_pips
+    if asked is not None and asked != own.pool_fee_pips:
+        raise Elsewhere("usdg was bought in another pool than that block's prices name")
+    for rate in told.rates:
+        if ways.get(rate.asset) != rate.route:
+            raise Elsewhere(f"{shown(rate.asset)} was bought in other pools than that block's prices name")
+
+
+def _near(said: int, found: object, policy: Policy) -> bool:
+    return isinstance(found, int) and abs(said - found) * BPS <= found * policy.price_disagreement_bps
+
+
+# --- where two documents differ ---------------------------------------------------------------------
+
+
+def _answers(told: Evidence, own: Evidence, other_policy: bool) -> Held:
+    """The file's evidence against what came of the answers here."""
+    own = replace(own, policy_version=told.policy_version)
+    if canonical_json.dump(own) == canonical_json.dump(told):
+        return Held("answers", True, "the evidence that comes of them is the file's, byte for byte")
+    found = list(differences(json.loads(canonical_json.dump(told)), json.loads(canonical_json.dump(own))))
+    text = "; ".join(str(one) for one in found[:_MOST_DIFFERENCES])
+    more = len(found) - _MOST_DIFFERENCES
+    text += f"; and {more} more" if more > 0 else ""
+    if other_policy:
+        return Held("answers", None, f"asked under another policy than is here: {text}")
+    return Held("answers", False, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where two documents differ."""
+
+    path: str
+    told: object
+    own: object
+
+    def __str__(self) -> str:
+        return f"{self.path} is {_short(self.told)} in the file and {_short(self.own)} at the node"
+
+
+def differences(told: object, own: object, path: str = "") -> Iterator[Difference]:
+    """Every place where two canonical documents differ, from the root on."""
+    if isinstance(told, dict) and isinstance(own, dict) and told.get("kind_of") == own.get("kind_of"):
+        for key in own:
+            yield from differences(told[key], own[key], f"{path}.{key}" if path else key)
+    elif isinstance(told, list) and isinstance(own, list) and len(told) == len(own):
+        for number, (one, other) in enumerate(zip(told, own, strict=True)):
+            yield from differences(one, other, f"{path}[{number}]")
+    elif told != own:
+        yield Difference(path, told, own)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict) and "kind_of" in value:
+        inner = ", ".join(f"{key} {_plain(value[key])}" for key in value if key != "kind_of")
+        value = f"{value['kind_of']} ({inner})"
+    elif isinstance(value, list):
+        return f"a list of {len(value)}"
+    text = shown(value)
+    return text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "..."
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,115 @@
+"""The proof of a check, as it is kept and as it is answered: everything that is needed to make it again."""
+
+import re
+import zlib
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.verdict import Verdict
+from roundtrip.services.support.strangers_text import WRITTEN
+from roundtrip.store.check.evidence import KeptProof
+from roundtrip.venues.base import Contracts
+
+from .schema import VerdictAnswer
+
+
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One JSON-RPC request, as it was sent."""
+
+    jsonrpc: str
+    id: int
+    method: str
+    params: Annotated[msgspec.Raw, msgspec.Meta(description="A list, as JSON-RPC has it.")]
+
+
+class ProofBlock(msgspec.Struct, frozen=True):
+    """The block that all of it was asked of."""
+
+    number: int
+    hash: str
+    time: datetime
+
+
+class Proof(msgspec.Struct, frozen=True, rename="camel"):
+    """The newest check of a token: its evidence, and what was asked to have it."""
+
+    address: str
+    chain_id: int
+    block: ProofBlock
+    checked_at: datetime
+    policy_version: str
+    dialect: Annotated[str, msgspec.Meta(description="How the node counts: anvil, geth or nitro.")]
+    contracts: Annotated[dict[str, str], msgspec.Meta(description="Whom the calls go through.")]
+    verdict: VerdictAnswer
+    begun: Annotated[
+        msgspec.Raw,
+        msgspec.Meta(description="What the wallets were drawn from, and the venues that were known."),
+    ]
+    evidence: Annotated[
+        msgspec.Raw,
+        msgspec.Meta(
+            description="The canonical document that the verdict is read from. Reasons and texts in it: "
+            f"{WRITTEN}"
+        ),
+    ]
+    trips: Annotated[
+        list[list[list[Request]]],
+        msgspec.Meta(description="Trip by trip, the batches that were sent at once, and their requests."),
+    ]
+
+
+class _Began(msgspec.Struct):
+    """What is kept beside the evidence and the trips."""
+
+    dialect: str
+    contracts: dict[str, str]
+    verdict: VerdictAnswer
+    begun: msgspec.Raw
+
+
+def named(contracts: Contracts) -> dict[str, str]:
+    """The contracts as ``devnet.json`` has them, but for those that are not there."""
+    told = {field.name: getattr(contracts, field.name) for field in fields(contracts)}
+    return {_camel(name): at if isinstance(at, str) else " ".join(at) for name, at in told.items() if at}
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
+
+
+def written(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun) -> bytes:
+    """What is kept beside the evidence and the trips."""
+    own = msgspec.Raw(canonical_json.dump(begun))
+    return msgspec.json.encode(_Began(dialect, named(contracts), answered(verdict), own))
+
+
+def answered(verdict: Verdict) -> VerdictAnswer:
+    """The verdict as answers have it."""
+    return VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
+
+
+def present(kept: KeptProof) -> Proof:
+    """The answer from what was kept."""
+    evidence = canonical_json.load(Evidence, kept.evidence)
+    own = msgspec.json.decode(kept.began, type=_Began)
+    trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[Request]]) for trip in kept.trips]
+    block = evidence.block
+    return Proof(
+        address=evidence.token,
+        chain_id=evidence.chain_id,
+        block=ProofBlock(block.number, block.hash, datetime.fromtimestamp(block.timestamp_s, UTC)),
+        checked_at=kept.checked_at,
+        policy_version=evidence.policy_version,
+        dialect=own.dialect,
+        contracts=own.contracts,
+        verdict=own.verdict,
+        begun=own.begun,
+        evidence=msgspec.Raw(kept.evidence),
+        trips=trips,
+    )

@@ -1,0 +1,350 @@
+"""The check's parameters and its answer: a reading of evidence for people and programs."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Annotated, Literal
+
+import msgspec
+
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, parse_address, plain_decimal
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check.curve import MOST_TAKEN_BPS, fill_bps, round_trip_loss_bps
+from roundtrip.domain.check.evidence import (
+    AnyLaunch,
+    Curve,
+    Deployer,
+    Evidence,
+    Launch,
+    Market,
+    Missing,
+    PoolLaunch,
+    VenueEvidence,
+)
+from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
+from roundtrip.domain.check.venue_code import Level
+from roundtrip.domain.check.venue_reading import PIPS, Sale, VenueReading
+from roundtrip.domain.check.verdict import Judgement, shown
+from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
+from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, Symbol
+
+AddressText = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
+
+
+class CheckParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which token."""
+
+    address: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address.")]
+    deep: Annotated[
+        str,
+        msgspec.Meta(
+            description="Over HTTP, in the query string: 1 also calls what its owner may call, each before a "
+            "sell of its own, and the text names what would stop it; and sells as real holders, where some "
+            "are known: where at least half cannot, it is cannot_sell. That answer is shared for a minute.",
+            extra_json_schema={"enum": ["0", "1", "false", "true"]},
+        ),
+    ] = "0"
+
+    def token(self) -> Address:
+        """The address, lower-cased. Raises CallerFault (bad_address)."""
+        try:
+            return parse_address(self.address)
+        except ValueError:
+            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+
+    def asks_deep(self) -> bool:
+        """True for 1 and true. Raises CallerFault (bad_input)."""
+        if self.deep not in ("0", "1", "false", "true"):
+            raise CallerFault("bad_input", "deep is 1 or left out.")
+        return self.deep in ("1", "true")
+
+    def shared_as(self) -> str:
+        """What makes two requests the same. Raises CallerFault."""
+        return f"{self.token()} deep" if self.asks_deep() else str(self.token())
+
+
+class VerdictAnswer(msgspec.Struct, frozen=True):
+    """Code, level and a plain sentence."""
+
+    code: Literal[
+        "ok", "cannot_sell", "cannot_buy", "toll_pool", "thin_pool", "high_fees", "heavy_fees",
+        "no_pool", "empty_pool", "no_contract", "not_a_token", "quote_asset", "unproven",
+    ]  # fmt: skip
+    level: Level
+    text: Sentence
+
+
+class TokenAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """What the token says of itself. Symbol and name were written by strangers."""
+
+    symbol: Symbol
+    name: Name
+    decimals: int | None
+    total_supply: str | None
+    owner: str | None
+    owner_renounced: bool | None
+
+
+class VenueAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Where the judged trade went."""
+
+    kind: VenueKind
+    quote: str
+    pool_fee_bps: float | None
+    dynamic_fee: bool
+    hook: str | None
+    pool: str | None
+    pool_id: str | None
+    pools_found: int
+
+
+class PaidAnswer(msgspec.Struct, frozen=True):
+    """What the simulated buy paid."""
+
+    amount: str
+    asset: str
+
+
+class TradeAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """The simulated round trip."""
+
+    method: Literal["simulated_trade", "curve_math", "pool_quote"]
+    paid: PaidAnswer
+    tokens_out: str | None
+    round_trip_loss_bps: int | None
+    fees_bps: int | None
+    price_impact_bps: int | None
+    buy_reverts: Reverts
+    sell_reverts: Reverts
+
+
+class PriceAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Dollars, where a price is known."""
+
+    usd: float | None
+    market_cap_usd: float | None
+
+
+class DeployerAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Who launched it and how earlier launches went."""
+
+    address: str
+    launches: int
+    graduated: int
+    sold_own: int
+
+
+class LaunchpadAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Only for tokens launched on the launchpad."""
+
+    phase: Literal["curve", "graduated"]
+    curve_fill_bps: int | None
+    buy_tax_bps: int
+    sell_tax_bps: int
+    creator_tax_bps: int
+    deployer: DeployerAnswer | None
+
+
+class Check(msgspec.Struct, frozen=True, rename="camel"):
+    """Whether a token can be bought and sold, and what a round trip costs."""
+
+    address: str
+    chain_id: int
+    verdict: VerdictAnswer
+    flags: list[str]
+    token: TokenAnswer
+    venue: VenueAnswer | None
+    trade: TradeAnswer | None
+    price: PriceAnswer | None
+    launchpad: LaunchpadAnswer | None
+    checked_at: datetime
+
+
+def at(now_s: float) -> datetime:
+    """Seconds since 1970 as a UTC time, to the millisecond."""
+    return datetime.fromtimestamp(int(now_s * 1000) / 1000, UTC)
+
+
+def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: float) -> Check:
+    """The answer's every field, read from the evidence and its judgement."""
+    verdict = judgement.verdict
+    venue, reading = _shown(evidence, judgement)
+    return Check(
+        address=evidence.token,
+        chain_id=evidence.chain_id,
+        verdict=VerdictAnswer(verdict.code, verdict.level, verdict.text),  # type: ignore[arg-type]
+        flags=list(raised(Judged(evidence, judgement, policy))),
+        token=_token(evidence),
+        venue=_venue(venue, evidence) if venue else None,
+        trade=_trade(evidence, venue, reading, policy) if venue and reading else None,
+        price=_price(venue, evidence, policy) if venue else None,
+        launchpad=_launchpad(evidence),
+        checked_at=at(now_s),
+    )
+
+
+def _shown(evidence: Evidence, judgement: Judgement) -> tuple[VenueEvidence | None, VenueReading | None]:
+    """The venue that decided; where none did, the first that is there."""
+    index = shown(judgement)
+    if index is None:
+        return None, None
+    return evidence.venues[index], judgement.readings[index]
+
+
+def _token(evidence: Evidence) -> TokenAnswer:
+    facts = evidence.facts
+    decimals = facts.decimals if isinstance(facts.decimals, int) else None
+    supply = facts.total_supply_raw
+    owner = facts.owner if isinstance(facts.owner, str) else None
+    whole = None
+    if isinstance(supply, int) and decimals is not None:
+        whole = plain_decimal(supply, decimals)
+    return TokenAnswer(
+        symbol=names.symbol(_text(facts.symbol_data)),
+        name=names.name(_text(facts.name_data)),
+        decimals=decimals,
+        total_supply=whole,
+        owner=owner,
+        owner_renounced=None if owner is None else owner in BURN_ADDRESSES,
+    )
+
+
+def _text(data: str | Missing | None) -> str:
+    return names.text_in(bytes.fromhex(data[2:])) or "" if isinstance(data, str) else ""
+
+
+def _venue(venue: VenueEvidence, evidence: Evidence) -> VenueAnswer:
+    fee_bps = _pool_fee_bps(venue, evidence.launch)
+    pools_found = evidence.pools_found
+    whole = fee_bps is not None and fee_bps.denominator == 1
+    return VenueAnswer(
+        kind=venue.venue.kind,
+        quote=venue.venue.quote,
+        pool_fee_bps=fee_bps if fee_bps is None else int(fee_bps) if whole else float(fee_bps),
+        dynamic_fee=venue.venue.dynamic_fee(),
+        hook=venue.venue.hook,
+        pool=venue.venue.pool,
+        pool_id=venue.venue.pool_id,
+        pools_found=pools_found,
+    )
+
+
+def _pool_fee_bps(venue: VenueEvidence, launch: AnyLaunch | Missing | None) -> Fraction | None:
+    """What the pool keeps of every swap; None where a hook sets that swap by swap, or it was not told."""
+    if venue.venue.dynamic_fee():
+        return None
+    if venue.venue.kind in ("launchpad_curve", "launchpad_pool"):
+        fee = _launch_fee_bps(launch) if isinstance(launch, Launch) else None
+        return None if fee is None else Fraction(fee)
+    return Fraction(venue.venue.fee_pips * BPS, PIPS)
+
+
+def _launch_fee_bps(launch: Launch) -> int | None:
+    """The launchpad's own fee and the creator's tax on every trade, where the token trades now."""
+    state = launch.curve_state
+    if launch.phase == "curve":
+        return state.fee_bps + state.creator_tax_bps if isinstance(state, Curve) else None
+    return None if launch.hook_fee_bps is None else launch.hook_fee_bps + launch.creator_tax_bps
+
+
+def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
+    """Taxes are all that is taken of a buy and of a sell where the token trades now: the launchpad's fee,
+    the creator's tax, and of buys the first seconds' tax. The deployer's record takes an index."""
+    launch = evidence.launch
+    if isinstance(launch, PoolLaunch):
+        return _pool_launch(launch, evidence.deployer)
+    if not isinstance(launch, Launch):
+        return None
+    state = launch.curve_state
+    known = _launch_fee_bps(launch)
+    taken = launch.creator_tax_bps if known is None else known
+    snipe = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
+    fill = fill_bps(state, launch.threshold_raw) if isinstance(state, Curve) else None
+    return LaunchpadAnswer(
+        phase="graduated" if launch.phase == "pooled" else "curve",
+        curve_fill_bps=BPS if launch.phase == "swept" else fill,
+        buy_tax_bps=min(MOST_TAKEN_BPS, taken + snipe),
+        sell_tax_bps=taken,
+        creator_tax_bps=launch.creator_tax_bps,
+        deployer=_deployer(launch, evidence.deployer),
+    )
+
+
+def _pool_launch(launch: PoolLaunch, known: Deployer | None) -> LaunchpadAnswer:
+    """A launch into a pool takes nothing but the pool's own fee, and stays there when it graduates."""
+    fill = launch.fill_bps()
+    return LaunchpadAnswer(
+        phase="graduated" if fill == BPS else "curve",
+        curve_fill_bps=None if fill == BPS else fill,
+        buy_tax_bps=0,
+        sell_tax_bps=0,
+        creator_tax_bps=0,
+        deployer=_deployer(launch, known),
+    )
+
+
+def _deployer(launch: AnyLaunch, known: Deployer | None) -> DeployerAnswer | None:
+    if known is None:
+        return None
+    return DeployerAnswer(launch.deployer, known.launches, known.graduated, known.sold_own)
+
+
+def _trade(
+    evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy
+) -> TradeAnswer | None:
+    decimals = evidence.facts.decimals
+    tokens_out = None
+    paid_raw = quote_raw(policy.probe_wei, venue.venue.quote, evidence.market)
+    if paid_raw is None:
+        return None
+    if reading.bought is not None:
+        paid_raw = reading.bought.paid_raw
+        if isinstance(decimals, int):
+            tokens_out = plain_decimal(reading.bought.received_raw, decimals)
+    simulated = reading.full.loss_bps if isinstance(reading.full, Sale) else None
+    by_formula = _by_formula(evidence, venue, reading)
+    return TradeAnswer(
+        method="simulated_trade" if by_formula is None else "curve_math",
+        paid=_paid(venue, paid_raw, evidence.market),
+        tokens_out=tokens_out,
+        round_trip_loss_bps=simulated if by_formula is None else by_formula,
+        fees_bps=_fees_bps(reading),
+        price_impact_bps=reading.impact_bps if isinstance(reading.impact_bps, int) else None,
+        buy_reverts=buy_reason_text(venue, reading),
+        sell_reverts=sell_reason_text(venue, reading),
+    )
+
+
+def _fees_bps(reading: VenueReading) -> int | None:
+    """What was measured, or the tax of a launch's first seconds where that is more."""
+    figures = [reading.fees_bps, reading.first_tax_bps or None]
+    return max((figure for figure in figures if isinstance(figure, int)), default=None)
+
+
+def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> int | None:
+    """The loss by the curve's formula, where the sell could not be simulated and the buy agrees with it.
+    The verdict takes no notice of it: what was not sold is not proven."""
+    state = evidence.launch.curve_state if isinstance(evidence.launch, Launch) else None
+    if venue.venue.kind != "launchpad_curve" or not isinstance(reading.full, Missing):
+        return None
+    if reading.bought is None or not isinstance(state, Curve):
+        return None
+    return round_trip_loss_bps(state, reading.bought)
+
+
+def _paid(venue: VenueEvidence, paid_raw: int, market: Market) -> PaidAnswer:
+    quote = venue.venue.quote
+    decimals = quote_decimals(quote, market)
+    assert decimals is not None
+    return PaidAnswer(plain_decimal(paid_raw, decimals), "eth" if quote == "weth" else quote)
+
+
+def _price(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> PriceAnswer | None:
+    usd = token_usd(venue, evidence, policy)
+    if usd is None:
+        return PriceAnswer(None, None)
+    cap = market_cap_usd(usd, evidence)
+    return PriceAnswer(float(usd), None if cap is None else float(cap))

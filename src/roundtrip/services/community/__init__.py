@@ -1,0 +1,1 @@
+"""Marks on wallets and flags on tokens, by users."""

@@ -1,0 +1,87 @@
+"""Names and marks for wallets: an act of the console."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.accounts.account import Mite, agent_name
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.community.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.store.community import marks
+
+
+class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
+    """Which wallet, and what it is called or marked."""
+
+    name: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                max_length=MOST_NAME, description="What you call it: Latin letters, digits and spaces."
+            ),
+        ]
+        | None
+    ) = None
+    mark: Annotated[Mark | None, msgspec.Meta(description="What you mark it as.")] = None
+    off: Annotated[bool, msgspec.Meta(description="true takes name and mark back.")] = False
+
+    def called(self) -> str | None:
+        """The name; None: none was given. Raises CallerFault (bad_input)."""
+        if self.name is None:
+            return None
+        try:
+            return agent_name(self.name)
+        except ValueError as error:
+            raise CallerFault("bad_input", f"That is no name: {error}.") from None
+
+
+class Marked(msgspec.Struct, frozen=True, rename="camel"):
+    """How the wallet stands with the mite."""
+
+    text: AnswerText
+    address: str
+    name: Annotated[str | None, msgspec.Meta(description="As you call it; null: you gave it no name.")]
+    mark: Annotated[Mark | None, msgspec.Meta(description="null: you gave it none.")]
+    wallets: Annotated[
+        int, msgspec.Meta(description=f"How many wallets you named or marked, {MOST_MARKS} at most.")
+    ]
+
+
+async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> Answered[Marked]:
+    """Names or marks a wallet, in place of what the mite said of it before, or takes both back. Raises
+    CallerFault (bad_address, bad_input), ServiceFull."""
+    wallet, name, now = params.wallet(), params.called(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    if params.off == (name is not None or params.mark is not None):
+        raise CallerFault("bad_input", f"Give a name, a mark ({', '.join(MARKS)}), or both; or off alone.")
+    if wallet == mite.wallet:
+        raise CallerFault("bad_input", "That is your own wallet: what you say of it counts for nobody.")
+    async with accounts(ctx) as connection:
+        if params.off:
+            was_there = await marks.take_back(connection, mite.id, wallet)
+            own = marks.Own(None, None)
+            said = f"You {'no longer name or mark' if was_there else 'had not named or marked'} {wallet}."
+        else:
+            try:
+                own = await marks.put(connection, mite.id, wallet, name, params.mark, now)
+            except marks.TooMany:
+                raise CallerFault(
+                    "bad_input",
+                    f"You named or marked {MOST_MARKS} wallets, which is all you can: take one back first.",
+                ) from None
+            said = _said(wallet, own)
+        wallets = await marks.count(connection, mite.id)
+    return Answered(Marked(said, wallet, own.name, own.mark, wallets))
+
+
+def _said(wallet: str, own: marks.Own) -> str:
+    called = [] if own.name is None else [f'call it "{own.name}"']
+    marked = [] if own.mark is None else [f"mark it {own.mark}"]
+    return (
+        f"Of {wallet}: you {' and '.join([*called, *marked])}. It is public once {PEOPLE} people say the "
+        "same, whose accounts are seven days old and whose wallets have traded."
+    )

@@ -1,0 +1,88 @@
+"""The flags of an account: those that wait, and what became of the others."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import TokenNamed, eth, named, when
+from roundtrip.store.community import my_flags as store
+from roundtrip.store.community.my_flags import OwnFlag
+from roundtrip.store.index.tokens import Label
+
+from .proven_flags import ProvenParams
+
+SHOWN = 50
+
+
+class FlagKept(msgspec.Struct, frozen=True, rename="camel"):
+    """A flag of the account."""
+
+    id: int
+    token: TokenNamed
+    kind: Kind
+    state: Annotated[
+        State,
+        msgspec.Meta(
+            description="open: it waits; seen: it came true and has to stay so for a while; proved; failed: "
+            "its week ended; void: near its end nobody could find out, and it counts for nothing."
+        ),
+    ]
+    flagged_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]
+    ends_at: Annotated[datetime, msgspec.Meta(description="By the chain's clock.")]
+    settled_at: Annotated[datetime | None, msgspec.Meta(description="null: it waits.")]
+    tx: Annotated[str | None, msgspec.Meta(description="The largest transaction of what proved it.")]
+    by: Annotated[str | None, msgspec.Meta(description="What proved it: price, liquidity or deployer.")]
+    paid_eth: Annotated[
+        float | None, msgspec.Meta(description="What a sell paid, where the price proved it.")
+    ]
+
+
+class OwnFlags(msgspec.Struct, frozen=True, rename="camel"):
+    """The account's flags, of one token or of all."""
+
+    waiting: Annotated[list[FlagKept], msgspec.Meta(description="The latest first.")]
+    settled: Annotated[list[FlagKept], msgspec.Meta(description=f"The last settled first, {SHOWN} at most.")]
+    open_now: Annotated[int, msgspec.Meta(description="Flags on any token that wait.")]
+    made_today: Annotated[int, msgspec.Meta(description="Made in this day of UTC.")]
+    most_open: int
+    most_a_day: int
+
+
+async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> Answered[OwnFlags]:
+    """Of one token, or of all. Raises CallerFault (bad_address), ServiceFull."""
+    token, now = params.token(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    async with accounts(ctx) as connection:
+        every = await store.waiting(connection, mite.id)
+        settled = await store.settled(connection, mite.id, token, SHOWN)
+        today = await store.made_since(connection, mite.id, day)
+    return Answered(
+        OwnFlags(
+            waiting=[_kept(one) for one in every if token is None or one.token == token],
+            settled=[_kept(one) for one in settled],
+            open_now=len(every),
+            made_today=today,
+            most_open=MOST_OPEN,
+            most_a_day=MOST_A_DAY,
+        )
+    )
+
+
+def _kept(one: OwnFlag) -> FlagKept:
+    return FlagKept(
+        id=one.id,
+        token=named(Label(one.token, one.symbol, one.name, None, None)),
+        kind=one.kind,
+        state=one.state,
+        flagged_at=when(one.at_s),
+        ends_at=when(one.ends_s),
+        settled_at=None if one.settled_s is None else when(one.settled_s),
+        tx=one.tx_hash,
+        by=one.by,
+        paid_eth=None if one.wei is None else eth(one.wei),
+    )

@@ -1,0 +1,93 @@
+"""What is said of wallets: by everybody to whoever looks at one, and by an account of its own."""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base import names
+from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.services.wallets.names import MarkSaid, NameSaid
+from roundtrip.store.community import marks, public_names
+from roundtrip.store.community.marks import Kept
+
+from .mark_wallet import Marked, MarkParams, mark_wallet
+
+SHOWN = 60
+
+
+class WalletSaid(msgspec.Struct, frozen=True, rename="camel"):
+    """What enough people say of a wallet."""
+
+    address: str
+    names: Annotated[list[NameSaid], msgspec.Meta(description="What most call it first; empty: no name.")]
+    marks: Annotated[list[MarkSaid], msgspec.Meta(description="What most mark it first; empty: no mark.")]
+
+
+class OwnMark(msgspec.Struct, frozen=True, rename="camel"):
+    """What the account said of a wallet."""
+
+    address: str
+    name: str | None
+    mark: Mark | None
+    made_at: Annotated[datetime, msgspec.Meta(description="When it said so last.")]
+
+
+class OwnMarks(msgspec.Struct, frozen=True, rename="camel"):
+    """What the account said of wallets."""
+
+    rows: Annotated[list[OwnMark], msgspec.Meta(description=f"What was said last first, {SHOWN} at most.")]
+    count: Annotated[int, msgspec.Meta(description="How many wallets it named or marked.")]
+    most: Annotated[int, msgspec.Meta(description="How many it can.")]
+
+
+class OwnOfWallet(msgspec.Struct, frozen=True, rename="camel"):
+    """What the account said of one wallet."""
+
+    own: Annotated[OwnMark | None, msgspec.Meta(description="null: nothing.")]
+    is_yours: Annotated[bool, msgspec.Meta(description="It is the account's own wallet.")]
+
+
+async def wallet_said(ctx: Context, params: WalletParams) -> Answered[WalletSaid]:
+    """What is public of a wallet, as it was counted last. Raises CallerFault (bad_address), ServiceFull."""
+    wallet = params.wallet()
+    async with accounts(ctx) as connection:
+        found = await public_names.of_wallet(connection, wallet)
+    shown = [(names.clean(said.what, MOST_NAME), said.people) for said in found.names]
+    return Answered(
+        WalletSaid(
+            wallet,
+            [NameSaid(name, people) for name, people in shown if name],
+            [MarkSaid(said.what, said.people) for said in found.marks],  # type: ignore[arg-type]
+        )
+    )
+
+
+async def own_of_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Answered[OwnOfWallet]:
+    """Raises CallerFault (bad_address), ServiceFull."""
+    wallet = params.wallet()
+    async with accounts(ctx) as connection:
+        found = await marks.of_mite(connection, mite.id, wallet, 1)
+    return Answered(OwnOfWallet(_row(found[0]) if found else None, wallet == mite.wallet))
+
+
+async def own_marks(ctx: Context, params: Nothing, mite: Mite) -> Answered[OwnMarks]:
+    """Raises ServiceFull."""
+    async with accounts(ctx) as connection:
+        found = await marks.of_mite(connection, mite.id, None, SHOWN)
+        count = await marks.count(connection, mite.id)
+    return Answered(OwnMarks([_row(one) for one in found], count, MOST_MARKS))
+
+
+async def unmark_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Answered[Marked]:
+    """Takes name and mark back. Raises CallerFault (bad_address), ServiceFull."""
+    return await mark_wallet(ctx, MarkParams(params.address, off=True), mite)
+
+
+def _row(one: Kept) -> OwnMark:
+    return OwnMark(one.wallet, one.own.name, one.own.mark, one.made_at)

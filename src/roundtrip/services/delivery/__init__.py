@@ -1,0 +1,1 @@
+"""Channels, deliveries and their tests."""

@@ -1,0 +1,203 @@
+"""Where a mite is told: which channels there are, one more, one less."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from roundtrip.channels import discord, webhook
+from roundtrip.channels.post import NotTried
+from roundtrip.channels.secrets import Unsealable
+from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
+from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
+from roundtrip.domain.watch.channels import HOST_ROWS, host_of
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.notifiers import Message, To, send, why
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.watch.alert_rows import rows
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import New
+
+from .channels_schema import (
+    ChannelParams,
+    ChannelRemoved,
+    Channels,
+    TelegramLink,
+    WebhookParams,
+    WebhookSet,
+    shown,
+)
+from .telegram_link import link_code
+
+ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 30
+"""Tries of an account, and tries of everybody at a host that failed."""
+ATTEMPTS_WINDOW = timedelta(minutes=10)
+_SHOWN_OF_PATH = 12
+_DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
+_TEST = "This is a test: alerts will come here."
+
+
+async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[Channels]:
+    """The channels as they stand. Raises ServiceFull."""
+    bot = None if ctx.outward.bot is None else await ctx.outward.bot.name(ctx.now_s())
+    async with accounts(ctx) as connection:
+        found = await channels.of_mite(connection, mite.id)
+        code = None if bot is None else await link_code(ctx, connection, mite.id)
+    link = None if bot is None else TelegramLink(bot, f"https://t.me/{bot}?start={code}")
+    told = [shown(one) for one in found]
+    failing = sum(one.state == "failing" for one in told)
+    off = sum(one.state == "off" for one in told)
+    text = f"{_counted(len(told))} of {MOST_CHANNELS}."
+    if failing:
+        text += f" {failing} failed the last time and will be tried again."
+    if off:
+        text += f" {off} switched off after three days of failure: set again, it is told again."
+    return Answered(Channels(text, told, link))
+
+
+def _counted(count: int) -> str:
+    return "No channel" if count == 0 else "One channel" if count == 1 else f"{count} channels"
+
+
+async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answered[WebhookSet]:
+    """Sends a test, and keeps the target where that arrives. Raises CallerFault (bad_input), LimitReached,
+    ServiceFull."""
+    aim = _aimed(ctx, params.url)
+    secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
+    new = _new(ctx, aim, secret)
+    async with accounts(ctx) as connection:
+        tried_at = await count_attempt(ctx, connection, mite, new)
+        await _room(connection, mite, new)
+    new = await send_test(ctx, mite, new)
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        await channels.arrived(connection, mite.id, host_of(new.shown), tried_at)
+        if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
+            raise Unsealable("other channels were sealed with another key than the one that is set")
+        await channels.lock_mite(connection, mite.id)
+        same = await _room(connection, mite, new)
+        if same is None:
+            channel_id = await channels.add(connection, mite.id, new, now)
+        else:
+            channel_id = same
+            await channels.set_again(connection, channel_id, new, now)
+            # What waited for it to come back need wait no longer.
+            await deliveries.hurry(connection, channel_id, now)
+        kept = await channels.channel(connection, channel_id)
+    assert kept is not None
+    text = f"The test arrived at {new.shown}: alerts go there from now on."
+    if secret is not None:
+        text += " Keep the secret: it is told this once, and deliveries are signed with it."
+    if kept.proven_at is None:
+        text += (
+            f" It did not echo the challenge: until it does its host takes {HOST_ROWS} rows a minute at most."
+        )
+    if same is not None:
+        text += " The channel was there already."
+        text += " Its old secret is good no longer." if secret is not None else ""
+    return Answered(WebhookSet(text, shown(kept), secret, secret is not None, same is not None))
+
+
+def _aimed(ctx: Context, url: str) -> Target:
+    try:
+        return target(url, ctx.outward.loopback)
+    except BadTarget as error:
+        raise CallerFault("bad_input", f"url cannot be sent to: {error}.") from None
+
+
+def _new(ctx: Context, aim: Target, secret: str | None) -> New:
+    """Nothing that lets whoever reads the database write there, or sign."""
+    seal = ctx.outward.seal()
+    sealed = seal.seal(aim.url, ctx.entropy())
+    if secret is not None:
+        signing = seal.seal(secret, ctx.entropy())
+        return New("webhook", sealed, _shown(aim), signing, seal.hash_of(aim.url))
+    found = _DISCORD_ID.search(urlsplit(aim.url).path)
+    assert found is not None
+    # Without its token: with another one it is the same webhook.
+    told = f"{aim.host}/api/webhooks/{found[1]}"
+    return New("discord", sealed, told, None, seal.hash_of(told))
+
+
+def _shown(aim: Target) -> str:
+    """Enough to know it again: the rest is often a secret."""
+    parts = urlsplit(aim.url)
+    beginning = parts.path[:_SHOWN_OF_PATH]
+    is_all = beginning == parts.path and not parts.query
+    return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
+
+
+async def count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, new: New) -> datetime:
+    """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    host = host_of(new.shown)
+    await channels.lock_mite(connection, mite.id)
+    await channels.forget_attempts(connection, now - ATTEMPTS_WINDOW)
+    known = await channels.of_mite(connection, mite.id)
+    # Whose channel is well there is not kept out by strangers who fail.
+    is_known = any(
+        one.state == "live" and one.kind == new.kind and host_of(one.shown) == host for one in known
+    )
+    most = (ATTEMPTS_OF_MITE, None if is_known else ATTEMPTS_OF_HOST)
+    until = await channels.attempt(connection, mite.id, host, most, ATTEMPTS_WINDOW, now)
+    if until is not None:
+        wait_s = max(1, int((until - now).total_seconds() + 0.999))
+        raise LimitReached(
+            "rate_limited",
+            f"In ten minutes an account may try {ATTEMPTS_OF_MITE} targets, and {ATTEMPTS_OF_HOST} tries "
+            "at one host may fail, whoever made them.",
+            wait_s,
+            ATTEMPTS_OF_MITE,
+        )
+    return now
+
+
+async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | None:
+    """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
+    known = await channels.of_mite(connection, mite.id)
+    key = (new.kind, new.target_hash)
+    same = next((one.id for one in known if (one.kind, one.target_hash) == key), None)
+    if same is None and len(known) >= MOST_CHANNELS:
+        raise CallerFault(
+            "bad_input", f"There are {MOST_CHANNELS} channels already: one has to be removed first."
+        )
+    return same
+
+
+async def send_test(ctx: Context, mite: Mite, new: New) -> New:
+    """The same, with what the answer told of it. Raises CallerFault (bad_input), ServiceFull (busy)."""
+    now_s = int(ctx.now_s())
+    row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])
+    challenge = ctx.entropy().hex()[:32] if new.kind == "webhook" else None
+    message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row, challenge)
+    try:
+        reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
+    except NotTried:
+        raise ServiceFull("busy", "Nothing can be sent just now.", 5) from None
+    if not reply.ok:
+        raise CallerFault(
+            "bad_input", f"The test did not arrive, and nothing is saved: {why(reply)}; 2xx is expected."
+        )
+    return replace(new, proven=message.is_echoed(reply), took_ms=reply.took_ms)
+
+
+async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answered[ChannelRemoved]:
+    """Nothing is sent there any more, nor what waits. Raises CallerFault (bad_input), ServiceFull."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        await channels.lock_mite(connection, mite.id)
+        found = await channels.channel(connection, params.id, lock=True)
+        if found is None or found.mite_id != mite.id:
+            raise CallerFault("bad_input", f"There is no channel {params.id} of this account.")
+        removed = found.state != "removed"
+        if removed:
+            await channels.remove(connection, found.id)
+            if await deliveries.drop(connection, found.id, now):
+                await deliveries.hurry(connection, found.id, now)
+    text = "is removed: nothing is sent there any more." if removed else "was removed before."
+    return Answered(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))

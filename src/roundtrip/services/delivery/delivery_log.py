@@ -1,0 +1,136 @@
+"""What pages show and do of deliveries: the log of an account, and one of them sent again."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+import asyncpg
+import msgspec
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault, LimitReached
+from roundtrip.domain.watch.channels import TOLD, DeliveryState, State
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.store.delivery import channels, deliveries
+
+MOST_SHOWN = 50
+RESENDS, RESENDS_WINDOW = 20, timedelta(hours=1)
+"""Of one account."""
+
+
+class DeliveryRow(msgspec.Struct, frozen=True, rename="camel"):
+    """One message to one channel. ``tries``: all that were made of it. ``next_at``: when one that waits may
+    be tried; None: as soon as its turn comes."""
+
+    id: int
+    webhook_id: str
+    kind: str
+    retracted: bool
+    rows: int
+    channel: Literal["webhook", "telegram", "discord"]
+    target: str
+    channel_state: State
+    state: DeliveryState
+    tries: int
+    made_at: datetime
+    tried_at: datetime | None
+    status: int | None
+    error: str | None
+    next_at: datetime | None
+    ended_at: datetime | None
+    may_resend: Annotated[bool, msgspec.Meta(description="It waits no longer, and its channel is told.")]
+
+
+class DeliveryLog(msgspec.Struct, frozen=True, rename="camel"):
+    """The newest messages of an account."""
+
+    text: str
+    rows: Annotated[list[DeliveryRow], msgspec.Meta(description=f"The newest first, {MOST_SHOWN} at most.")]
+
+
+class ResendParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which, and when it ended as whoever asks has seen it: a form that is sent twice sends it once."""
+
+    id: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+    ended: datetime
+
+
+class Resent(msgspec.Struct, frozen=True, rename="camel"):
+    """A message that waits again."""
+
+    text: str
+    id: int
+
+
+async def delivery_log(ctx: Context, params: Nothing, mite: Mite) -> Answered[DeliveryLog]:
+    """The newest first. Raises ServiceFull."""
+    async with accounts(ctx) as connection:
+        found = await deliveries.log_of_mite(connection, mite.id, MOST_SHOWN)
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    rows = [_row(one, now) for one in found]
+    return Answered(DeliveryLog(_text(rows), rows))
+
+
+async def resend(ctx: Context, params: ResendParams, mite: Mite) -> Answered[Resent]:
+    """Has it sent once more, under the same webhook id and with the same rows. Raises CallerFault
+    (bad_input), LimitReached, ServiceFull."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        await channels.lock_mite(connection, mite.id)
+        _check(await deliveries.of_mite(connection, mite.id, params.id), params)
+        until = await deliveries.count_resend(connection, mite.id, RESENDS, RESENDS_WINDOW, now)
+        if until is not None:
+            wait_s = max(1, int((until - now).total_seconds() + 0.999))
+            raise LimitReached(
+                "rate_limited", f"In an hour an account may send {RESENDS} messages again.", wait_s, RESENDS
+            )
+        if await deliveries.resend(connection, params.id, now) is None:
+            raise CallerFault("bad_input", "Its channel was removed or set anew: it is not sent any more.")
+    return Answered(Resent(f"Message {params.id} is sent again, under the id that it had.", params.id))
+
+
+def _check(found: asyncpg.Record | None, params: ResendParams) -> None:
+    if found is None:
+        raise CallerFault("bad_input", f"There is no message {params.id} of this account.")
+    if found["channel_state"] not in TOLD:
+        off = "is switched off: switch it on first" if found["channel_state"] == "off" else "was removed"
+        raise CallerFault("bad_input", f"Its channel {off}. Nothing was sent.")
+    if found["ended_at"] is None:
+        raise CallerFault("bad_input", "It is on its way already.")
+    if found["ended_at"] != params.ended:
+        raise CallerFault("bad_input", "It was sent again since, and that has ended: see what came of it.")
+
+
+def _row(one: asyncpg.Record, now: datetime) -> DeliveryRow:
+    is_waiting = one["state"] == "waiting"
+    # What waits for a channel that fails waits as long as that rests.
+    next_at = max(one["next_at"], one["rests_until"] or one["next_at"])
+    return DeliveryRow(
+        id=one["id"],
+        webhook_id=one["webhook_id"],
+        kind=one["kind"],
+        retracted=one["retracted"],
+        rows=len(one["alert_ids"]),
+        channel=one["channel_kind"],
+        target=one["shown"],
+        channel_state=one["channel_state"],
+        state=one["state"],
+        tries=one["number"] or 0,
+        made_at=one["made_at"],
+        tried_at=one["tried_at"],
+        status=one["status"],
+        error=one["error"],
+        next_at=next_at if is_waiting and next_at > now else None,
+        ended_at=one["ended_at"],
+        may_resend=not is_waiting and one["channel_state"] in TOLD and one["is_kept"],
+    )
+
+
+def _text(rows: list[DeliveryRow]) -> str:
+    if not rows:
+        return "Nothing was sent yet."
+    waiting, failed = (sum(row.state == state for row in rows) for state in ("waiting", "failed"))
+    said = "The last message." if len(rows) == 1 else f"The last {len(rows)} messages."
+    said += f" {waiting} of them wait." if waiting else ""
+    return said + (f" {failed} never arrived." if failed else "")

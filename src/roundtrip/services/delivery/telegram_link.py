@@ -1,0 +1,72 @@
+"""How a chat with the Telegram bot becomes a channel: by a code that only the mite's key shows."""
+
+import hashlib
+import hmac
+import re
+from datetime import UTC, datetime
+
+import asyncpg
+
+from roundtrip.channels.telegram import Started
+from roundtrip.domain.base import names
+from roundtrip.domain.watch.alerts import MOST_CHANNELS
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.accounts import accounts as accounts_store
+from roundtrip.store.delivery import channels, deliveries
+from roundtrip.store.delivery.channels import New
+
+WINDOW_S = 600
+_SECRET = "telegram"  # noqa: S105
+_CODE = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})")
+_LINKED = "From now on alerts of {mite} come here. Remove the channel to end that."
+NO_CODE = "That code is not good, or no longer. Ask list_channels for a new link."
+_FULL = (
+    f"There are {MOST_CHANNELS} channels already: remove one first, then ask list_channels for a new link."
+)
+
+
+async def link_code(ctx: Context, connection: asyncpg.Connection, mite_id: int) -> str:
+    """Good for ten minutes at least and twenty at most, until a chat was linked by it."""
+    secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
+    made = await channels.chats_linked(connection, mite_id)
+    return _code(secret, mite_id, made, int(ctx.now_s()) // WINDOW_S)
+
+
+def _code(secret: bytes, mite_id: int, made: int, window: int) -> str:
+    """``made``: how often the mite linked a chat: with the next the code is of no use any more."""
+    said = f"{mite_id} {made} {window}"
+    return f"{mite_id}-{hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()[:32]}"
+
+
+async def link(ctx: Context, started: Started) -> str:
+    """Makes the chat a channel where the code is good; what the chat is told of it. Raises ServiceFull."""
+    async with accounts(ctx) as connection:
+        return await _linked(ctx, connection, started)
+
+
+async def _linked(ctx: Context, connection: asyncpg.Connection, started: Started) -> str:
+    found = _CODE.fullmatch(started.code)
+    if found is None:
+        return NO_CODE
+    mite_id = int(found[1])
+    secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
+    designation = await channels.lock_mite(connection, mite_id)
+    made = await channels.chats_linked(connection, mite_id)
+    window = int(ctx.now_s()) // WINDOW_S
+    good = (_code(secret, mite_id, made, one) for one in (window, window - 1))
+    if designation is None or not any(hmac.compare_digest(started.code, one) for one in good):
+        return NO_CODE
+    new = New("telegram", str(started.chat_id).encode(), names.name(started.name) or "a chat", None)
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    known = await channels.of_mite(connection, mite_id)
+    same = next((one for one in known if (one.kind, one.target) == (new.kind, new.target)), None)
+    if same is not None:
+        await channels.set_again(connection, same.id, new, now)
+        await deliveries.hurry(connection, same.id, now)
+    elif len(known) >= MOST_CHANNELS:
+        return _FULL
+    else:
+        await channels.add(connection, mite_id, new, now)
+    await channels.count_chat(connection, mite_id)
+    return _LINKED.format(mite=designation)

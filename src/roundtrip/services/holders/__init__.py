@@ -1,0 +1,1 @@
+"""Who holds a token and how they got it."""

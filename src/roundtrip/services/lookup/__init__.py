@@ -1,0 +1,1 @@
+"""What an address or a transaction is, and what it did."""

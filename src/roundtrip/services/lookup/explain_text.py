@@ -1,0 +1,226 @@
+"""The account of a whole transaction in plain sentences, out of its steps."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from roundtrip.chain.wallet.transactions import Around, Mined, Sent
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.transaction.account import TRADES, Account, Moved, Step, StepKind
+from roundtrip.services.support.index_reader import when
+from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
+
+from .explain_schema import EthBy
+from .explain_steps_text import Words, wei_text
+
+MOST_TOLD = 6
+"""Steps in the text; the answer has more."""
+_SORTS = (
+    "launch", "graduation", "trade", "approval", "transfer", "item", "liquidity_taken", "liquidity_added",
+    "contract_made", "pool_opened", "wrap", "unwrap", "operation", "call",
+)  # fmt: skip
+"""In which order they are told where not all can be."""
+_LEAST_FEE_WEI = 10**12
+"""Of a fee that is less nobody wants the digits."""
+_BY_TOKENS: tuple[StepKind, ...] = ("transfer", "item", "approval")
+"""Steps that tokens' contracts tell of."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComesTo:
+    """What it comes to for ``whose``: above zero came to it. ``incomplete``: eth may be missing."""
+
+    whose: Address | None
+    moved: dict[Address, int]
+    eth_by: EthBy
+    incomplete: bool
+
+
+def sentences(
+    words: Words, sent: Sent, account: Account, comes_to: ComesTo, mined: Mined, around: Around
+) -> str:
+    """The whole of it."""
+    said = [_operations_text(sent, account)] if account.accounts else []
+    if sent.is_the_chains_own():
+        said.append("The chain itself made this transaction, such as for a deposit by its bridge.")
+    if account.steps[0].kind == "call":
+        said.append(call_text(words, sent, "did"))
+    else:
+        times = Counter(account.steps)
+        shown = _told_first(list(times))
+        for step in shown:
+            often = f" ({times[step]:,} times)" if times[step] > 1 else ""
+            said.append(f"{upper(words.step(step))}{often}.")
+        left = len(account.steps) - sum(times[step] for step in shown)
+        if left:
+            said.append(f"{left:,} more {'step is' if left == 1 else 'steps are'} not told here.")
+    if account.strange_swaps:
+        said.append(_strange_text(account.strange_swaps, words.known.unasked))
+    said += _altogether(words, account, comes_to)
+    said += _eth_text(sent, account, comes_to, around)
+    if comes_to.eth_by == "balance" and not sent.value_wei and _brought_money(words, account, comes_to):
+        said.append("What the pool paid did not come to it.")
+    said.append(fee_text(sent, mined, around))
+    told = {*comes_to.moved, *(step.token for step in account.steps if step.kind in _BY_TOKENS)}
+    if any(not words.is_money(token) for token in told if token is not None):
+        said.append("Amounts of tokens are as their contracts tell them.")
+    return " ".join(one for one in said if one)
+
+
+def _told_first(steps: Sequence[Step]) -> list[Step]:
+    """The weightiest, in order. The first of each sort goes before the others: many trades push no transfer
+    out."""
+    seen: Counter[str] = Counter()
+    weighed = []
+    for number, step in enumerate(steps):
+        sort = "trade" if step.kind in TRADES else step.kind
+        weighed.append((seen[sort] > 0, _SORTS.index(sort), seen[sort], number))
+        seen[sort] += 1
+    return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MOST_TOLD])]
+
+
+def _operations_text(sent: Sent, account: Account) -> str:
+    shown = ", ".join(account.accounts[:MOST_TOLD])
+    more = len(account.accounts) - MOST_TOLD
+    beside = f" and {more:,} more" if more > 0 else ""
+    if len(account.accounts) == 1:
+        return f"{sent.sender} carried operations of the account {shown} (account abstraction)."
+    return f"{sent.sender} carried operations of the accounts {shown}{beside} (account abstraction)."
+
+
+How = Literal["did", "tried", "wants"]
+_SEND: dict[How, str] = {"did": "sent", "tried": "tried to send", "wants": "wants to send"}
+_CALL: dict[How, str] = {"did": "called", "tried": "tried to call", "wants": "wants to call"}
+_MAKE: dict[How, str] = {"did": "made", "tried": "tried to make", "wants": "wants to make"}
+
+
+def call_text(words: Words, sent: Sent, how: How) -> str:
+    """What is told of a call that did nothing that its logs tell, that failed, or is in no block yet."""
+    paid = f" with {wei_text(sent.value_wei)}" if sent.value_wei else ""
+    if sent.to is None:
+        return f"{sent.sender} {_MAKE[how]} a contract{paid}."
+    target = words.who(sent.to)
+    if not sent.data:
+        return f"{sent.sender} {_SEND[how]} {wei_text(sent.value_wei)} to {target}."
+    known, did = known_call(sent), _CALL[how]
+    if known is not None:
+        return f"{sent.sender} {did} {known.name} on {target}{paid}."
+    if target != sent.to:
+        return f"{sent.sender} {did} {target}{paid}: selector {_selector(sent)}."
+    return f"{sent.sender} {did} a contract that we do not know, {sent.to}{paid}: selector {_selector(sent)}."
+
+
+def known_call(sent: Sent) -> KnownCall | None:
+    return KNOWN_CALLS.get(_selector(sent)) if len(sent.data) >= 4 else None
+
+
+def _selector(sent: Sent) -> str:
+    return "0x" + sent.data[:4].hex()
+
+
+def _strange_text(count: int, unasked: int) -> str:
+    left = f" {unasked:,} of those contracts were not looked at." if unasked else ""
+    if count == 1:
+        one = "A contract that is no pool we know told of a trade, too: nothing it says is believed here."
+        return one + left
+    many = f"Contracts that are no pools we know told of {count:,} trades: nothing they say is believed here."
+    return many + left
+
+
+def _altogether(words: Words, account: Account, comes_to: ComesTo) -> list[str]:
+    """What it comes to, where one step does not say it already."""
+    whose = comes_to.whose
+    if whose is None:
+        return ["What each account paid and got is told for itself."]
+    paid = [Moved(asset, -raw) for asset, raw in comes_to.moved.items() if raw < 0]
+    got = [Moved(asset, raw) for asset, raw in comes_to.moved.items() if raw > 0]
+    unknown = _unknown_eth(words, account, comes_to)
+    if not (paid or got or unknown) or _says_all(account.steps, whose, paid, got):
+        return []
+    along = [one for one in paid if one.asset == ZERO_ADDRESS and comes_to.incomplete]
+    paid = [one for one in paid if one not in along]
+    parts = [f"paid {words.amounts(paid)}"] if paid else []
+    # What was sent along need not have been kept.
+    parts += [f"sent along {words.amounts(along)}"] if along else []
+    kept = ", for the rest was kept on the way" if _is_less(account, comes_to) else ""
+    parts += [f"got {words.amounts(got)}{kept}"] if got else []
+    parts += [unknown] if unknown else []
+    shown = parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    return [f"Altogether {whose} {shown}, its fee left out."]
+
+
+def _is_less(account: Account, comes_to: ComesTo) -> bool:
+    """Whether of a token that it bought less came than pools gave out, and it gave none away itself."""
+    bought: Counter[Address] = Counter()
+    given = {step.token for step in account.steps if step.kind == "transfer" and step.who == comes_to.whose}
+    for step in account.steps:
+        if step.kind in TRADES and step.who == comes_to.whose and step.paid and step.got and step.to is None:
+            bought[step.got.asset] += step.got.raw
+            given.add(step.paid.asset)
+    return any(0 < comes_to.moved.get(asset, 0) < raw for asset, raw in bought.items() if asset not in given)
+
+
+def _unknown_eth(words: Words, account: Account, comes_to: ComesTo) -> str:
+    """That a sell brought eth which nobody measured. Empty where nothing is missing."""
+    brought = _brought_money(words, account, comes_to)
+    if not comes_to.incomplete or not brought:
+        return ""
+    told = words.amounts([Moved(asset, raw) for asset, raw in brought.items()])
+    return f"got eth, how much could not be told (the {'pool' if len(brought) == 1 else 'pools'} paid {told})"
+
+
+def _brought_money(words: Words, account: Account, comes_to: ComesTo) -> Counter[Address]:
+    """Eth and weth that its sells brought, where none is known to have come to it. Where it bought with
+    either it need not have come."""
+    money = (ZERO_ADDRESS, words.contracts.weth)
+    brought: Counter[Address] = Counter()
+    if any(comes_to.moved.get(asset, 0) > 0 for asset in money):
+        return brought
+    for step in account.steps:
+        if step.kind not in TRADES or step.who != comes_to.whose or step.who is None:
+            continue
+        if step.paid is not None and step.paid.asset in money:
+            return Counter()
+        if step.got is not None and step.got.asset in money and step.to is None:
+            brought[step.got.asset] += step.got.raw
+    return brought
+
+
+def _eth_text(sent: Sent, account: Account, comes_to: ComesTo, around: Around) -> list[str]:
+    """How its eth is known, where that matters."""
+    if comes_to.eth_by == "balance":
+        if around.others and ZERO_ADDRESS in comes_to.moved:
+            return ["Its eth is measured over the whole block, in which others acted, too."]
+        is_own = comes_to.whose == sent.sender != sent.to
+        if sent.value_wei and is_own and ZERO_ADDRESS not in comes_to.moved:
+            return ["As much eth came back to it as it sent along."]
+        return []
+    likely = sent.value_wei or any(step.kind in TRADES or step.kind == "unwrap" for step in account.steps)
+    if not comes_to.incomplete or not likely:
+        return []
+    if comes_to.whose != sent.sender:
+        return ["Eth that contracts handed out inside of it could not be told."]
+    why = "it sent more transactions in that block" if around.by_sender else "the node has not that state"
+    return [f"Whether contracts also sent it eth, or sent some back, is not known ({why})."]
+
+
+def _says_all(steps: Sequence[Step], whose: Address, paid: list[Moved], got: list[Moved]) -> bool:
+    """Whether the only step says what the wallet paid and got."""
+    step = steps[0]
+    if len(steps) > 1 or step.who != whose or step.kind not in ("transfer", "buy", "sell", "swap"):
+        return False
+    return [step.paid] == paid and ([] if step.got is None else [step.got]) == got
+
+
+def fee_text(sent: Sent, mined: Mined, around: Around) -> str:
+    at = f"It is in block {around.ref.number} of {when(around.ref.timestamp_s):%Y-%m-%d %H:%M:%S} UTC"
+    if sent.is_the_chains_own():
+        return f"{at}."
+    fee_wei = mined.fee_wei()
+    fee = "under 0.000001 eth" if 0 < fee_wei < _LEAST_FEE_WEI else wei_text(fee_wei)
+    return f"{at}; its fee was {fee}."
+
+
+def upper(text: str) -> str:
+    return text if text.startswith("0x") else text[:1].upper() + text[1:]

@@ -1,0 +1,136 @@
+"""What is said of what a word is: of pools, launches and tokens."""
+
+from typing import Any
+
+import asyncpg
+
+from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.transaction.account import Market
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import called, named, when
+from roundtrip.store.index import addresses, deployers, tokens
+from roundtrip.store.index.deployers import Record
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.wallets.look_up import LaunchFound
+from roundtrip.venues.base import Contracts, quote_name
+
+from .look_up_schema import Found, FoundKind, LaunchAnswer, LaunchStands, PoolAnswer
+
+BY_ADDRESS = "Anybody may take any symbol: identify a token by its address."
+_STANDS: dict[str, LaunchStands] = {
+    "curve": "curve",
+    "swept": "graduating",
+    "pooled": "graduated",
+    "rescued": "rescued",
+}
+_STANDS_TEXT: dict[LaunchStands, str] = {
+    "curve": "It trades on its curve",
+    "graduating": "Its curve is sold out and emptied, and its pool is not open yet",
+    "graduated": "It has graduated to its pool",
+    "rescued": "The launchpad's owner took what lay in its curve, where it trades no more",
+    "pool": "It was launched straight into a v3 pool",
+}
+_ENDED: dict[LaunchStands, str] = {
+    "graduating": "Nothing trades there any more: it is sold out, and the pool is not open yet.",
+    "graduated": "Nothing trades there any more: its token has graduated to a pool.",
+    "rescued": "Nothing trades there any more: the launchpad's owner took what lay in it.",
+}
+"""Of a curve that is over."""
+_PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction")
+"""Of an answer: those are there that say something."""
+_PLACES: dict[VenueKind, str] = {
+    "launchpad_curve": "the launchpad curve",
+    "launchpad_pool": "the launchpad pool",
+    "amm_v3": "a v3 pool",
+    "amm_v4": "a v4 pool",
+}
+
+
+def pool_found(
+    ctx: Context,
+    at: BlockRef,
+    query: str,
+    pool: Pool | Market,
+    label: Label,
+    launch: LaunchFound | None = None,
+    record: Record = deployers.NOTHING,
+) -> Found:
+    """A place where a token trades, or traded: a curve's end is its launch's."""
+    opened = when(pool.spot.at_s) if isinstance(pool, Pool) else None
+    quote = quote_of(ctx.contracts, pool.quote)
+    answer = PoolAnswer(pool.kind, pool.at, named(label), quote, opened)
+    since = f", opened {on_day(pool.spot.at_s)}" if isinstance(pool, Pool) else ""
+    said = [f"It is {_PLACES[pool.kind]} of {asset_text(ctx, label)}, against {quote}{since}."]
+    own = launch if launch is not None and launch.at == pool.at else None
+    if own is not None:
+        said.append(_ENDED.get(stands_as(own), ""))
+    part = None if own is None else launch_part(ctx, own, record)
+    address = pool.at if len(pool.at) == len(ZERO_ADDRESS) else None
+    return answered(ctx, at, query, "pool", said, address, token=named(label), pool=answer, launch=part)
+
+
+def launch_part(ctx: Context, found: LaunchFound, record: Record) -> LaunchAnswer:
+    return LaunchAnswer(
+        deployer=found.deployer,
+        launched_at=when(found.at_s),
+        launched_block=found.block_number,
+        stands=stands_as(found),
+        at=found.at,
+        quote=quote_of(ctx.contracts, found.quote),
+        deployer_launches=record.launches,
+        deployer_graduated=record.graduated,
+    )
+
+
+def stands_as(found: LaunchFound) -> LaunchStands:
+    return "pool" if found.generation == 1 else _STANDS[found.stands]
+
+
+def launch_text(found: LaunchFound, record: Record) -> str:
+    stands = stands_as(found)
+    at = "" if stands in ("graduated", "graduating") else f" ({found.at})"
+    text = f"{found.deployer} launched it {on_day(found.at_s)}. {_STANDS_TEXT[stands]}{at}."
+    if record.launches > 1:
+        launches = counted(record.launches, "token")
+        text += f" That deployer launched {launches}; {record.graduated:,} graduated."
+    return text
+
+
+def counted(number: int, what: str) -> str:
+    more = "or more " if number >= deployers.MOST_LAUNCHES else ""
+    return f"{number:,} {more}{what}{'' if number == 1 else 's'}"
+
+
+def on_day(at_s: int) -> str:
+    return f"on {when(at_s):%Y-%m-%d} at {when(at_s):%H:%M} UTC"
+
+
+def quote_of(contracts: Contracts, quote: Address) -> str:
+    return quote_name(quote, contracts)
+
+
+def asset_text(ctx: Context, label: Label) -> str:
+    name = quote_name(label.address, ctx.contracts)
+    return called(label) if name == label.address else name
+
+
+def answered(
+    ctx: Context,
+    at: BlockRef,
+    query: str,
+    kind: FoundKind,
+    said: list[str],
+    address: str | None = None,
+    **more: Any,
+) -> Found:
+    text = " ".join(one for one in said if one)
+    shown = {**dict.fromkeys(_PARTS), **more}
+    return Found(text, ctx.chain_id, at.number, when(at.timestamp_s), query, kind, address, **shown)
+
+
+async def label_of(connection: asyncpg.Connection, token: Address) -> Label:
+    token_id = await addresses.id_of(connection, token)
+    known = {} if token_id is None else await tokens.labels(connection, [token_id])
+    return known.get(token_id or 0) or Label(token, None, None, None, None)

@@ -1,0 +1,1 @@
+"""What a wallet holds, and what it would sell for."""

@@ -1,0 +1,230 @@
+"""What a wallet holds, as it is told. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
+from roundtrip.domain.base import names
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS, Address, plain_decimal
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence, Refused
+from roundtrip.domain.check.verdict import judge
+from roundtrip.services.check.schema import present as checked
+from roundtrip.services.support.index_reader import called, eth_text, named, share_bps, when
+from roundtrip.services.support.money import ETH_DECIMALS
+from roundtrip.services.valuation.holdings import Valued, Worth
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.watch.bag_changes import Bought, DeployerSold, Kept, Left
+
+from .schema import BagRow, Changes, CheckKept, DeployerChange, MyBag, Sells
+
+MOST_SAID = 3
+"""So many tokens stand in the text; each has its own row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """By the index. ``is_part``: there is more. By token: ``then``, ``now``: checks that are kept."""
+
+    stands: Cursor
+    held: Sequence[Bought]
+    is_part: bool
+    labels: Mapping[int, Label]
+    sold: Mapping[int, DeployerSold]
+    left: Mapping[int, Left]
+    then: Mapping[int, Kept]
+    now: Mapping[int, Kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """By the node; ``head`` None: it did not answer. ``values``: by token, of those it holds some of."""
+
+    head: Head | None
+    views: WalletViews
+    values: Mapping[int, Valued]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """One token in wei; None: not known."""
+
+    worth_wei: int | None
+    cost_wei: int | None
+    gain_wei: int | None
+
+
+def present(chain_id: int, wallet: Address, known: Known, read: Read, policy: Policy) -> MyBag:
+    """Every field of the answer."""
+    rows, sums, gone = [], [], 0
+    for one in known.held:
+        label = known.labels[one.token_id]
+        seen = read.views.tokens.get(label.address, TokenHeld())
+        if seen.amount_raw == 0:
+            gone += 1
+            continue
+        own = _sum(one, seen.amount_raw, read.values.get(one.token_id))
+        rows.append(_row(one, known, label, seen, read.values.get(one.token_id), own, policy))
+        sums.append(own)
+    worths = [own.worth_wei for own in sums if own.worth_wei is not None]
+    gains = [own.gain_wei for own in sums if own.gain_wei is not None]
+    block = known.stands.block
+    answer = MyBag(
+        text="",
+        chain_id=chain_id,
+        block=block.number,
+        block_time=when(block.timestamp_s),
+        wallet=wallet,
+        at_block=None if read.head is None else read.head.block.number,
+        worth_eth=_eth(sum(worths)) if worths else None,
+        gain_eth=_eth(sum(gains)) if gains else None,
+        unvalued=sum(row.sells == "unknown" for row in rows),
+        gone=gone,
+        at_least=known.is_part,
+        holdings=rows,
+    )
+    text = _text(answer, sum(worths), sum(gains), known)
+    return msgspec.structs.replace(answer, text=text)
+
+
+def _sum(one: Bought, amount_raw: int | None, valued: Valued | None) -> _Sum:
+    worth_wei = valued.wei if isinstance(valued, Worth) else 0 if isinstance(valued, Refused) else None
+    if one.cost_wei is None or not one.held_raw or amount_raw is None:
+        return _Sum(worth_wei, None, None)
+    # What it gave away is neither held nor lost; what it was given cost it nothing that is known.
+    own_raw = min(one.held_raw, amount_raw)
+    cost_wei = one.cost_wei * own_raw // one.held_raw
+    gain_wei = None if worth_wei is None else worth_wei * own_raw // amount_raw - cost_wei
+    return _Sum(worth_wei, cost_wei, gain_wei)
+
+
+def _row(
+    one: Bought,
+    known: Known,
+    label: Label,
+    seen: TokenHeld,
+    valued: Valued | None,
+    own: _Sum,
+    policy: Policy,
+) -> BagRow:
+    decimals = seen.decimals if label.decimals is None else label.decimals
+    amount = seen.amount_raw
+    refused = isinstance(valued, Refused)
+    sells: Sells = "yes" if isinstance(valued, Worth) else "refused" if refused else "unknown"
+    gain_bps = own.gain_wei * BPS // own.cost_wei if own.gain_wei is not None and own.cost_wei else None
+    return BagRow(
+        token=named(label),
+        amount=None if amount is None or decimals is None else plain_decimal(amount, decimals),
+        amount_raw=None if amount is None else str(amount),
+        bought_raw=str(one.held_raw),
+        sells=sells,
+        reverts=names.reason(valued.reason or "") or None if isinstance(valued, Refused) else None,
+        worth_eth=_eth(own.worth_wei),
+        venue=valued.venue.kind if isinstance(valued, Worth) else None,
+        cost_eth=_eth(own.cost_wei),
+        gain_eth=_eth(own.gain_wei),
+        gain_bps=gain_bps,
+        realised_eth=_eth(one.realised_wei),
+        since=when(one.at_s),
+        changes=_changes(one, known, policy),
+    )
+
+
+def _changes(one: Bought, known: Known, policy: Policy) -> Changes:
+    token_id = one.token_id
+    sold, left = known.sold.get(token_id), known.left.get(token_id)
+    deployer = None
+    if sold is not None:
+        bps = share_bps(sold.sold_raw, sold.had_raw) or 0
+        deployer = DeployerChange(sold.deployer, str(sold.sold_raw), bps)
+    return Changes(
+        deployer=deployer,
+        liquidity_left_bps=None if left is None else share_bps(left.gone, left.before),
+        then=_check(known.then.get(token_id), policy),
+        now=_check(known.now.get(token_id), policy),
+    )
+
+
+def _check(kept: Kept | None, policy: Policy) -> CheckKept | None:
+    if kept is None:
+        return None
+    fees_bps = buy_bps = sell_bps = None
+    try:
+        evidence = canonical_json.load(Evidence, kept.document)
+        found = checked(evidence, judge(evidence, policy), policy, kept.checked_at.timestamp())
+    except ValueError:
+        # Kept by a version that wrote it otherwise.
+        found = None
+    if found is not None:
+        fees_bps = None if found.trade is None else found.trade.fees_bps
+        if found.launchpad is not None:
+            buy_bps, sell_bps = found.launchpad.buy_tax_bps, found.launchpad.sell_tax_bps
+    level, code = kept.level, kept.code
+    return CheckKept(code, level, kept.checked_at, kept.block_number, fees_bps, buy_bps, sell_bps)  # type: ignore[arg-type]
+
+
+def _eth(wei: int | None) -> str | None:
+    return None if wei is None else plain_decimal(wei, ETH_DECIMALS)
+
+
+# --- in words --------------------------------------------------------------------------------------
+
+
+def _text(answer: MyBag, worth_wei: int, gain_wei: int, known: Known) -> str:
+    rows = answer.holdings
+    if not known.held:
+        return "By the index this wallet holds no token. What it never traded may not be known."
+    count = "1 token" if len(rows) == 1 else f"{len(rows)} tokens"
+    said = [f"This wallet holds {count} that the index knows{' at least' if answer.at_least else ''}."]
+    if answer.at_block is None:
+        said.append(
+            "The chain did not answer: what it really holds and what that would bring could not be found out."
+        )
+    elif answer.worth_eth is not None:
+        at = f"as simulated at block {answer.at_block}"
+        said.append(f"Sold now, each alone, they bring {eth_text(worth_wei)}, {at}.")
+    if answer.gain_eth is not None:
+        gain = "a gain" if gain_wei >= 0 else "a loss"
+        said.append(f"Against what they cost that is {gain} of {eth_text(abs(gain_wei))}.")
+    if answer.unvalued and answer.at_block is not None:
+        said.append(f"Of {answer.unvalued} it could not be found out what they bring: that is no yes.")
+    if answer.gone:
+        said.append(f"{answer.gone} that it bought it holds no more.")
+    labels = {label.address: label for label in known.labels.values()}
+    worse = [line for row in rows if (line := _worse(row, called(labels[row.token.address])))]  # type: ignore[index]
+    said += worse[:MOST_SAID]
+    if len(worse) > MOST_SAID:
+        said.append(f"Of {len(worse) - MOST_SAID} more something is worse, too.")
+    return " ".join(said)
+
+
+_RANK = {"ok": 0, "warn": 1, "unknown": 2, "danger": 3}
+
+
+def _worse(row: BagRow, name: str) -> str:
+    """What of a token is worse than when it was bought; empty: nothing that is known."""
+    changes, found = row.changes, list[str]()
+    if row.sells == "refused":
+        found.append("it cannot be sold now")
+    then, now = changes.then, changes.now
+    if now is not None and (then is None or _RANK[now.level] > _RANK[then.level]) and now.level != "ok":
+        was = "" if then is None else f", and was {then.level} ({then.code}) when it was bought"
+        found.append(f"its newest check says {now.level} ({now.code}){was}")
+    if changes.deployer is not None and changes.deployer.sold_bps:
+        found.append(f"its deployer sold {_percent(changes.deployer.sold_bps)} of what he had")
+    if changes.liquidity_left_bps:
+        found.append(f"{_percent(changes.liquidity_left_bps)} of its liquidity left")
+    was_bps = None if then is None else then.fees_bps
+    is_bps = None if now is None else now.fees_bps
+    if was_bps is not None and is_bps is not None and is_bps > was_bps + BPS // 100:
+        found.append(f"fees of a round trip were {_percent(was_bps)} and are {_percent(is_bps)}")
+    return f"Of {name}: {'; '.join(found)}." if found else ""
+
+
+def _percent(bps: int) -> str:
+    return f"{plain_decimal(bps, 2)}%"

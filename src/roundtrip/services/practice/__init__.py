@@ -1,0 +1,1 @@
+"""Practice trading and its league."""

@@ -1,0 +1,75 @@
+"""The agent tag: an account says that it is a program."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Mite, agent_name
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.accounts.key_schema import AGENT_NAME_PATTERN
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.store.practice import league
+
+
+class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the agent is called, or that there is none."""
+
+    name: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=AGENT_NAME_PATTERN,
+                max_length=MOST_AGENT_NAME,
+                description="What the agent is called in public: Latin letters, digits and spaces. Left out: "
+                "as it was called before. Not together with off.",
+            ),
+        ]
+        | None
+    ) = None
+    off: Annotated[
+        bool, msgspec.Meta(description="true: the tag is removed, and the agent's name with it.")
+    ] = False
+
+    def agents_name(self) -> str | None:
+        """None: none was given. Raises CallerFault (bad_input)."""
+        if self.name is None:
+            return None
+        if self.off:
+            raise CallerFault("bad_input", "off removes the tag: leave the name out.")
+        try:
+            return agent_name(self.name)
+        except ValueError as error:
+            raise CallerFault("bad_input", f"{error}.") from None
+
+
+class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
+    """The account's tag as it is now."""
+
+    text: AnswerText
+    designation: Annotated[str, msgspec.Meta(description="What the account is called in public.")]
+    agent: Annotated[bool, msgspec.Meta(description="Whether it is tagged as an agent.")]
+    agent_name: str | None
+
+
+async def mark_as_agent(ctx: Context, params: AgentParams, mite: Mite) -> Answered[AgentMarked]:
+    """Sets the tag or removes it, here and on this week's league at once. Raises CallerFault (bad_input),
+    ServiceFull."""
+    name, now = params.agents_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with accounts(ctx) as connection:
+        if params.off:
+            marked = await league.untag(connection, mite.id, now)
+        else:
+            marked = await league.tag(connection, mite.id, name, now)
+    return Answered(AgentMarked(_text(marked), marked.designation, marked.is_agent, marked.agent_name))
+
+
+def _text(mite: Mite) -> str:
+    if not mite.is_agent:
+        return (
+            f"{mite.designation} has no agent tag: the league counts it among people. Nothing else changed."
+        )
+    called = f', called "{mite.agent_name}"' if mite.agent_name else ""
+    return f"{mite.designation} is tagged as an agent{called}, on the league, too. Nothing else changed."

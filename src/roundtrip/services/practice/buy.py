@@ -1,0 +1,153 @@
+"""A practice buy: pretend eth, spent at the chain's own price."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import asyncpg
+import msgspec
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import plain_decimal
+from roundtrip.domain.practice import practice
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import called_by
+from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
+from roundtrip.services.trade.prepare_schema import address
+from roundtrip.services.valuation.holdings import slot_of
+from roundtrip.store.practice.practice import Kept, Told
+
+from .ledger import Asked, Page, begin, booked, moment, once_for, repeated, twice, write
+from .pricing import Buying, PricedBuy, SlotOf, price_buy
+from .schema import PositionAfter, PracticeBought, PracticeBuyParams, PracticeVenue, eth_of, token_named
+
+Pricing = Callable[[Context, Head, Buying, SlotOf | None, Meter], Awaitable[PricedBuy]]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What prices a buy. Tests give their own."""
+
+    price: Pricing = price_buy
+    slot_of: SlotOf = slot_of
+
+
+MEANS = Means()
+
+
+async def practice_buy(
+    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None
+) -> Answered[PracticeBought]:
+    """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small), NodeFault and
+    ServiceFull."""
+    meter = Meter()
+    return Answered(await buy(ctx, params, mite, once, MEANS, meter), meter=meter)
+
+
+async def buy(
+    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None, means: Means, meter: Meter
+) -> PracticeBought:
+    """The buy by these means. Raises as ``practice_buy``."""
+    eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
+    if eth_wei < practice.LEAST_WEI:
+        raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
+    named = once_for(once, "practice_buy", token, eth_wei)
+    asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
+    return await repeated(ctx, asked, twice(partial(_bought, ctx, asked, eth_wei, means, meter)))
+
+
+async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means, meter: Meter) -> PracticeBought:
+    page = await begin(ctx, asked)
+    if isinstance(page, PracticeBought):
+        return page
+    assert isinstance(page, Page)
+    _check_account(page, eth_wei)
+    head = ctx.heads.current()
+    is_known = page.own is not None and page.own.slot is not None
+    at = None if page.own is None else page.own.at
+    buying = Buying(asked.token, eth_wei, page.recent.bought_wei, at)
+    priced = await means.price(ctx, head, buying, None if is_known else means.slot_of, meter)
+    _check_cap(page, priced)
+    return await booked(ctx, asked, page, partial(_fill, ctx, asked, priced))
+
+
+def _check_account(page: Page, eth_wei: int) -> None:
+    has_wei = page.account.eth_wei
+    if eth_wei > has_wei:
+        said = f"The account has {eth_of(has_wei)} practice eth, and this needs {eth_of(eth_wei)}."
+        raise CallerFault("would_fail", said)
+    if page.own is None and len(page.kept) >= practice.MOST_POSITIONS:
+        raise CallerFault(
+            "would_fail", f"{practice.MOST_POSITIONS} positions are all that can be open: sell one first."
+        )
+
+
+def _check_cap(page: Page, priced: PricedBuy) -> None:
+    """A position is no more than its venue could pay out: what nobody could have bought nobody can sell."""
+    held_raw = 0 if page.own is None else page.own.position.held_raw
+    if held_raw + priced.token_raw > priced.payable_raw:
+        most = plain_decimal(priced.payable_raw, priced.decimals)
+        held = plain_decimal(held_raw, priced.decimals)
+        said = f"A position is at most what its venue holds of the token, {most}; yours is {held} already."
+        raise CallerFault("would_fail", said)
+
+
+async def _fill(
+    ctx: Context, asked: Asked, priced: PricedBuy, connection: asyncpg.Connection, page: Page
+) -> PracticeBought:
+    _check_account(page, priced.spent_wei)
+    position = page.own.position if page.own is not None else practice.Position(asked.token)
+    account, position, trade = practice.bought(page.account, position, priced.spent_wei, priced.token_raw)
+    at = priced.venue.at()
+    kept = Kept(position, priced.decimals, priced.slot, asked.at, asked.at, at)
+    if page.own is not None:
+        slot = page.own.slot or priced.slot
+        kept = replace(page.own, position=position, slot=slot, bought_at=asked.at, at=at)
+    told = Told(priced.block, priced.venue.kind, priced.sells_back)
+    number = await write(connection, asked, account, kept, trade, told)
+    decimals = kept.decimals
+    answer = PracticeBought(
+        text="",
+        id=number,
+        chain_id=ctx.chain_id,
+        block=priced.block.number,
+        block_hash=priced.block.hash,
+        token=token_named(asked.token, priced.symbol),
+        venue=PracticeVenue(priced.venue.kind, at, priced.venue.quote),
+        spent=eth_of(trade.eth_wei),
+        received=plain_decimal(trade.token_raw, decimals),
+        received_raw=str(trade.token_raw),
+        sells_back=priced.sells_back,
+        verdict=priced.verdict,
+        position=PositionAfter(
+            plain_decimal(position.held_raw, decimals), str(position.held_raw), eth_of(position.cost_wei)
+        ),
+        eth_left=eth_of(account.eth_wei),
+        made_at=asked.at,
+    )
+    return _with_text(answer, has_slot=kept.slot is not None)
+
+
+_SELLS_BACK = {
+    "yes": "It could be sold straight back",
+    "no": "It cannot be sold straight back",
+    "unknown": "Whether it could be sold back could not be found out, which is not a pass",
+}
+
+
+def _with_text(answer: PracticeBought, has_slot: bool) -> PracticeBought:
+    said = [
+        f"Bought {answer.received} of {called_by(answer.token)} for {answer.spent} practice eth at block "
+        f"{answer.block}.",
+        f"{_SELLS_BACK[answer.sells_back]}: {answer.verdict.text}",
+    ]
+    if not has_slot:
+        said.append(
+            "Where this token keeps its balances is not known: it can be sold here only while a real wallet "
+            "is known that holds as much."
+        )
+    said.append(f"{answer.eth_left} practice eth are left.")
+    return msgspec.structs.replace(answer, text=" ".join(said))

@@ -1,0 +1,1 @@
+"""What a use case is run with: the context, caches, the newest block."""

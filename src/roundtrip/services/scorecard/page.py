@@ -1,0 +1,158 @@
+"""How often verdicts were right, by code, and the list of our mistakes: a page of the console."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.scorecard.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, named, reading, when
+from roundtrip.store.index import tokens
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard import verdict_reports
+from roundtrip.store.scorecard.scorecard import Scored
+
+PAGE = 20
+"""Mistakes on a page."""
+_TTL_MS = 15_000
+
+
+class ScorecardParams(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Which mistakes: those before one that was shown."""
+
+    before_s: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
+    before_id: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+
+    def before(self) -> tuple[int, int] | None:
+        """Second and number of the last one that was shown; None: from the newest."""
+        if self.before_s is None or self.before_id is None:
+            return None
+        return self.before_s, self.before_id
+
+    def shared_as(self) -> str:
+        """What makes two requests the same."""
+        return str(self.before())
+
+
+class CodeCount(msgspec.Struct, frozen=True, rename="camel"):
+    """What became of verdicts of one code, and of how many tokens those are."""
+
+    code: str
+    right: Annotated[int | None, msgspec.Meta(description="null: nothing that is seen could show that.")]
+    right_tokens: int | None
+    wrong: int
+    wrong_tokens: int
+    undecided: int
+    undecided_tokens: int
+
+
+class Mistake(msgspec.Struct, frozen=True, rename="camel"):
+    """A verdict that was wrong, and what showed it. ``transaction`` null: a later check of our own."""
+
+    token: TokenNamed
+    code: str
+    level: str
+    verdict_block: int
+    verdict_time: datetime
+    text: Annotated[str, msgspec.Meta(description="What it met, in plain sentences.")]
+    transaction: str | None
+    wallet: str | None
+    block: int | None
+    time: datetime | None
+    reported: Annotated[bool, msgspec.Meta(description="Somebody's report led to it; the chain proved it.")]
+
+
+class Scorecard(IndexAnswer, frozen=True, rename="camel"):
+    """The scorecard. Undecided is never part of what was right."""
+
+    codes: list[CodeCount]
+    right: int
+    wrong: int
+    undecided: int
+    open_reports: int
+    mistakes: Annotated[list[Mistake], msgspec.Meta(description="The newest first.")]
+    next_s: int | None
+    next_id: int | None
+
+
+async def scorecard(ctx: Context, params: ScorecardParams) -> Answered[Scorecard]:
+    """Counts by code, and a page of mistakes. Raises ServiceFull."""
+    async with reading(ctx) as (connection, stands):
+        counts = await store.counts(connection)
+        wrong = await store.mistakes(connection, params.before(), PAGE + 1)
+        labels = await tokens.labels_of(connection, [one.token for one in wrong])
+        still_open = await verdict_reports.open_reports(connection)
+    rows = [_code_count(code, counts) for code in CODES]
+    shown, last = wrong[:PAGE], wrong[PAGE - 1] if len(wrong) > PAGE else None
+    total = {one: sum(n for (_, outcome), (n, _) in counts.items() if outcome == one) for one in _OUTCOMES}
+    answer = Scorecard(
+        text=_text(total),
+        chain_id=ctx.chain_id,
+        block=stands.block.number,
+        block_time=when(stands.block.timestamp_s),
+        codes=rows,
+        right=total["right"],
+        wrong=total["wrong"],
+        undecided=total["undecided"],
+        open_reports=still_open,
+        mistakes=[_mistake(one, named(labels[one.token])) for one in shown],
+        next_s=None if last is None else last.from_s,
+        next_id=None if last is None else last.id,
+    )
+    return Answered(answer, ttl_ms=_TTL_MS)
+
+
+def _code_count(code: str, counts: Mapping[tuple[str, Outcome], tuple[int, int]]) -> CodeCount:
+    right, wrong, undecided = (counts.get((code, one), (0, 0)) for one in _OUTCOMES)
+    shown = right if code in PROVABLE else (None, None)
+    return CodeCount(
+        code=code,
+        right=shown[0],
+        right_tokens=shown[1],
+        wrong=wrong[0],
+        wrong_tokens=wrong[1],
+        undecided=undecided[0],
+        undecided_tokens=undecided[1],
+    )
+
+
+_OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "undecided")
+
+
+def _text(total: dict[Outcome, int]) -> str:
+    right, wrong, undecided = (total[one] for one in _OUTCOMES)
+    scored = right + wrong + undecided
+    if not scored:
+        return (
+            "No verdict has been scored yet: each waits for the day that it speaks of, and "
+            f"{SETTLED_S // 60} minutes more."
+        )
+    decided = right + wrong
+    if not decided:
+        many = "verdict was" if scored == 1 else "verdicts were"
+        return f"{scored:,} {many} scored, and nothing that happened later decided any of them."
+    many = "verdict" if decided == 1 else "verdicts"
+    return (
+        f"Of {decided:,} {many} that what happened later decided, {wrong:,} "
+        f"{'was' if wrong == 1 else 'were'} wrong. Of {undecided:,} more nothing decided: they are neither. "
+        "That is no rate of error: a sell that failed is seen only when somebody reports it."
+    )
+
+
+def _mistake(one: Scored, token: TokenNamed) -> Mistake:
+    score = one.score
+    return Mistake(
+        token=token,
+        code=one.code,
+        level=one.level,
+        verdict_block=one.from_number,
+        verdict_time=when(one.from_s),
+        text=sentence(score),
+        transaction=score.tx_hash,
+        wallet=score.wallet,
+        block=score.block_number,
+        time=None if score.at_s is None else when(score.at_s),
+        reported=one.reported,
+    )

@@ -1,0 +1,118 @@
+"""A person says that a verdict was wrong, and by which transaction: held against the chain, not believed."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import Address, TxHash, parse_address
+from roundtrip.domain.scorecard.scorecard import sentence
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.services.valuation.holdings import worth
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard import verdict_reports as reports
+from roundtrip.store.server import jobs
+
+from .failed_sells import Values
+from .report_review import again_at, weigh_report
+
+JOB = ("scorecard", "verdicts")
+"""What weighs again what came too early."""
+MOST_NOTE = 280
+
+
+class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of which token, by which transaction, and in one's own words."""
+
+    token: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$", description="The token's address.")]
+    hash: Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{64}\Z", description="The transaction's hash.")]
+    note: Annotated[
+        str, msgspec.Meta(max_length=MOST_NOTE, description="What happened, in your own words.")
+    ] = ""
+
+    def address(self) -> Address:
+        """The token, lower-cased. Raises CallerFault (bad_address)."""
+        try:
+            return parse_address(self.token)
+        except ValueError:
+            raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
+
+    def tx_hash(self) -> TxHash:
+        """In lower case."""
+        return TxHash(self.hash.lower())
+
+    def said(self) -> str:
+        """The note, cleaned."""
+        return names.clean(self.note, MOST_NOTE)
+
+
+class Reported(msgspec.Struct, frozen=True, rename="camel"):
+    """What came of a report."""
+
+    text: AnswerText
+    token: str
+    hash: str
+    note: Annotated[str, msgspec.Meta(description="As it was kept.")]
+    proved: Annotated[bool, msgspec.Meta(description="A verdict was marked wrong by it, now or before.")]
+    again: Annotated[bool, msgspec.Meta(description="You had reported it already: nothing was done again.")]
+
+
+async def report_verdict(
+    ctx: Context, params: ReportParams, mite: Mite, values: Values = worth
+) -> Answered[Reported]:
+    """Holds the transaction against what was said of the token, marks what it proves wrong, and keeps the
+    rest as an open report, which changes no count: what came too early is weighed again. Raises CallerFault
+    (bad_address, bad_input, no_such_tx), NodeFault, ServiceFull."""
+    token, tx_hash = params.address(), params.tx_hash()
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    async with accounts(ctx) as connection:
+        before = await reports.reported(connection, mite.id, token, tx_hash)
+        if before is None:
+            with _bounded():
+                await reports.check_room(connection, mite.id, day)
+    if before is not None:
+        return Answered(_answer(before, again=True))
+    meter = Meter()
+    weighed = await weigh_report(ctx, token, tx_hash, values, meter)
+    why_open, next_at = (None if weighed.wrong else weighed.why_open), None
+    if weighed.too_early:
+        next_at = again_at(now, 0)
+    kept = reports.Report(token, tx_hash, params.said(), why_open, weighed.evidence_id(), next_at)
+    async with accounts(ctx) as connection:
+        with _bounded():
+            added = await reports.add_report(connection, mite.id, kept, now, day)
+        for one in weighed.wrong if added else ():
+            await store.settle_by(connection, one, now)
+        if added and next_at is not None:
+            await jobs.enqueue(connection, *JOB, run_at=next_at)
+    proof = sentence(weighed.wrong[0].score) if weighed.wrong else ""
+    return Answered(_answer(kept, again=not added, proof=proof), meter=meter)
+
+
+@contextlib.contextmanager
+def _bounded() -> Iterator[None]:
+    try:
+        yield
+    except reports.TooMany:
+        raise CallerFault(
+            "bad_input",
+            f"You reported {reports.MOST_A_DAY} transactions today, which is all you can in a day.",
+        ) from None
+
+
+def _answer(report: reports.Report, again: bool, proof: str = "") -> Reported:
+    first = "You had reported it already. " if again else ""
+    if report.why_open is None:
+        text = f"{first}The chain proves it: a verdict is marked wrong, and is listed. {proof}".rstrip()
+    else:
+        text = f"{first}It is kept as an open report, which changes no count. {report.why_open}"
+    return Reported(text, report.token, report.tx_hash, report.note, report.why_open is None, again)

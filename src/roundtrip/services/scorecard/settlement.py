@@ -1,0 +1,200 @@
+"""Scores verdicts whose time has passed: by the index, and by the receipts of the few trades that decide."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import asyncpg
+
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.check import canonical_json
+from roundtrip.domain.check.evidence import Evidence
+from roundtrip.domain.scorecard.scorecard import (
+    CODES,
+    HOUR_S,
+    SETTLED_S,
+    Cause,
+    Real,
+    Said,
+    Score,
+    Turned,
+    said,
+    weigh,
+)
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import reading
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.scorecard import scorecard as store
+from roundtrip.store.scorecard.scorecard import Scored, Untold, Verdict
+
+from .real_trades import Found, Token, by_receipt, found_by_index, token_of
+
+MOST_VERDICTS = 20
+"""So many are looked at in one run."""
+MOST_AGAIN = 5
+"""And so many of those that wait for a receipt."""
+WAITS_S = (5, 30, 120, 600, 600, 600)
+"""How long a verdict waits for a receipt that the node does not give, each time. After that it stays untold:
+nothing waits for it for ever."""
+STUCK = "cannot_sell"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a run came to: scores of verdicts after the evidence ``from_id`` up to ``to_id``, and of some that
+    had waited; ``untold`` wait for a receipt. ``more``: there may be others whose time has passed."""
+
+    scored: tuple[Scored, ...]
+    from_id: int
+    to_id: int
+    more: bool
+    untold: tuple[Untold, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A verdict with all that the index says of it. ``known`` is why nothing else is asked."""
+
+    verdict: Verdict
+    from_s: int
+    said: Said | None = None
+    found: tuple[Found, ...] = ()
+    turned: tuple[Turned, ...] = ()
+    known: Cause | None = None
+    token: Token | None = None
+    tries: int = 0
+
+
+class Receipts(Protocol):
+    """As ``by_receipt``."""
+
+    def __call__(
+        self, ctx: Context, token: Address, found: Found, meter: Meter
+    ) -> Awaitable[Real | None]: ...
+
+
+async def settle(ctx: Context, receipts: Receipts = by_receipt) -> Settled:
+    """Looks at the next verdicts, in the order in which they were made, as far as their time has passed, and
+    again at some that wait for a receipt. Nothing is written. Raises NodeFault where the node is away: a
+    receipt alone that it does not give is waited for by its verdict, and by no other. Raises ServiceFull."""
+    now = datetime.fromtimestamp(ctx.now_s(), UTC)
+    async with reading(ctx) as (connection, stands):
+        from_id = await store.scored_to(connection)
+        verdicts = await store.waiting(connection, from_id, MOST_VERDICTS)
+        cases, to_id = await _cases(ctx, connection, stands, verdicts, from_id)
+        waited = await store.due(connection, now, MOST_AGAIN)
+        cases += [await _again(ctx, connection, stands, verdict, tries) for verdict, tries in waited]
+    meter = Meter()
+    found = [await _scored(ctx, case, now, receipts, meter) for case in cases]
+    more = len(waited) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
+    scored = tuple(one for one in found if isinstance(one, Scored))
+    untold = tuple(one for one in found if isinstance(one, Untold))
+    return Settled(scored, from_id, to_id, more, untold)
+
+
+async def _cases(
+    ctx: Context, connection: asyncpg.Connection, stands: Cursor, verdicts: Sequence[Verdict], from_id: int
+) -> tuple[list[Case], int]:
+    cases: list[Case] = []
+    to_id, taken = from_id, set()
+    newest_s = stands.block.timestamp_s - SETTLED_S
+    for verdict in verdicts:
+        evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
+        from_s = _from_s(verdict, evidence)
+        # All wait as long as the longest: so they are settled in their order.
+        if from_s + ctx.policy.day_s > newest_s:
+            break
+        to_id = verdict.id
+        key = (verdict.token, from_s // HOUR_S, verdict.code)
+        if verdict.code not in CODES or key in taken:
+            continue
+        taken.add(key)
+        if not await store.is_scored(connection, verdict, from_s):
+            cases.append(await case_of(ctx, connection, stands, verdict, evidence, spoken, from_s))
+    return cases, to_id
+
+
+async def _again(
+    ctx: Context, connection: asyncpg.Connection, stands: Cursor, verdict: Verdict, tries: int
+) -> Case:
+    evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
+    from_s = _from_s(verdict, evidence)
+    case = await case_of(ctx, connection, stands, verdict, evidence, spoken, from_s)
+    return replace(case, tries=tries)
+
+
+def _from_s(verdict: Verdict, evidence: Evidence | None) -> int:
+    return int(verdict.checked_at.timestamp()) if evidence is None else evidence.block.timestamp_s
+
+
+def read(verdict: Verdict, policy: Policy) -> tuple[Evidence | None, Said | None]:
+    """A stored verdict's evidence, and what it said; None: it cannot be read any more."""
+    try:
+        evidence = canonical_json.load(Evidence, verdict.document)
+    except (ValueError, RecursionError):
+        return None, None
+    return evidence, said(evidence, verdict.code, verdict.level, policy)
+
+
+async def case_of(
+    ctx: Context,
+    connection: asyncpg.Connection,
+    stands: Cursor,
+    verdict: Verdict,
+    evidence: Evidence | None,
+    spoken: Said | None,
+    from_s: int,
+    tx_hash: TxHash | None = None,
+) -> Case:
+    """What the index says of a verdict. ``tx_hash``: of the trades of that transaction alone."""
+    case = Case(verdict, from_s, spoken)
+    if evidence is None or spoken is None:
+        return replace(case, known="unreadable")
+    if spoken.claim == "nothing":
+        return replace(case, known="silent")
+    if stands.start_number > verdict.block_number + 1 or stands.trades_from_s > from_s:
+        return replace(case, known="not_followed")
+    later = await store.later_checks(connection, verdict, spoken.until_s)
+    turned = tuple(Turned(number, at_s, code, code == STUCK) for number, at_s, code in later)
+    token = await token_of(connection, evidence)
+    found = [] if token is None else await found_by_index(ctx, connection, token, verdict, spoken, tx_hash)
+    return replace(case, found=tuple(found), turned=turned, token=token)
+
+
+async def _scored(
+    ctx: Context, case: Case, now: datetime, receipts: Receipts, meter: Meter
+) -> Scored | Untold:
+    """``Untold``: a receipt is waited for."""
+    if case.known is not None or case.said is None:
+        return as_scored(case, Score("undecided", case.known or "unreadable"))
+    reals: list[Real] = []
+    untold = False
+    for one in case.found:
+        try:
+            real = await receipts(ctx, case.verdict.token, one, meter)
+        except NodeFault:
+            # Where the node is away, nobody waits less for it.
+            ctx.heads.current()
+            untold = True
+            continue
+        if real is not None:
+            reals.append(real)
+    score = weigh(case.said, reals, case.turned)
+    # What was not told may speak against it.
+    if untold and score.outcome != "wrong":
+        if case.tries < len(WAITS_S):
+            of, again_at = case.verdict, now + timedelta(seconds=WAITS_S[case.tries])
+            return Untold(of.id, of.token, of.code, case.from_s, case.tries + 1, again_at)
+        score = Score("undecided", "not_told")
+    return as_scored(case, score)
+
+
+def as_scored(case: Case, score: Score, reported: bool = False) -> Scored:
+    """A verdict with what became of it."""
+    one = case.verdict
+    return Scored(one.id, one.token, one.code, one.level, one.block_number, case.from_s, score, reported)

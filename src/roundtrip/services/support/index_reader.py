@@ -1,0 +1,110 @@
+"""What every answer out of the index has: the block it was read at, and what it says in plain sentences."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import asyncpg
+import msgspec
+
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.index.cursor import Cursor, cursor
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.server.errors import DATABASE_FAULTS
+
+from .strangers_text import AnswerText, Name, Symbol
+
+_DATABASE_S = 5.0
+
+
+class IndexAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read out of the index."""
+
+    text: AnswerText
+    chain_id: int
+    block: Annotated[int, msgspec.Meta(description="The newest block that the answer knows of.")]
+    block_time: Annotated[datetime, msgspec.Meta(description="When that block was made.")]
+
+
+class TokenNamed(msgspec.Struct, frozen=True, rename="camel"):
+    """A token. Symbol and name were written by strangers: identify it by its address."""
+
+    address: str
+    symbol: Symbol
+    name: Name
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing to ask."""
+
+
+@contextlib.asynccontextmanager
+async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Cursor]]:
+    """A connection that sees one state of the index, however long it is read, and where that stands. Raises
+    ServiceFull (busy) where there is no index, or no database that answers."""
+    async with looking(ctx) as (connection, stands):
+        if stands is None:
+            raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
+        yield connection, stands
+
+
+@contextlib.asynccontextmanager
+async def looking(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Cursor | None]]:
+    """The same for whoever goes without an index where there is none (None). Raises ServiceFull (busy) where
+    no database answers."""
+    try:
+        async with (
+            ctx.pool.acquire(timeout=_DATABASE_S) as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            # A plan for anybody would read all that a bot ever did: 114 ms in place of 41.
+            await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+            yield connection, await cursor(connection)
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
+
+
+def when(at_s: int) -> datetime:
+    """Seconds since 1970 as a time of UTC."""
+    return datetime.fromtimestamp(at_s, UTC)
+
+
+def named(label: Label) -> TokenNamed:
+    """A token fit to show."""
+    return TokenNamed(
+        label.address,
+        None if label.symbol is None else names.symbol(label.symbol),
+        None if label.name is None else names.name(label.name),
+    )
+
+
+def called(label: Label) -> str:
+    """A token in a sentence: its symbol in quotes, which it cannot end, and its address."""
+    said = names.reason(label.symbol or "")[: names.SYMBOL_LENGTH].rstrip()
+    return f'"{said}" ({label.address})' if said else label.address
+
+
+def called_by(token: TokenNamed) -> str:
+    """The same of one that is fit to show already."""
+    return called(Label(Address(token.address), token.symbol, None, None, None))
+
+
+def eth(wei: int) -> float:
+    """Wei as a number of eth: the edge, nothing is computed from it."""
+    return wei / WEI_PER_ETH
+
+
+def eth_text(wei: int) -> str:
+    """Wei as eth in a sentence: four significant digits."""
+    if abs(wei) >= 1000 * WEI_PER_ETH:
+        return f"{wei // WEI_PER_ETH:,} eth"
+    return f"{float(f'{wei / WEI_PER_ETH:.4g}'):f}".rstrip("0").rstrip(".") + " eth"
+
+
+def share_bps(part: int, whole: int | None) -> int | None:
+    """A part of a whole in hundredths of a percent; None where the whole is not known or nothing."""
+    return part * BPS // whole if whole else None

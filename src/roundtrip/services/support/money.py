@@ -1,0 +1,68 @@
+"""Amounts as people write them, and as answers show them."""
+
+import re
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.check.evidence import Market
+from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.venues.base import Contracts, quote_name
+
+from .strangers_text import WRITTEN
+
+DECIMAL_PATTERN = r"^[0-9]{1,40}(\.[0-9]{1,40})?$"
+_DECIMAL = re.compile(DECIMAL_PATTERN)
+ETH_DECIMALS, USDG_DECIMALS = 18, 6
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """So much of one asset: a plain decimal number, and the same in base units."""
+
+    amount: Annotated[str, msgspec.Meta(description="A plain decimal number.")]
+    raw: Annotated[str, msgspec.Meta(description="The same in base units.")]
+    asset: Annotated[str, msgspec.Meta(description="eth, weth, usdg, or the token's address.")]
+    symbol: Annotated[str | None, msgspec.Meta(description=f"Of a token: {WRITTEN}")]
+
+
+def amount(
+    raw: int, asset: Address, decimals: int | None, symbol: str | None, contracts: Contracts
+) -> Amount:
+    """``raw`` base units of an asset; the zero address is eth. A token that tells no decimals has none."""
+    name = quote_name(asset, contracts)
+    own = {"eth": (ETH_DECIMALS, "ETH"), "weth": (ETH_DECIMALS, "WETH"), "usdg": (USDG_DECIMALS, "USDG")}
+    places, shown = own.get(name, (decimals or 0, symbol))
+    return Amount(plain_decimal(raw, places), str(raw), name, shown)
+
+
+def symbol_of(data: bytes | None) -> str | None:
+    """A token's answer to symbol(), fit to show."""
+    return names.symbol(names.text_in(data) or "") if data is not None else None
+
+
+def parse_amount(text: str, decimals: int, what: str) -> int:
+    """Base units of a plain decimal number above zero. Raises CallerFault (bad_input)."""
+    if not _DECIMAL.fullmatch(text):
+        raise CallerFault("bad_input", f"The amount is no plain decimal number of {what}, such as 0.1.")
+    whole, _, fraction = text.partition(".")
+    if len(fraction.rstrip("0")) > decimals:
+        raise CallerFault("bad_input", f"The amount has more than the {decimals} decimals of {what}.")
+    raw = int(whole + fraction[:decimals].ljust(decimals, "0"))
+    if raw == 0:
+        raise CallerFault("bad_input", "The amount is zero.")
+    if raw >= 2**256:
+        raise CallerFault("bad_input", "The amount is more than any contract can count.")
+    return raw
+
+
+def money_wei(raw: int, asset: Address, contracts: Contracts, market: Market) -> int | None:
+    """What an amount of money is worth at the market's prices; None where it has none."""
+    return quote_in_wei(raw, quote_name(asset, contracts), market) if raw else 0
+
+
+def is_money(asset: Address, contracts: Contracts) -> bool:
+    """True for eth, weth and usdg."""
+    return asset in (ZERO_ADDRESS, contracts.weth, contracts.usdg)

@@ -1,0 +1,107 @@
+"""Is the service keeping up with the chain, and what does it have to do without."""
+
+import asyncio
+import contextlib
+
+import msgspec
+
+from roundtrip.chain.doctor import NEEDED
+from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.check.price import usd_per_eth
+from roundtrip.domain.market.chain_stats import BEHIND_S, is_node_behind
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.store.index.cursor import cursor
+from roundtrip.store.server.errors import DATABASE_FAULTS
+
+_DATABASE_S = 1.0
+
+
+class HealthParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing to ask."""
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """What does not work, or in part only, and what that costs."""
+
+    what: str
+    costs: str
+
+
+_NO_INDEX = Lack("index", "boards, wallets, alerts: nobody follows the chain into the database")
+_NO_NODE = Lack("node", "every check: the chain's node does not answer")
+_NODE_BEHIND = Lack("node", "fresh answers: it is far behind what was followed of the chain already")
+_INDEX_BEHIND = Lack("index", "fresh boards and alerts: it is far behind the chain")
+_NO_DIALECT = Lack("simulations", "every check: it is not known yet how the node's simulations speak")
+_NO_DATABASE = Lack("database", "every check: its evidence cannot be kept")
+
+
+class Health(msgspec.Struct, frozen=True, rename="camel"):
+    """``head``: the newest block known; ``blocks_behind``: how many blocks the index is behind it. ``ok``
+    false: the service has fallen behind the chain, or the node far behind what was followed, or no check can
+    be made at all. ``lacks``: what it does without; never empty while ``ok`` is false."""
+
+    ok: bool
+    head: int
+    blocks_behind: int
+    eth_usd: float | None
+    lacks: list[Lack]
+
+
+async def health(ctx: Context, params: HealthParams) -> Answered[Health]:
+    """Never fails: a chain that does not answer makes ``ok`` false."""
+    index = await _index(ctx)
+    lacks = [Lack(row.what, row.costs) for row in ctx.lacks()]
+    lacks += [index] if isinstance(index, Lack) else []
+    try:
+        head = ctx.heads.current()
+    except RoundtripError:
+        number = ctx.heads.last_number()
+        return Answered(Health(False, number, _behind(number, index), None, [*lacks, _NO_NODE]))
+    behind = _lags(head.block, index)
+    price = usd_per_eth(head.market, ctx.policy)
+    needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
+    return Answered(
+        Health(
+            ok=not isinstance(index, Lack) and not behind and not needed and head.dialect is not None,
+            head=head.block.number,
+            blocks_behind=_behind(head.block.number, index),
+            eth_usd=None if price is None else float(price),
+            lacks=[*lacks, *behind, *([_NO_DIALECT] if head.dialect is None else [])],
+        )
+    )
+
+
+def _behind(number: int, index: BlockRef | Lack | None) -> int:
+    if index is None:
+        return 0
+    return max(0, number - index.number) if isinstance(index, BlockRef) else number
+
+
+def _lags(head: BlockRef, index: BlockRef | Lack | None) -> list[Lack]:
+    """Who of the two is far behind the other."""
+    if not isinstance(index, BlockRef):
+        return []
+    if is_node_behind(head, index):
+        return [_NODE_BEHIND]
+    return [_INDEX_BEHIND] if head.timestamp_s - index.timestamp_s > BEHIND_S else []
+
+
+async def _index(ctx: Context) -> BlockRef | Lack | None:
+    """The block up to which the chain was followed; what is missing where it was not. None: every connection
+    to the database is at work, so that cannot be told just now, and the database is well."""
+    try:
+        connection = await ctx.pool.acquire(timeout=_DATABASE_S)
+    except TimeoutError:
+        return None if ctx.pool.get_size() >= ctx.pool.get_max_size() else _NO_DATABASE
+    except DATABASE_FAULTS:
+        return _NO_DATABASE
+    try:
+        async with asyncio.timeout(_DATABASE_S):
+            stands = await cursor(connection)
+    except DATABASE_FAULTS:
+        return _NO_DATABASE
+    finally:
+        with contextlib.suppress(*DATABASE_FAULTS):
+            await ctx.pool.release(connection, timeout=_DATABASE_S)
+    return _NO_INDEX if stands is None else stands.block

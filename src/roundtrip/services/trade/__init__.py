@@ -1,0 +1,1 @@
+"""Simulated and prepared trades."""

@@ -1,0 +1,357 @@
+"""What a wallet's calls brought is sold straight back, through the same cells as a check: one trip."""
+
+from dataclasses import dataclass, replace
+
+from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate import outcomes
+from roundtrip.chain.simulate.legs import Place, cast
+from roundtrip.chain.simulate.outcomes import Had
+from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.wallet import calls
+from roundtrip.chain.wallet.calls import WalletCalls
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.base.types import BPS
+from roundtrip.domain.base.venue import PoolFacts
+from roundtrip.domain.check.evidence import (
+    Bought,
+    Buy,
+    Cell,
+    CellOutcome,
+    Curve,
+    Environment,
+    Evidence,
+    Launch,
+    Missing,
+    Probe,
+    Refused,
+    Size,
+    VenueEvidence,
+)
+from roundtrip.domain.check.price import quote_in_wei, quote_raw
+from roundtrip.domain.check.venue_reading import MAIN_SIZES
+from roundtrip.domain.trade.judge import Exit, Moved
+from roundtrip.services.check.pipeline import Opened
+from roundtrip.services.check.sell_round import buy_brought, standard_probes
+from roundtrip.services.check.session import Run, Tried
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
+from roundtrip.venues.base import Call
+
+_LEAST_APPROVE_GAS = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One token that the calls brought, with trip 1 of its check. ``closes``: that much sells its curve
+    out."""
+
+    opened: Opened
+    moved: Moved
+    closes: bool
+
+
+def brought(opened: Opened, moved: Moved, certain: Moved | None = None) -> Brought:
+    """What the calls brought; of ``certain`` only that much is sold."""
+    launch = opened.first.launch
+    state = launch.curve_state if isinstance(launch, Launch) else None
+    closes = isinstance(state, Curve) and moved.raw >= state.token_raw - state.reserved_raw
+    return Brought(opened, certain or moved, closes)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One place to sell it on. ``opening``: what anybody may call first, where the calls sold a curve out."""
+
+    tried: Tried
+    place: Place
+    opening: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SoldBack:
+    """What came of selling one token, on each way; nothing is said yet of what was paid for it. ``left_out``:
+    there are ways that were not tried."""
+
+    brought: Brought
+    ways: tuple[tuple[Way, tuple[Cell, ...]], ...]
+    gas: int
+    left_out: bool = False
+
+    def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
+        """As evidence, with what was paid for it; None where that has no price. Of ``checked`` it takes what
+        the token itself says of being sold, which routers swallow."""
+        told = {one.venue: one.told_on_sell for one in checked.venues} if checked is not None else {}
+        market = self.brought.opened.run.setting.market
+        priced = [
+            (way, cells, None if paid_wei is None else quote_raw(paid_wei, way.place.venue.quote, market))
+            for way, cells in self.ways
+        ]
+        known = [one for one in priced if one[2] is not None]
+        return Exit(
+            token=self.brought.opened.run.token,
+            received_raw=self.brought.moved.raw,
+            venues=tuple(
+                replace(self._venue(way, cells, paid or 0), told_on_sell=told.get(way.place.venue))
+                for way, cells, paid in known or priced
+            ),
+            paid_known=bool(known),
+            free=paid_wei == 0,
+            through_opening=any(way.opening for way, _ in self.ways),
+            left_out=self.left_out,
+        )
+
+    def _venue(self, way: Way, cells: tuple[Cell, ...], paid_raw: int) -> VenueEvidence:
+        received = self.brought.moved.raw
+        own = Bought(paid_raw, received, paid_raw, self.gas)
+        buys = [Buy("probe", 0, own)]
+        # A small buy tells what this size does to the price. What is sold in another pool than it came from
+        # shows that by what it brings.
+        small = own if way.opening else _small_buy(way.tried)
+        if small is not None and paid_raw:
+            buys.append(Buy("thousandth", 0, small))
+        return VenueEvidence(
+            way.place.venue,
+            way.tried.facts,
+            tuple(buys),
+            tuple(Cell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
+        )
+
+    def closed(self) -> bool:
+        """True where the calls turned out to have closed a curve that nothing told of before."""
+        return any(_is_closed(way, cells) for way, cells in self.ways)
+
+
+_SMALL_SIZES: tuple[Size, ...] = ("thousandth", "hundredth", "tenth", "probe")
+
+
+def _small_buy(tried: Tried) -> Bought | Missing | None:
+    """The smallest buy of the check's trip 1 that went through; Missing where one is not known."""
+    outcomes_by = {buy.size: buy.outcome for buy in tried.buys if buy.environment == 0}
+    for size in _SMALL_SIZES:
+        outcome = outcomes_by.get(size)
+        if isinstance(outcome, Missing):
+            return outcome
+        if isinstance(outcome, Bought) and outcome.received_raw > 0 and outcome.paid_raw > 0:
+            return outcome
+    return None
+
+
+def worth_wei(opened: Opened, raw: int) -> int | None:
+    """What so much of a token costs on the pinned block, where it is cheapest of the venues that fill the
+    largest of the check's sizes: to sell much below the price costs whoever offers it that much. None where
+    nobody sells any, or what it is paid in has no price."""
+    market = opened.run.setting.market
+    for size in MAIN_SIZES:
+        found = []
+        for tried in opened.first.venues:
+            bought = tried.bought(size)
+            if tried.main_size() == size and bought is not None:
+                quote = tried.place.venue.quote
+                wei = quote_in_wei(bought.paid_raw * raw // bought.received_raw, quote, market)
+                found += [] if wei is None else [wei]
+        if found:
+            return min(found)
+    return None
+
+
+def _is_closed(way: Way, cells: tuple[Cell, ...]) -> bool:
+    if way.place.venue.kind != "launchpad_curve" or way.opening:
+        return False
+    refused = [cell.outcome for cell in cells if isinstance(cell.outcome, Refused)]
+    return any(one.reason == _CURVE_GRADUATED for one in refused)
+
+
+_CURVE_GRADUATED = "CurveGraduated"
+
+
+def _with_paid(outcome: CellOutcome, paid_raw: int) -> CellOutcome:
+    return outcome if isinstance(outcome, Missing | Refused) else replace(outcome, paid_raw=paid_raw)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One simulation: which token's, which way's; without a probe it is what reaches another wallet."""
+
+    brought: Brought
+    way: Way
+    environment: Environment
+    probe: Probe | None
+    plan: Plan
+
+
+async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter, gas: int) -> list[SoldBack]:
+    """Every token on every way at once, on as many ways as ``gas`` for the calls allows. What the node does
+    not answer is Missing. Where it turns out that the calls closed a curve, it is sold once more, in the pool
+    that opens."""
+    if not tokens:
+        return []
+    first = await _sold(own, tokens, (), meter, gas)
+    closed = tuple(one.brought for one in first if one.closed())
+    return await _sold(own, tokens, closed, meter, gas) if closed else first
+
+
+async def _sold(
+    own: WalletCalls, tokens: list[Brought], closed: tuple[Brought, ...], meter: Meter, gas: int
+) -> list[SoldBack]:
+    ways = [_ways(own, token, token in closed, gas // len(tokens)) for token in tokens]
+    asked = [
+        one
+        for token, (own_ways, _) in zip(tokens, ways, strict=True)
+        for way in own_ways
+        for one in _asked(own, token, way)
+    ]
+    meters = [Meter() for _ in tokens]
+    waits = (_told(token, asked, own_meter) for token, own_meter in zip(tokens, meters, strict=True))
+    told = [one for found in await at_once(*waits) for one in found]
+    meter.add(*meters)
+    return [
+        _read(token, own_ways, left_out, asked, told)
+        for token, (own_ways, left_out) in zip(tokens, ways, strict=True)
+    ]
+
+
+async def _told(token: Brought, asked: list[_Asked], meter: Meter) -> list[Results | Missing | Refused]:
+    """By the token's own run: another token's knows nothing of what this one's code may do."""
+    plans = [(one.way.place, one.plan) for one in asked if one.brought is token]
+    try:
+        return await replace(token.opened.run, meter=meter).ask_later(plans)
+    except NodeFault as fault:
+        return [Missing("node", fault.message)] * len(plans)
+
+
+def _ways(own: WalletCalls, token: Brought, closed: bool, gas: int) -> tuple[list[Way], bool]:
+    """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
+    liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
+    can be tried, True."""
+    there = sorted(token.opened.judged(), key=buy_brought, reverse=True)
+    there = [one for one in there if not _is_absent(one)]
+    dry = [one for one in there if isinstance(one.facts, PoolFacts) and not one.facts.liquidity]
+    wet = [one for one in there if one not in dry]
+    room = max(0, token.opened.run.ctx.policy.most_venues - len(wet))
+    ways = [_way(token, tried, closed) for tried in (*wet, *dry[:room])]
+    most = max(1, gas // max(1, exit_gas(own.gas_limits, 1, token.opened.run.ctx.policy)))
+    return ways[:most], len(ways) > most
+
+
+def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
+    """What calls with these limits may use while so many tokens are sold, each on one venue: they are run
+    before each sell, and before the token is handed on."""
+    return sum(gas_limits) * (len(standard_probes(policy, "probe")) + 1) * tokens
+
+
+def _is_absent(tried: Tried) -> bool:
+    return isinstance(tried.facts, PoolFacts) and not tried.facts.exists
+
+
+def _way(token: Brought, tried: Tried, closed: bool) -> Way:
+    """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
+    run, launch = token.opened.run, token.opened.first.launch
+    state = launch.curve_state if isinstance(launch, Launch) else None
+    factory = run.ctx.contracts.launchpad_factory
+    if tried.place.venue.kind != "launchpad_curve" or not isinstance(launch, Launch) or factory is None:
+        return Way(tried, tried.place)
+    if not isinstance(state, Curve) or not (closed or token.closes):
+        return Way(tried, tried.place)
+    pool = launchpad_pool.pool(
+        run.token, launch.quote_address, launch.pool_fee_pips, launch.tick_spacing, run.ctx.contracts
+    )
+    if pool is None:
+        return Way(tried, tried.place)
+    return Way(tried, Place(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
+
+
+def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
+    run = token.opened.run
+    policy, setting = run.ctx.policy, run.setting
+    # Of what shrinks with time it is known what is held at the round delays.
+    rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
+    env = _trader(run, own, way, 0, "handed")
+    found = [
+        _Asked(
+            token,
+            way,
+            env,
+            None,
+            calls.passed_on_plan(own, setting, env, token.moved.raw, way.opening),
+        )
+    ]
+    for probe in standard_probes(policy, "probe"):
+        env = _trader(run, own, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}")
+        env = replace(env, late_s=0) if rebases else env
+        held = held_raw(token.moved, probe, policy)
+        plan = calls.after_plan(own, way.place, setting, env, probe, held, way.opening)
+        found.append(_Asked(token, way, env, probe, plan))
+    return found
+
+
+def _trader(run: Run, own: WalletCalls, way: Way, number: int, part: str) -> Environment:
+    """The caller's wallet in a block like one of the check's; each probe hands on to a wallet of its own."""
+    env = cast(run.environments[number], part)
+    bought = next(
+        (way.tried.bought(size) for size in ("probe", "thousandth") if way.tried.bought(size)), None
+    )
+    measured = max(90_000, bought.approve_gas * 3 // 2) if bought else _LEAST_APPROVE_GAS
+    return replace(
+        env,
+        buyer=own.wallet,
+        approve_gas_limit=env.approve_gas_limit or measured,
+        own_usdg_raw=0,
+        size_bps=BPS,
+    )
+
+
+def held_raw(moved: Moved, probe: Probe, policy: Policy) -> int:
+    """How much of what was received is there to sell when the probe sells: its part of what is held then."""
+    if probe.seller == "receiver" or not moved.later_raw:
+        return moved.raw
+    later = moved.later_raw[calls.held_delays_s(policy).index(probe.delay_s)]
+    return later * moved.raw // max(1, moved.before_raw + moved.raw)
+
+
+def _read(
+    token: Brought,
+    ways: list[Way],
+    left_out: bool,
+    asked: list[_Asked],
+    told: list[Results | Missing | Refused],
+) -> SoldBack:
+    policy = token.opened.run.ctx.policy
+    found: dict[Way, list[Cell]] = {way: [] for way in ways}
+    reached: dict[Way, int | None] = {}
+    gas = 0
+    for one, results in zip(asked, told, strict=True):
+        if one.brought is not token:
+            continue
+        if one.probe is None:
+            reached[one.way] = None if isinstance(results, Refused) else outcomes.read_handed(results)
+            continue
+        if not isinstance(results, Missing | Refused):
+            gas = max(gas, calls.own_gas(results))
+        outcome = _outcome(token.moved, one, results, reached.get(one.way), policy)
+        found[one.way].append(Cell(one.probe, outcome))
+    return SoldBack(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas, left_out)
+
+
+def _outcome(
+    moved: Moved,
+    one: _Asked,
+    results: Results | Missing | Refused,
+    reached_raw: int | None,
+    policy: Policy,
+) -> CellOutcome:
+    if isinstance(results, Missing):
+        return results
+    if isinstance(results, Refused):
+        return replace(results, step="sell")
+    assert one.probe is not None
+    if calls.first_failure(results) is not None:
+        return Missing("token", "the calls went through in one block and not in another just like it")
+    if any(not found.ok for label, found in results.items() if label.startswith("opening-")):
+        return Missing("node", "the pool that its curve becomes could not be opened")
+    held = held_raw(moved, one.probe, policy)
+    later = moved.before_raw + moved.raw
+    if moved.later_raw:
+        later = moved.later_raw[calls.held_delays_s(policy).index(one.probe.delay_s)]
+    had = Had(0, held, calls.own_gas(results), reached_raw, max(0, later - held))
+    return outcomes.read_exit(results, one.way.place, one.environment, one.probe, had)

@@ -1,0 +1,368 @@
+"""What would a wallet's own calls do: run them, see what moved, sell what they bring straight back.
+
+Two trips to the node where the token that is bought is known to trade somewhere; one more for each thing that
+only the run tells.
+"""
+
+from dataclasses import dataclass, replace
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import CodeFault, Meter
+from roundtrip.chain.simulate.legs import Setting
+from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, plain_decimal
+from roundtrip.domain.check import verdict_text
+from roundtrip.domain.check.evidence import Evidence, Missing
+from roundtrip.domain.check.price import quote_in_wei
+from roundtrip.domain.check.venue_reading import loss_bps
+from roundtrip.domain.check.verdict import judge
+from roundtrip.domain.trade import text as trade_text
+from roundtrip.domain.trade.judge import (
+    CallResult,
+    Changed,
+    Exit,
+    ExitFinding,
+    Moved,
+    Outcome,
+    Ran,
+    find_exit,
+    judge_trade,
+)
+from roundtrip.services.check import environments
+from roundtrip.services.check.pipeline import Opened, closed
+from roundtrip.services.check.schema import at
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
+from roundtrip.venues.base import Call
+
+from .gas_budget import TOO_DEAR, Case, GasBudget, gas_of, measured, usual_limits
+from .sell_back import SoldBack, brought, exit_gas, sold_back, worth_wei
+from .simulate_schema import (
+    ApprovalAnswer,
+    CallAnswer,
+    ShortCheck,
+    SimulateParams,
+    Simulation,
+    TradeVerdict,
+    sell_back,
+    short_check,
+)
+from .wallet_run import Whole, known_run, received, same, whole_run
+
+
+async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]:
+    """The whole simulation. A node that gives no usable answer leaves it unproven."""
+    calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
+    try:
+        case = _case(ctx, ctx.heads.current(), params, calls, meter)
+        judged = await _judged(case)
+        if judged.outcome.code == "tx_reverts":
+            case, judged = await _at_newest(case, judged)
+    except NodeFault as fault:
+        # What strangers' code caused counts: it is the caller who had it run.
+        counted = isinstance(fault, CodeFault)
+        return Answered(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
+    missing = judged.outcome.missing
+    counted = missing is None or missing.fault != "node"
+    return Answered(_present(case, judged), counted=counted, meter=meter)
+
+
+async def _at_newest(case: Case, judged: "_Judged") -> tuple[Case, "_Judged"]:
+    """Calls that fail, run again where the head is not the newest block: what they lack may have come since.
+    Both runs have one budget; where it does not hold a second one, the first is what is known."""
+    newest = await case.ctx.heads.refresh()
+    if newest.block == case.head.block or (judged.ran and case.gas.left < 3 * gas_of(judged.ran)):
+        return case, judged
+    drawn = environments.draw(case.ctx.entropy(), newest, case.ctx.policy)[0]
+    setting = replace(case.setting, market=newest.market)
+    later = replace(case, head=newest, environment=replace(drawn, buyer=case.wallet), setting=setting)
+    again = await _judged(later)
+    return (case, judged) if again.outcome.missing is TOO_DEAR else (later, again)
+
+
+def _case(ctx: Context, head: Head, params: SimulateParams, calls: tuple[Call, ...], meter: Meter) -> Case:
+    own = replace(environments.draw(ctx.entropy(), head, ctx.policy)[0], buyer=params.wallet())
+    setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
+    gas = GasBudget(ctx.policy.trade_gas_budget)
+    return Case(ctx, head, own, setting, params.wallet(), calls, params.fund, meter, gas)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a simulation came to."""
+
+    outcome: Outcome
+    ran: Ran | None
+    short: str | None = None
+    short_at: int = 0
+    evidence: Evidence | None = None
+    tokens: int = 1
+
+
+async def _judged(case: Case) -> _Judged:
+    value_wei = sum(call.value_wei for call in case.calls)
+    if value_wei > PLENTY_WEI:
+        too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
+        return _Judged(Outcome("tx_reverts"), None, too_much)
+    whole = await whole_run(case)
+    ran, balance_wei = whole.ran, whole.balance_wei
+    if isinstance(ran, Missing):
+        return _Judged(Outcome("unproven", missing=ran), None)
+    if isinstance(balance_wei, Missing):
+        if not case.fund:
+            return _Judged(Outcome("unproven", missing=balance_wei), ran)
+        balance_wei = 0
+    short = None if case.fund else _short(case, ran, balance_wei)
+    if ran.reverted() or short is not None:
+        outcome = judge_trade(ran, (), Changed(False, False, short is not None), case.ctx.policy)
+        return _Judged(outcome, ran, *((short[1], short[0]) if short is not None else ()))
+    if len(received(case, ran)) > case.ctx.policy.most_received:
+        many = Missing("token", "the calls bring more tokens than are tried")
+        return _Judged(Outcome("unproven", missing=many), ran)
+    return await _run_as_sent(case, whole, ran, measured(case, whole.estimated_gas, ran, balance_wei))
+
+
+async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
+    """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
+    the sells of what they bring, and the checks' second trips."""
+    looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received(case, ran)]
+    ready = [(one, found) for one, found in looked if isinstance(found, Opened)]
+    tokens = [brought(found, one) for one, found in ready]
+    planned = case.gas.plan(owns, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
+    if planned is None:
+        return _Judged(Outcome("unproven", missing=TOO_DEAR), ran)
+    owns, selling_gas = planned
+    meters = [Meter() for _ in range(len(tokens) + 2)]
+    checking = (closed(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
+    again, sold, checks = await at_once(
+        known_run(case, owns, whole.look, meters[0]),
+        sold_back(owns[0], tokens, meters[1], selling_gas),
+        at_once(*checking),
+    )
+    case.meter.add(*meters)
+    real = again.once.proven(again.look)
+    if isinstance(real, Missing):
+        return _Judged(Outcome("unproven", missing=real), None)
+    if not same(real, ran) and received(case, real):
+        return _Judged(Outcome("unproven", missing=_OTHERWISE), real)
+    if real.reverted():
+        return _Judged(Outcome("tx_reverts"), real)
+    if tokens and again.own is not owns[0]:
+        # With the usual gas it does not go through: what it brings is sold again as it is sent.
+        sold = await sold_back(again.own, tokens, case.meter, selling_gas)
+    found = _exits(case, sold, _cost_wei(case, whole, real), checks)
+    gaps = [(one, gap) for one, gap in looked if isinstance(gap, Missing)]
+    found += tuple(
+        find_exit(Exit(one.asset, one.raw, (), False, gap=gap), case.ctx.policy) for one, gap in gaps
+    )
+    if not received(case, real):
+        found = ()
+    changed = Changed(_gone(real), _come(real), False, _lost_bps(case, whole, real))
+    outcome = judge_trade(real, found, changed, case.ctx.policy)
+    token = outcome.decided.exit.token if outcome.decided is not None else None
+    evidence = next((check for check in checks if check.token == token), None)
+    return _Judged(outcome, real, evidence=evidence, tokens=max(1, len(found)))
+
+
+_NOT_LOOKED_AT = Missing("node", "where a token trades that the calls bring was not asked")
+_OTHERWISE = Missing("token", "with the gas and the eth that the wallet has it does something else")
+
+
+# --- what was paid ---------------------------------------------------------------------------------
+
+
+def _gone(ran: Ran) -> bool:
+    return bool(ran.items) or any(one.raw < 0 for one in ran.moved)
+
+
+def _come(ran: Ran) -> bool:
+    return any(one.raw > 0 for one in ran.moved)
+
+
+def _short(case: Case, ran: Ran, balance_wei: int) -> tuple[int, str] | None:
+    """Which of the calls the wallet could not send, and why: what it holds, and what they took."""
+    held_wei = balance_wei
+    for number, (call, came, change) in enumerate(
+        zip(case.calls, ran.calls, ran.eth_changes_wei, strict=True)
+    ):
+        gas_wei = came.gas_used * ran.gas_price_wei
+        if held_wei < call.value_wei + gas_wei:
+            has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (held_wei, call.value_wei + gas_wei))
+            which = "It" if len(case.calls) == 1 else f"Call {number + 1} of {len(case.calls)}"
+            said = f"{which} would fail: the wallet holds {has} eth and needs {needs}, gas included."
+            return number, said
+        held_wei += change - gas_wei
+    return None
+
+
+def _cost_wei(case: Case, whole: Whole, ran: Ran) -> int | None:
+    """What was spent, money that came taken off; None where a part of it has no price."""
+    if ran.items:
+        return None
+    cost_wei = 0
+    for one in ran.moved:
+        if one.raw > 0 and not is_money(one.asset, case.ctx.contracts):
+            continue
+        worth = _worth_wei(case, whole, one)
+        if worth is None:
+            return None
+        cost_wei += worth if one.raw < 0 else -worth
+    return max(0, cost_wei)
+
+
+def _worth_wei(case: Case, whole: Whole, one: Moved) -> int | None:
+    """At the pinned block: money at the market's price, a token at what a buy of the check's size costs."""
+    if is_money(one.asset, case.ctx.contracts):
+        return money_wei(abs(one.raw), one.asset, case.ctx.contracts, case.head.market)
+    opened = whole.opened.get(one.asset)
+    return worth_wei(opened, abs(one.raw)) if isinstance(opened, Opened) else None
+
+
+def _lost_bps(case: Case, whole: Whole, ran: Ran) -> int | None:
+    """Where only money came: what is lost of what was spent for it; None where that has no price."""
+    if received(case, ran) or not _gone(ran) or not _come(ran) or ran.items:
+        return None
+    gone = [_worth_wei(case, whole, one) for one in ran.moved if one.raw < 0]
+    come = [_worth_wei(case, whole, one) for one in ran.moved if one.raw > 0]
+    if any(worth is None for worth in (*gone, *come)):
+        return None
+    paid_wei = sum(worth or 0 for worth in gone)
+    return loss_bps(paid_wei, sum(worth or 0 for worth in come)) if paid_wei > 0 else None
+
+
+def _exits(
+    case: Case, sold: list[SoldBack], cost_wei: int | None, checks: list[Evidence]
+) -> tuple[ExitFinding, ...]:
+    """Each token with its share of the cost, by what it brings back: together they lose what all lost."""
+    policy, shares = case.ctx.policy, [cost_wei] * len(sold)
+    if len(sold) > 1 and cost_wei is not None:
+        backs_wei = [_back_wei(find_exit(one.exit(0), policy), one) for one in sold]
+        whole_wei = sum(backs_wei)
+        shares = [cost_wei * back // whole_wei if whole_wei else cost_wei for back in backs_wei]
+    return tuple(
+        find_exit(one.exit(share, check), policy)
+        for one, share, check in zip(sold, shares, checks, strict=True)
+    )
+
+
+def _back_wei(found: ExitFinding, one: SoldBack) -> int:
+    shown = found.shown()
+    if shown is None or found.venue is None:
+        return 0
+    _, sold = shown
+    market = one.brought.opened.run.setting.market
+    return max(0, quote_in_wei(sold.back_raw, found.venue.venue.quote, market) or 0)
+
+
+# --- the answer ------------------------------------------------------------------------------------
+
+
+def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
+    """Nothing was heard of the chain."""
+    outcome = Outcome("unproven", missing=Missing("node", fault.message))
+    text = verdict_text.unproven(outcome.missing or Missing("node", ""))
+    return Simulation(
+        chain_id=ctx.chain_id,
+        block=ctx.heads.last_number(),
+        sender=wallet,
+        verdict=TradeVerdict("unproven", "unknown", text),
+        calls=[],
+        spent=[],
+        received=[],
+        approvals=[],
+        sell_back=None,
+        check=None,
+        simulated_at=at(ctx.now_s()),
+    )
+
+
+def _present(case: Case, judged: _Judged) -> Simulation:
+    ctx, ran, outcome = case.ctx, judged.ran, judged.outcome
+    # What the wallet cannot send moves nothing.
+    moves = ran is not None and judged.short is None
+    decided, evidence = outcome.decided, judged.evidence
+    checked = None
+    if evidence is not None:
+        checked = short_check(evidence, judge(evidence, ctx.policy), ctx.policy)
+    return Simulation(
+        chain_id=ctx.chain_id,
+        block=case.head.block.number,
+        sender=case.wallet,
+        verdict=TradeVerdict(outcome.code, outcome.level(), _text(case, judged, checked)),  # type: ignore[arg-type]
+        calls=_calls(case, judged),
+        spent=_amounts(case, ran, -1) if ran is not None and moves else [],
+        received=_amounts(case, ran, 1) if ran is not None and moves else [],
+        approvals=_approvals(case, ran) if ran is not None and moves else [],
+        sell_back=sell_back(decided, evidence, ctx.contracts) if decided and evidence else None,
+        check=checked,
+        simulated_at=at(ctx.now_s()),
+    )
+
+
+def _text(case: Case, judged: _Judged, checked: ShortCheck | None) -> str:
+    outcome, ran = judged.outcome, judged.ran
+    if outcome.missing is TOO_DEAR:
+        most = case.ctx.policy.trade_gas_budget // 10**6
+        return (
+            f"The calls use too much gas to be tried: all simulations of one request may use {most} million "
+            "together. This is not a pass."
+        )
+    if ran is None:
+        return judged.short or verdict_text.unproven(outcome.missing or Missing("node", "no answer"))
+    said = [trade_text.sentence(outcome, ran, judged.short, case.ctx.policy, judged.tokens)]
+    if judged.short is None:
+        spenders = {one.spender for one in ran.allowances if _is_known(case, one.spender)}
+        opening = trade_text.opening(ran.allowances, frozenset(spenders), ran.items)
+        said.insert(1 if outcome.code == "tx_reverts" else 0, opening)
+    if checked is not None and checked.verdict.level in ("danger", "unknown"):
+        said.append(f"A check of the token says: {checked.verdict.text}")
+    return " ".join(part for part in said if part)
+
+
+def _is_known(case: Case, spender: Address) -> bool:
+    """True for the exchanges' contracts that are made to be allowed, and for the launchpad's curves."""
+    contracts, book = case.ctx.contracts, case.ctx.heads.book
+    token = book.token_at(spender) if book is not None else None
+    curves = book.known(token) if book is not None and token is not None else ()
+    made_for_it = (
+        contracts.permit2, contracts.swap_router02, contracts.universal_router,
+        contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
+    )  # fmt: skip
+    return spender in made_for_it or any(
+        one.pool == spender and one.kind == "launchpad_curve" for one in curves
+    )
+
+
+def _calls(case: Case, judged: _Judged) -> list[CallAnswer]:
+    if judged.ran is None:
+        return [CallAnswer(False, 0, judged.short) for _ in case.calls] if judged.short else []
+    if judged.short is not None:
+        # What comes before the call that cannot be paid would go through, and it would not.
+        number = judged.short_at
+        found = [CallAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls[:number]]
+        return found + [CallAnswer(False, 0, judged.short)] * (len(case.calls) - number)
+    return [CallAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls]
+
+
+def _reason(one: CallResult) -> str | None:
+    return None if one.ok else trade_text.reason(one)
+
+
+def _amounts(case: Case, ran: Ran, sign: int) -> list[Amount]:
+    return [_amount(case, ran, one, sign) for one in ran.moved if one.raw * sign > 0]
+
+
+def _amount(case: Case, ran: Ran, one: Moved, sign: int) -> Amount:
+    decimals, symbol = ran.told.get(one.asset, (None, None))
+    return amount(one.raw * sign, one.asset, decimals, symbol_of(symbol), case.ctx.contracts)
+
+
+def _approvals(case: Case, ran: Ran) -> list[ApprovalAnswer]:
+    found = []
+    for one in ran.allowances:
+        decimals, _ = ran.told.get(one.token, (None, None))
+        shown = None if one.raw is None or one.unlimited() else plain_decimal(one.raw, decimals or 0)
+        found.append(ApprovalAnswer(one.token, one.spender, shown, one.unlimited()))
+    return found

@@ -1,0 +1,373 @@
+"""Where trades are written: what a wallet holds and has allowed, the steps, and how they are run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.simulate.legs import Place, route_to
+from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.wallet import calls as wallet_calls
+from roundtrip.chain.wallet.calls import PLENTY_WEI, Pair, WalletCalls, Watched
+from roundtrip.domain.base import names
+from roundtrip.domain.base.errors import CallerFault, NodeFault
+from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
+from roundtrip.domain.base.venue import Venue
+from roundtrip.domain.check.evidence import Environment, Missing
+from roundtrip.domain.trade.judge import Moved, Ran
+from roundtrip.services.check.pipeline import Opened
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
+from roundtrip.venues import abi, amm_v3, erc20
+from roundtrip.venues.base import Call, Contracts, Terms
+
+Side = Literal["buy", "sell"]
+Pays = Literal["eth", "usdg"]
+
+DECIMALS: Mapping[Pays, int] = {"eth": ETH_DECIMALS, "usdg": USDG_DECIMALS}
+
+
+def pays(venue: Venue) -> Pays | None:
+    """What a wallet pays into, and is paid by, a venue: pools of weth are paid in eth, which the routers
+    wrap. None: money that trades are not written in."""
+    names: dict[str, Pays] = {"eth": "eth", "weth": "eth", "usdg": "usdg"}
+    return names.get(venue.quote)
+
+
+# --- what the wallet has ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a wallet holds of eth and of what it pays with, and what it has allowed: how much, until when."""
+
+    eth_wei: int
+    asset_raw: int
+    allowed: Mapping[Pair, tuple[int, int]]
+
+
+_FOR_EVER_S = 2**48
+_READ_GAS = 300_000
+
+
+def pairs_of(asset: Address, venues: tuple[Venue, ...], contracts: Contracts) -> tuple[Pair, ...]:
+    """Every allowance that a trade paid with ``asset`` may need."""
+    found = [
+        Pair(asset, contracts.swap_router02),
+        Pair(asset, contracts.permit2),
+        Pair(asset, contracts.universal_router, "permit2"),
+    ]
+    curves = (v.pool for v in venues if v.kind == "launchpad_curve" and v.pool is not None)
+    return (*found, *(Pair(asset, curve) for curve in curves))
+
+
+def holdings_calls(
+    wallet: Address, asset: Address, pairs: tuple[Pair, ...], head: Head, contracts: Contracts
+) -> list[RpcCall]:
+    """Asks for them, all at the pinned block."""
+    pinned = {"blockHash": head.block.hash}
+    asked = [Call(asset, abi.call(erc20.BALANCE_OF, wallet))]
+    asked += [pair.call(wallet, contracts.permit2) for pair in pairs]
+    limit = hex(_READ_GAS)
+    calls = [RpcCall("eth_call", [{"to": c.to, "data": c.data, "gas": limit}, pinned]) for c in asked]
+    return [RpcCall("eth_chainId", []), RpcCall("eth_getBalance", [wallet, pinned]), *calls]
+
+
+def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...], chain_id: int) -> Holdings:
+    """From the answers. A token that tells no balance or allowance has none: then an approval is written
+    too many. Raises NodeFault when the node is of another chain, or tells no balance itself."""
+    chain, eth, held, *rest = answers
+    if quantity(chain) != chain_id:
+        raise NodeFault(f"it does not answer for chain {chain_id}")
+    if isinstance(held, RpcError) and held.code != REVERTED:
+        raise NodeFault(f"it told no balance ({in_our_words(held)})")
+    words = [_words(answer) for answer in rest]
+    allowed = {
+        pair: (word[0], word[1] if pair.via == "permit2" else _FOR_EVER_S)
+        for pair, word in zip(pairs, words, strict=True)
+    }
+    return Holdings(quantity(eth), _words(held)[0], allowed)
+
+
+def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
+    if isinstance(answer, RpcError):
+        return 0, 0
+    data = hex_bytes(answer)
+    return abi.uint_at(data, 0) or 0, abi.uint_at(data, 1) or 0
+
+
+# --- a trade ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One wallet that wants to trade one token, and what is known of both."""
+
+    ctx: Context
+    head: Head
+    wallet: Address
+    side: Side
+    opened: Opened
+    holdings: Holdings
+    deadline_s: int
+    decimals: int
+    fund: bool = False
+
+    def environment(self) -> Environment:
+        """A block like the next one."""
+        return replace(self.opened.run.environments[0], buyer=self.wallet)
+
+    def token(self) -> Address:
+        """What is traded."""
+        return self.opened.run.token
+
+    def paid_in(self, venue: Venue) -> Address:
+        """What the wallet gives; the zero address is eth."""
+        return self.token() if self.side == "sell" else _money(venue)
+
+    def comes_in(self, venue: Venue) -> Address:
+        """What the wallet gets."""
+        return self.token() if self.side == "buy" else _money(venue)
+
+
+def _money(venue: Venue) -> Address:
+    return ZERO_ADDRESS if venue.quote == "weth" else venue.quote_address
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A trade in steps: what each does and the call, the trade itself last; what was allowed already."""
+
+    place: Place
+    amount_raw: int
+    does: tuple[str, ...]
+    calls: tuple[Call, ...]
+    already: tuple[str, ...]
+    clear_first: bool
+
+
+def write(
+    desk: Desk,
+    place: Place,
+    amount_raw: int,
+    terms: Terms,
+    clear_first: bool = False,
+    taxed: bool = False,
+) -> Written:
+    """The steps that spend ``amount_raw``. Approvals are for exactly that; those that the wallet gave already
+    are left out. ``clear_first``: an allowance that is there and too small is set to zero before. ``taxed``:
+    less arrives than the pool puts out."""
+    venue, contracts = place.venue, desk.ctx.contracts
+    plan = place.file.plan_buy if desk.side == "buy" else place.file.plan_sell
+    *approvals, trade = plan(venue, desk.token(), contracts, amount_raw, desk.wallet, terms=terms)
+    does: list[str] = []
+    calls: list[Call] = []
+    already: list[str] = []
+    amount = f"{plain_decimal(amount_raw, _paid_decimals(desk, venue))} {_paid_name(desk, venue)}"
+    for approval in approvals:
+        pair, name = _pair(desk, venue, approval)
+        allowed_raw, until_s = desk.holdings.allowed.get(pair, (0, 0))
+        if allowed_raw >= amount_raw and until_s >= desk.deadline_s:
+            already.append(f"{name} may already take {amount}.")
+            continue
+        if clear_first and allowed_raw > 0 and pair.via == "erc20":
+            does.append(f"Take back what {name} may take now: it cannot be raised.")
+            calls.append(Call(approval.to, abi.call(erc20.APPROVE, pair.spender, 0)))
+        does.append(f"Let {name} take exactly {amount}, and no more.")
+        calls.append(approval)
+    does.append(_trade_text(desk, venue, amount, terms, taxed))
+    return Written(place, amount_raw, tuple(does), (*calls, trade), tuple(already), clear_first)
+
+
+def kind_of(call: Call) -> tuple[Address, str, bool]:
+    """What a step is: whom it calls, which function, and whether it is an approval of nothing."""
+    approves = call.data.startswith(erc20.APPROVE)
+    return call.to, call.data[:10], approves and abi.uint_at(bytes.fromhex(call.data[10:]), 1) == 0
+
+
+def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms, taxed: bool) -> str:
+    least = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
+    at = venue.pool or venue.pool_id
+    kind = {"amm_v3": "v3 pool", "amm_v4": "v4 pool", "launchpad_curve": "curve"}.get(
+        venue.kind, "launchpad pool"
+    )
+    verb = "Buy with" if desk.side == "buy" else "Sell"
+    name = "tokens" if desk.side == "buy" else pays(venue)
+    said = f"{verb} {amount} on the {kind} {at}"
+    if taxed:
+        return (
+            f"{said}; the pool puts out at least {least} ({terms.min_raw} base units) {name}, of which the "
+            "token takes its tax."
+        )
+    return f"{said}, for at least {least} ({terms.min_raw} base units) {name}."
+
+
+def _paid_name(desk: Desk, venue: Venue) -> str:
+    return "tokens" if desk.side == "sell" else pays(venue) or "of the quote"
+
+
+def _paid_decimals(desk: Desk, venue: Venue) -> int:
+    return desk.decimals if desk.side == "sell" else DECIMALS[pays(venue) or "eth"]
+
+
+def _came_decimals(desk: Desk, venue: Venue) -> int:
+    return desk.decimals if desk.side == "buy" else DECIMALS[pays(venue) or "eth"]
+
+
+def _pair(desk: Desk, venue: Venue, approval: Call) -> tuple[Pair, str]:
+    """Which allowance an approval sets, and the spender's name."""
+    contracts, asset = desk.ctx.contracts, desk.paid_in(venue)
+    if approval.to == contracts.permit2:
+        return Pair(asset, contracts.universal_router, "permit2"), "the Universal Router, by Permit2,"
+    if venue.kind == "launchpad_curve":
+        return Pair(asset, venue.pool or ZERO_ADDRESS), "the curve"
+    if venue.kind == "amm_v3":
+        return Pair(asset, contracts.swap_router02), "the swap router"
+    return Pair(asset, contracts.permit2), "Permit2"
+
+
+# --- running it ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A written trade that went through. ``put_out_raw`` is what the pool gave before the token's own tax."""
+
+    written: Written
+    ran: Ran
+    spent_raw: int
+    came_raw: int
+    put_out_raw: int
+    moved: Moved
+    left_raw: int = 0
+    """What the trade did not take of what its own approval allows."""
+
+    def taken_raw(self, side: Side) -> int:
+        """What the venue takes of what was to be spent. What a token moves beyond or below what it was asked
+        to is its own doing."""
+        amount_raw = self.written.amount_raw
+        return min(self.spent_raw, amount_raw) if side == "buy" else amount_raw - self.left_raw
+
+
+def wallet_calls_of(
+    desk: Desk, written: Written, gas_limits: tuple[int, ...] | None = None, ran: Ran | None = None
+) -> WalletCalls:
+    """As the wallet would send them, with what it has, where their gas is known and what they came to; until
+    then each may take all there is, and the wallet is rich."""
+    policy, env = desk.ctx.policy, desk.environment()
+    most = policy.hook_gas_limit if written.place.venue.rival_hook() else policy.buy_gas_limit
+    limits = gas_limits or (most,) * len(written.calls)
+    own = WalletCalls(desk.wallet, written.calls, limits, None, _funding(desk, written))
+    if ran is None or desk.fund:
+        return own.funded()
+    return own.as_sent(ran, desk.holdings.eth_wei, env, policy)
+
+
+def _funding(desk: Desk, written: Written) -> tuple[Call, ...]:
+    """A funded wallet buys the usdg it pays with."""
+    venue = written.place.venue
+    if not desk.fund or desk.side == "sell" or pays(venue) != "usdg":
+        return ()
+    route = route_to("usdg", desk.opened.run.setting)
+    return (amm_v3.plan_eth_to(desk.ctx.contracts, route, written.amount_raw, PLENTY_WEI),) if route else ()
+
+
+def watched_of(desk: Desk, venue: Venue) -> Watched:
+    """The token, and the money where that is one; and what a swap router may take of what is sold."""
+    money = _money(venue)
+    tokens = (desk.token(),) if money == ZERO_ADDRESS else (desk.token(), money)
+    sells_v3 = desk.side == "sell" and venue.kind == "amm_v3"
+    pairs = (Pair(desk.token(), desk.ctx.contracts.swap_router02),) if sells_v3 else ()
+    return Watched(tokens, pairs)
+
+
+def rehearsal_plans(desk: Desk, written: Written) -> tuple[Plan, Plan]:
+    """What is there before; and the steps once, with what the pool puts out asked just before."""
+    venue = written.place.venue
+    put_out = None
+    if desk.side == "buy":
+        put_out = written.place.file.plan_output(venue, desk.token(), desk.ctx.contracts, written.amount_raw)
+    own = wallet_calls_of(desk, written)
+    asked = () if put_out is None else (put_out,)
+    return before_plan(desk, written, own), run_plan(desk, written, own, asked)
+
+
+def before_plan(desk: Desk, written: Written, own: WalletCalls) -> Plan:
+    """What is there before the steps."""
+    look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
+    return wallet_calls.before_plan(own, look, desk.opened.run.setting, desk.environment(), swept)
+
+
+def run_plan(desk: Desk, written: Written, own: WalletCalls, asked: tuple[Call, ...] = ()) -> Plan:
+    """The steps once."""
+    look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
+    return wallet_calls.run_plan(own, look, desk.opened.run.setting, desk.environment(), asked, swept)
+
+
+def _swept(desk: Desk, place: Place) -> tuple[Call, ...]:
+    """What strangers left in the routers is taken out of the way: it is there for whoever comes first."""
+    sweep = place.file.plan_sweep(desk.ctx.contracts, desk.environment().reader)
+    return () if sweep is None or sweep.to == desk.wallet else (sweep,)
+
+
+def read_rehearsal(
+    desk: Desk, written: Written, own: WalletCalls, results: Results | Missing
+) -> Rehearsed | CallerFault | Missing:
+    """What it came to; a CallerFault (would_fail) says why it did not go through."""
+    venue, setting = written.place.venue, desk.opened.run.setting
+    look = watched_of(desk, venue)
+    ran = wallet_calls.read_run(results, own, look, setting, desk.environment(), desk.head.block)
+    if isinstance(ran, Missing) or isinstance(results, Missing):
+        return ran if isinstance(ran, Missing) else Missing("node", "no results")
+    if ran.reverted():
+        return _failed(desk, written, ran)
+    gone, come = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
+    asked = results.get("ask-0")
+    told = abi.uint_at(asked.data, 0) if asked is not None and asked.ok else None
+    if told == 0 and come <= 0:
+        return CallerFault("too_small", _TOO_LITTLE)
+    if gone >= 0 or come <= 0:
+        return CallerFault("would_fail", "The trade would go through and bring nothing.")
+    if asked is not None and not told:
+        return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
+    token = next(one for one in ran.moved if one.asset == desk.token())
+    left_raw = _left(results, look) if len(written.calls) > 1 else 0
+    return Rehearsed(written, ran, -gone, come, told or come, token, min(left_raw, written.amount_raw - 1))
+
+
+def _left(results: Results, look: Watched) -> int:
+    found = results["after-pair-0"] if look.pairs else None
+    return (abi.uint_at(found.data, 0) or 0) if found is not None and found.ok else 0
+
+
+def _change(ran: Ran, asset: Address) -> int:
+    return next((one.raw for one in ran.moved if one.asset == asset), 0)
+
+
+_TOO_LITTLE = "That little buys less than the token's least unit."
+
+
+def _failed(desk: Desk, written: Written, ran: Ran) -> CallerFault:
+    """A curve refuses to sell nothing; anything else is a trade that would fail."""
+    reason = next(call.reason for call in ran.calls if not call.ok)
+    on_curve = written.place.venue.kind == "launchpad_curve"
+    if desk.side == "buy" and on_curve and reason == "ZeroAmount":
+        return CallerFault("too_small", _TOO_LITTLE)
+    return CallerFault("would_fail", _why(desk, written, ran))
+
+
+def _why(desk: Desk, written: Written, ran: Ran) -> str:
+    number = next(n for n, call in enumerate(ran.calls) if not call.ok)
+    said = names.reason(ran.calls[number].reason or "")
+    holds = desk.holdings.asset_raw
+    if desk.paid_in(written.place.venue) != ZERO_ADDRESS and holds < written.amount_raw and not desk.fund:
+        decimals = _paid_decimals(desk, written.place.venue)
+        name = _paid_name(desk, written.place.venue)
+        has, needs = plain_decimal(holds, decimals), plain_decimal(written.amount_raw, decimals)
+        return f"The wallet holds {has} {name}, and this needs {needs}."
+    what = "The trade" if number == len(ran.calls) - 1 else "An approval"
+    return f'{what} would fail ("{said}").' if said else f"{what} would fail; no reason was given."

@@ -1,0 +1,349 @@
+"""A wallet's own calls on the pinned block: run, and run again where the run itself told where to look."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.simulate.request import Plan, Results, build, read
+from roundtrip.chain.wallet import calls as wallet_calls
+from roundtrip.chain.wallet.calls import Pair, WalletCalls
+from roundtrip.chain.wallet.event_hints import Hints, read_hints
+from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.trade.judge import Moved, Ran
+from roundtrip.services.check.pipeline import Opened, opened
+from roundtrip.services.support.cancel_on_error import at_once
+from roundtrip.services.support.money import is_money
+from roundtrip.venues.base import Call
+
+from . import touched_assets
+from .gas_budget import ESTIMATE_GAS, TOO_DEAR, Case, enough, gas_of, is_cut_short, plenty
+from .touched_assets import Look
+
+R = TypeVar("R")
+
+_MOST_GUESSED = 2
+"""So many tokens that the calls name are looked at before it is known whether they move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The run with all the gas and eth there is. ``balance_wei``: what the wallet really holds.
+    ``estimated_gas``: what the node itself says that the first call needs, 0 where it does not. ``look``:
+    what was looked at in the end. ``opened``: trip 1 of the checks of tokens that come in or go, or why
+    there is none."""
+
+    ran: Ran | Missing
+    look: Look
+    balance_wei: int | Missing
+    estimated_gas: int
+    opened: dict[Address, Opened | Missing]
+
+
+def received(case: Case, ran: Ran) -> list[Moved]:
+    """The tokens that the wallet comes out with more of, money apart."""
+    if ran.reverted():
+        return []
+    return [one for one in ran.moved if one.raw > 0 and not is_money(one.asset, case.ctx.contracts)]
+
+
+def priced(case: Case, ran: Ran) -> list[Moved]:
+    """The tokens whose price is asked for: that come, and that go while something comes."""
+    come = any(one.raw > 0 for one in ran.moved)
+    gone = [one for one in ran.moved if one.raw < 0 and not is_money(one.asset, case.ctx.contracts)]
+    return received(case, ran) + (gone if come and not ran.reverted() else [])
+
+
+async def whole_run(case: Case) -> Whole:
+    """One trip where everything that moves is named in the calls, or known to trade where they lead; else
+    more. Raises NodeFault when the first gave nothing usable."""
+    book, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
+    look = touched_assets.look(case.calls, contracts, book)
+    named = dict.fromkeys(token for call in case.calls for token in touched_assets.indexed(call, book))
+    # Calls of a token's own alone trade nothing.
+    own_only = {call.to for call in case.calls} if len({call.to for call in case.calls}) == 1 else set()
+    guessed = [token for token in named if token not in own_only][:_MOST_GUESSED]
+    first, found = await _together(case, lambda meter: _first(case, look, meter), guessed)
+    # Once by the run, and twice by the access lists.
+    case.gas.take(min(case.gas.left, 3 * gas_of(first.once.ran)))
+    shown = first.once.ran
+    if isinstance(shown, Missing) or shown.reverted():
+        return Whole(shown, look, first.balance_wei, first.estimated_gas, found)
+    touched = await _touched_by_dear(case, shown)
+    if touched is None:
+        return Whole(TOO_DEAR, look, first.balance_wei, first.estimated_gas, found)
+    once, wider = first.once, _wider(case, look, first.once, touched=(*first.touched, *touched))
+    if wider is not look:
+        hinted = [t for t in once.hints.incoming if t not in found and not is_money(t, contracts)]
+        known, more = await _together(
+            case,
+            lambda meter: known_run(case, [enough(case, shown)], wider, meter),
+            hinted[:most],
+        )
+        once, wider, found = known.once, known.look, found | more
+    ran = once.proven(wider)
+    late = [] if isinstance(ran, Missing) else [m.asset for m in priced(case, ran) if m.asset not in found]
+    if late:
+        _, more = await _together(case, _nothing, late[:most])
+        found |= more
+    return Whole(ran, wider, first.balance_wei, first.estimated_gas, found)
+
+
+async def _together(
+    case: Case, main: Callable[[Meter], Coroutine[Any, Any, R]], tokens: list[Address]
+) -> tuple[R, dict[Address, Opened | Missing]]:
+    """The run, and trip 1 of these tokens' checks, at once."""
+    own, meters = Meter(), [Meter() for _ in tokens]
+    opening = (_opened(case, token, meter) for token, meter in zip(tokens, meters, strict=True))
+    ran, found = await at_once(main(own), at_once(*opening))
+    case.meter.add(own, *meters)
+    return ran, dict(zip(tokens, found, strict=True))
+
+
+async def _opened(case: Case, token: Address, meter: Meter) -> Opened | Missing:
+    try:
+        return await opened(case.ctx, case.head, token, meter)
+    except NodeFault as fault:
+        return Missing("node", fault.message)
+
+
+async def _nothing(meter: Meter) -> None:
+    """No run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """One run as it was read. ``unread``: allowances that were asked and not told."""
+
+    ran: Ran | Missing
+    hints: Hints
+    unread: frozenset[Pair]
+
+    def through(self) -> bool:
+        """True where all of the calls went through."""
+        return isinstance(self.ran, Ran) and not self.ran.reverted()
+
+    def proven(self, look: Look) -> Ran | Missing:
+        """The run; Missing where something of it could not be looked at."""
+        ran, hints = self.ran, self.hints
+        if isinstance(ran, Missing) or ran.reverted():
+            return ran
+        if look.overlooked or hints.unread:
+            return Missing("token", "the calls touch more than can be looked at")
+        if not ran.unread.isdisjoint((*hints.incoming, *hints.outgoing)):
+            return Missing("token", "a token that the calls move does not tell balances")
+        if not self.unread.isdisjoint(hints.pairs):
+            return Missing("token", "what the calls allow is not told by the token")
+        return replace(ran, items=hints.items)
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    once: Once
+    balance_wei: int | Missing
+    touched: tuple[Address, ...]
+    estimated_gas: int
+
+
+def _wider(case: Case, look: Look, *runs: Once, touched: tuple[Address, ...] = ()) -> Look:
+    hints = [run.hints for run in runs]
+    more = [a for one in hints for a in (*one.outgoing, *one.incoming, *one.emitters)]
+    tokens = touched_assets.strange((*more, *touched), case.ctx.contracts, case.ctx.heads.book)
+    return touched_assets.widened(look, tokens, tuple(pair for one in hints for pair in one.pairs))
+
+
+async def _first(case: Case, look: Look, meter: Meter) -> _First:
+    own = plenty(case, case.first_gas())
+    pinned = {"blockHash": case.head.block.hash}
+    before, run = _plans(case, own, look)
+    asked = [
+        RpcCall("eth_chainId", []),
+        RpcCall("eth_getBalance", [case.wallet, pinned]),
+        _estimate(case),
+        *(build(plan, case.head.block, case.head.spoken()) for plan in (before, run)),
+        *(_access_list(case, call, pinned, case.first_gas()) for call in case.calls),
+    ]
+    chain, balance, estimate, *told = await case.ctx.node.batch(asked, meter)
+    if isinstance(chain, RpcError) or quantity(chain) != case.ctx.chain_id:
+        raise NodeFault(f"it does not answer for chain {case.ctx.chain_id}")
+    reads = _results(case, before, told[0])
+    once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told[1])))
+    touched = tuple(address for one in told[2:] for address in _touched(one))
+    if isinstance(once.ran, Ran) and once.ran.reverted():
+        once = await _with_more_gas(case, look, reads, meter)
+    gas = _number(estimate)
+    return _First(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
+
+
+async def _with_more_gas(case: Case, look: Look, reads: Results | Missing, meter: Meter) -> Once:
+    """The run once more, with all the gas that there is. ``reads``: what there was before."""
+    own = plenty(case, case.most_gas())
+    _, run = _plans(case, own, look)
+    (told,) = await case.ctx.node.batch([build(run, case.head.block, case.head.spoken())], meter)
+    once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told)))
+    cut_short = isinstance(once.ran, Ran) and is_cut_short(once.ran, case)
+    return replace(once, ran=TOO_DEAR) if cut_short else once
+
+
+async def _touched_by_dear(case: Case, ran: Ran) -> tuple[Address, ...] | None:
+    """What those calls touch that use more gas than their access lists had. None: there is no gas left to
+    find out."""
+    least = case.first_gas() * 2 // 3
+    pairs = zip(case.calls, ran.calls, strict=True)
+    dear = [(call, came.gas_used) for call, came in pairs if came.gas_used > least]
+    if not dear:
+        return ()
+    if not case.gas.take(3 * sum(used for _, used in dear)):
+        return None
+    pinned = {"blockHash": case.head.block.hash}
+    asked = [_access_list(case, call, pinned, used * 3 // 2) for call, used in dear]
+    return tuple(a for answer in await case.ctx.node.batch(asked, case.meter) for a in _touched(answer))
+
+
+def _plans(case: Case, own: WalletCalls, look: Look) -> tuple[Plan, Plan]:
+    """What is there before, and the calls."""
+    given = (own, look.watched, case.setting, case.environment)
+    return wallet_calls.before_plan(*given), wallet_calls.run_plan(*given)
+
+
+def _results(case: Case, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
+    return read(plan, answer, case.head.block, case.head.spoken())
+
+
+_MOST_RUNS = 3
+"""So often it is run again because it touched what was not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A run of which nothing is told that was not looked at, and how it was sent."""
+
+    once: Once
+    own: WalletCalls
+    look: Look
+
+
+async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter) -> Known:
+    """The calls run until nothing is told of that was not looked at. Of several
+    ways to send them the first that goes through counts, as a wallet that estimates would send them; that
+    others which go through come to something else leaves it unproven."""
+    once, own = Once(Missing("node", "it was not run"), Hints(), frozenset()), owns[0]
+    for _ in range(_MOST_RUNS):
+        if not case.gas.take(sum(sum(own.gas_limits) for own in owns)):
+            return Known(Once(TOO_DEAR, Hints(), frozenset()), own, look)
+        before, _ = _plans(case, owns[0], look)
+        plans = [before, *(_plans(case, one, look)[1] for one in owns)]
+        calls = [build(plan, case.head.block, case.head.spoken()) for plan in plans]
+        told: list[msgspec.Raw | RpcError] = []
+        for answers in await case.ctx.node.batches(_requests(calls, look), meter):
+            if isinstance(answers, NodeFault):
+                return Known(Once(_lost(answers), Hints(), frozenset()), own, look)
+            told += answers
+        first, *rest = (_results(case, plan, one) for plan, one in zip(plans, told, strict=True))
+        runs = [
+            _read(case, one, look, wallet_calls.together(first, results))
+            for one, results in zip(owns, rest, strict=True)
+        ]
+        once, own = _first_through(runs, owns)
+        wider = _wider(case, look, *(run for run in runs if run.through()))
+        if wider is look:
+            break
+        look = wider
+    return Known(once, own, look)
+
+
+_MOST_READS_TOGETHER = 24
+
+
+def _requests(calls: list[RpcCall], look: Look) -> list[list[RpcCall]]:
+    """Runs that read much go in requests of their own: together they pass a megabyte."""
+    much = len(look.watched.tokens) + len(look.watched.pairs) > _MOST_READS_TOGETHER
+    return [[call] for call in calls] if much else [calls]
+
+
+def _lost(fault: NodeFault) -> Missing:
+    """Of what answers with more than can be read the calls are the cause."""
+    return Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
+
+
+def _first_through(runs: list[Once], owns: list[WalletCalls]) -> tuple[Once, WalletCalls]:
+    through = [(run, own) for run, own in zip(runs, owns, strict=True) if run.through()]
+    if not through:
+        return runs[0], owns[0]
+    once, own = through[0]
+    if all(
+        isinstance(run.ran, Ran) and isinstance(once.ran, Ran) and same(once.ran, run.ran)
+        for run, _ in through
+    ):
+        return once, own
+    return replace(once, ran=Missing("token", "with other gas the calls do something else")), own
+
+
+def _read(case: Case, own: WalletCalls, look: Look, results: Results | Missing) -> Once:
+    ran = wallet_calls.read_run(results, own, look.watched, case.setting, case.environment, case.head.block)
+    if isinstance(results, Missing):
+        return Once(ran, Hints(), frozenset())
+    hints = read_hints(results, own, case.ctx.contracts.permit2)
+    return Once(ran, hints, wallet_calls.unread_pairs(results, look.watched))
+
+
+def same(one: Ran, other: Ran) -> bool:
+    """True when both moved and allowed the same."""
+
+    def what(ran: Ran) -> object:
+        oks = tuple(call.ok for call in ran.calls)
+        return oks, {(moved.asset, moved.raw) for moved in ran.moved}, set(ran.allowances), ran.items
+
+    return what(one) == what(other)
+
+
+def _estimate(case: Case) -> RpcCall:
+    """The node's own estimate of the first call, with the price that the wallet would pay for gas."""
+    call, fee_wei = case.calls[0], case.environment.max_fee_wei
+    sent = {"maxFeePerGas": hex(fee_wei), **_sent(case, call, ESTIMATE_GAS)}
+    return RpcCall("eth_estimateGas", [sent, hex(case.head.block.number)])
+
+
+def _sent(case: Case, call: Call, gas: int) -> dict[str, str]:
+    return {
+        "from": case.wallet,
+        "to": call.to,
+        "data": call.data,
+        "value": hex(call.value_wei),
+        "gas": hex(gas),
+    }
+
+
+def _access_list(case: Case, call: Call, pinned: dict[str, str], gas: int) -> RpcCall:
+    sent = _sent(case, call, gas)
+    return RpcCall("eth_createAccessList", [sent, pinned])
+
+
+class _Entry(msgspec.Struct):
+    address: str
+
+
+class _AccessList(msgspec.Struct, rename="camel"):
+    access_list: list[_Entry] = []
+
+
+def _touched(answer: msgspec.Raw | RpcError) -> tuple[Address, ...]:
+    """Every contract that a call touches, from nodes that tell; each call alone, on the pinned state."""
+    if isinstance(answer, RpcError):
+        return ()
+    try:
+        entries = msgspec.json.decode(answer, type=_AccessList).access_list
+        return tuple(parse_address(entry.address) for entry in entries)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return ()
+
+
+def _number(answer: msgspec.Raw | RpcError) -> int | Missing:
+    try:
+        return quantity(answer)
+    except NodeFault as fault:
+        return Missing("node", fault.message)

@@ -1,0 +1,1 @@
+"""What tokens would sell for, many at once."""

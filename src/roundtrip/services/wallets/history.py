@@ -1,0 +1,95 @@
+"""What a wallet did: its age and funder, its launches and their ends, its record, and what it holds."""
+
+import asyncpg
+
+from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
+from roundtrip.domain.base.errors import NodeFault, ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import reading
+from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.store.community import public_names
+from roundtrip.store.index import addresses, deployers, tokens
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.origins import Origin
+from roundtrip.store.server import jobs
+from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.wallets import linked, wallets
+
+from .history_present import Came, Known, present
+from .history_schema import WalletHistory
+from .origins import DATABASE_S, JOB, origin_of
+
+RECENT_S = 30 * 86_400
+
+
+async def wallet_history(ctx: Context, params: WalletParams) -> Answered[WalletHistory]:
+    """Everything of one wallet. What the node does not tell stands as null, and the text says so. Raises
+    CallerFault (bad_address), ServiceFull (busy)."""
+    wallet = params.wallet()
+    came = await _came(ctx, wallet)
+    async with reading(ctx) as (connection, stands):
+        known = await _known(connection, ctx, wallet, stands, came.origin)
+    head, views = await _views(ctx, wallet, known)
+    answer = present(ctx.chain_id, wallet, came, known, None if head is None else head.block.number, views)
+    policy = ctx.policy
+    return Answered(answer, policy.node_fault_ttl_ms if head is None else policy.answer_ttl_ms)
+
+
+async def _came(ctx: Context, wallet: Address) -> Came:
+    try:
+        found = await origin_of(ctx, wallet)
+        if found is not None:
+            return Came(found, "known")
+        async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
+            searched = await jobs.is_to_come(connection, JOB, wallet)
+    except DATABASE_FAULTS as error:
+        raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
+    return Came(None, "searching" if searched else "unknown")
+
+
+async def _known(
+    connection: asyncpg.Connection, ctx: Context, wallet: Address, stands: Cursor, origin: Origin | None
+) -> Known:
+    now_s = stands.block.timestamp_s
+    since_s = now_s - RECENT_S
+    # Who stands in no fact has a number that nobody has.
+    wallet_id = await addresses.id_of(connection, wallet) or 0
+    family = 0
+    if origin is not None and origin.funder is not None:
+        funder_id = await addresses.id_of(connection, origin.funder) or 0
+        family = (await linked.families(connection, [funder_id]))[funder_id]
+    launched = await wallets.launches(connection, wallet_id)
+    ended = await wallets.closings(connection, wallet_id, since_s)
+    held = await wallets.held(connection, wallet_id)
+    held_ids = [one.token_id for one in held]
+    named = {one.token_id for one in (*launched, *held, ended.best, ended.worst) if one is not None}
+    funder = None if origin is None else origin.funder
+    return Known(
+        stands=stands,
+        scams=await public_names.scams(connection, {wallet, *([] if funder is None else [funder])}),
+        family=family,
+        record=(await deployers.records(connection, [wallet_id]))[wallet_id],
+        into_pools=await wallets.pool_launches(connection, wallet_id),
+        launches=launched,
+        traded=await wallets.traded(connection, wallet_id, since_s),
+        ended=ended,
+        held=held,
+        last_trades=await wallets.last_trades(connection, held_ids, ctx.contracts, now_s),
+        labels=await tokens.labels(connection, named),
+    )
+
+
+async def _views(ctx: Context, wallet: Address, known: Known) -> tuple[Head | None, WalletViews]:
+    """What the wallet holds at the head, in one trip; nothing where the node does not answer."""
+    labels = [known.labels[one.token_id] for one in known.held]
+    held = [label.address for label in labels]
+    unread = {label.address for label in labels if label.decimals is None or label.supply_raw is None}
+    try:
+        head = ctx.heads.current()
+        limit = ctx.policy.read_gas_limit
+        calls = view_calls(wallet, held, unread, ctx.contracts, head.block, limit)
+        return head, read_views(await ctx.node.batch(calls), held, unread, ctx.chain_id)
+    except (NodeFault, ServiceFull):
+        return None, UNREAD

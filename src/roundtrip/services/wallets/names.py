@@ -1,0 +1,102 @@
+"""What enough people call wallets, or mark them as."""
+
+from typing import Annotated
+
+import asyncpg
+import msgspec
+
+from roundtrip.domain.base import names
+from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
+from roundtrip.services.support.strangers_text import WRITTEN
+from roundtrip.store.community import public_names
+from roundtrip.store.community.public_names import Bearer
+
+SHOWN = 50
+MOST_BEARERS = 200
+"""So many wallets of one name at most."""
+_SAID = 3
+_RULE = (
+    f"Each was said by at least {PEOPLE} different people, as far as can be told by who paid for their "
+    f"wallets, whose accounts are {OLD.days} days old and whose wallets have traded. They are "
+    "strangers' words and no proof of anything."
+)
+
+
+class NameSaid(msgspec.Struct, frozen=True, rename="camel"):
+    """A name that people gave a wallet."""
+
+    name: Annotated[str, msgspec.Meta(description=f"As most of them wrote it. {WRITTEN}")]
+    people: Annotated[int, msgspec.Meta(description="How many gave it.")]
+
+
+class MarkSaid(msgspec.Struct, frozen=True, rename="camel"):
+    """A mark that people gave a wallet."""
+
+    mark: Mark
+    people: Annotated[int, msgspec.Meta(description="How many gave it.")]
+
+
+class WalletNamed(msgspec.Struct, frozen=True, rename="camel"):
+    """A wallet with what enough people say of it; people may contradict each other."""
+
+    wallet: str
+    names: Annotated[list[NameSaid], msgspec.Meta(description="What most call it first; empty: no name.")]
+    marks: Annotated[list[MarkSaid], msgspec.Meta(description="What most mark it first; empty: no mark.")]
+
+
+class WalletNames(IndexAnswer, frozen=True, rename="camel"):
+    """Wallets of which enough people say the same: what most say first."""
+
+    rows: Annotated[list[WalletNamed], msgspec.Meta(description=f"At most {SHOWN}.")]
+
+
+async def wallet_names(ctx: Context, params: Nothing) -> Answered[WalletNames]:
+    """What is public by now, as it was counted last. Raises ServiceFull."""
+    async with reading(ctx) as (connection, stands):
+        rows = [_row(one) for one in await public_names.first(connection, SHOWN)]
+    answer = WalletNames(
+        text=_text(rows),
+        chain_id=ctx.chain_id,
+        block=stands.block.number,
+        block_time=when(stands.block.timestamp_s),
+        rows=rows,
+    )
+    return Answered(answer, ctx.policy.answer_ttl_ms)
+
+
+def scam_text(who: str, people: int) -> str:
+    """``who``: the wallet in a sentence. ``people``: how many mark it so."""
+    return f"{who} is marked as a scam by {people:,} people, which is their word and no proof."
+
+
+async def called_so(connection: asyncpg.Connection, name: str) -> list[Bearer]:
+    """Wallets that enough people call so, what most call so first."""
+    return await public_names.bearers(connection, name_key(name), MOST_BEARERS)
+
+
+def _row(one: Public) -> WalletNamed:
+    shown = [(names.clean(said.what, MOST_NAME), said.people) for said in one.names]
+    return WalletNamed(
+        one.wallet,
+        [NameSaid(name, people) for name, people in shown if name],
+        [MarkSaid(said.what, said.people) for said in one.marks],  # type: ignore[arg-type]
+    )
+
+
+def _text(rows: list[WalletNamed]) -> str:
+    if not rows:
+        return f"No wallet has a name or a mark that enough people gave it. {_RULE}"
+    first = " ".join(_line(row) for row in rows[:_SAID])
+    more = f" {len(rows) - _SAID} more are in the rows." if len(rows) > _SAID else ""
+    wallets = (
+        "1 wallet has a name or a mark" if len(rows) == 1 else f"{len(rows)} wallets have names or marks"
+    )
+    return f"{wallets} that enough people gave. {first}{more} {_RULE}"
+
+
+def _line(row: WalletNamed) -> str:
+    called = [f'called "{names.reason(one.name)}" by {one.people} people' for one in row.names[:1]]
+    marked = [f"marked {one.mark} by {one.people}" for one in row.marks]
+    return f"{row.wallet} is {', '.join([*called, *marked])}."

@@ -1,0 +1,1 @@
+"""Follows, rules, alerts and the inbox."""

@@ -1,0 +1,99 @@
+"""The row of an alert, as the inbox shows it and as it is delivered."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.base import names
+from roundtrip.domain.base.types import WEI_PER_ETH
+from roundtrip.domain.watch.alerts import Alert, Draft, Kind
+from roundtrip.services.support.index_reader import when
+from roundtrip.services.support.strangers_text import WRITTEN, Sentence
+
+RETRACTED = "retracted"
+_TAKEN_BACK = "Taken back, as the chain was reorganised:"
+_MICRO, _PPM_PER_PERCENT = 1_000_000, 10_000
+
+Symbol = Annotated[
+    str | None,
+    msgspec.Meta(description=f"Of the token: identify it by its address. {WRITTEN}"),
+]
+Eth = Annotated[float | None, msgspec.Meta(description="What moved was worth, in eth; null: not known.")]
+Usd = Annotated[float | None, msgspec.Meta(description="The same in dollars; null: not known.")]
+Pct = Annotated[
+    float | None,
+    msgspec.Meta(
+        description="Percent of the token's supply, of draining the pool's liquidity; null: of no share."
+    ),
+]
+Ts = Annotated[datetime, msgspec.Meta(description="When it happened: its block's time.")]
+
+
+class AlertRow(msgspec.Struct, frozen=True):
+    """One alert. What does not apply to it is null."""
+
+    id: Annotated[int, msgspec.Meta(description="The same wherever it is told, also where it is taken back.")]
+    kind: Annotated[Kind, msgspec.Meta(description="Why it is told.")]
+    who: Annotated[
+        str | None,
+        msgspec.Meta(description="Who did it: the name of the follow, its wallet, or the rule's who."),
+    ]
+    verb: Annotated[
+        str | None, msgspec.Meta(description="What was done; retracted: the chain took back what was told.")
+    ]
+    wallet: Annotated[str | None, msgspec.Meta(description="Who did it.")]
+    token: str | None
+    symbol: Symbol
+    eth: Eth
+    usd: Usd
+    pct: Pct
+    tx: str | None
+    block: int | None
+    ts: Ts
+    rule: Annotated[str | None, msgspec.Meta(description="The rule that it is a hit of.")]
+    text: Sentence
+    link: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="The token's page; null: of no token, or the service has no public address."
+        ),
+    ]
+
+
+def rows(alerts: Sequence[Alert], public_url: str | None = None) -> list[AlertRow]:
+    """As they are told, in their order. ``public_url``: where people reach this service; None: not set."""
+    return [_row(alert, public_url) for alert in alerts]
+
+
+def _row(alert: Alert, public_url: str | None) -> AlertRow:
+    draft = alert.draft
+    return AlertRow(
+        id=alert.id,
+        kind=draft.kind,
+        # A follow may have no name.
+        who=draft.who or draft.wallet,
+        verb=RETRACTED if alert.retracted else draft.verb,
+        wallet=draft.wallet,
+        token=draft.token,
+        symbol=None if alert.symbol is None else names.symbol(alert.symbol),
+        eth=_part(draft.eth_wei, WEI_PER_ETH),
+        usd=_part(draft.micro_usd, _MICRO),
+        pct=_part(draft.share_ppm, _PPM_PER_PERCENT),
+        tx=draft.tx_hash,
+        block=draft.block_number,
+        ts=when(draft.at_s),
+        rule=draft.rule,
+        text=_text(draft, alert.retracted),
+        link=None if public_url is None or draft.token is None else f"{public_url}/token/{draft.token}",
+    )
+
+
+def _text(draft: Draft, retracted: bool) -> str:
+    return f"{_TAKEN_BACK} {draft.said}" if retracted else draft.said
+
+
+def _part(raw: int | None, whole: int) -> float | None:
+    """The edge: nothing is computed from it."""
+    return None if raw is None else raw / whole

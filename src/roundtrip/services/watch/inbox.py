@@ -1,0 +1,55 @@
+"""What a mite was told."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import msgspec
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.watch.alerts import INBOX_S
+from roundtrip.services.accounts.database import accounts
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.support.strangers_text import AnswerText
+from roundtrip.store.watch import alerts as store
+
+from .alert_rows import RETRACTED, AlertRow, rows
+
+MOST_ROWS = 500
+MOST_SAID = 3
+"""So many sentences stand in the text; each row has its own."""
+
+
+class Inbox(msgspec.Struct, frozen=True, rename="camel"):
+    """The alerts of the last seven days, the newest first."""
+
+    text: AnswerText
+    total: Annotated[int, msgspec.Meta(description="How many there are, shown or not.")]
+    at_least: Annotated[bool, msgspec.Meta(description="true: there are more, which were not counted.")]
+    rows: Annotated[list[AlertRow], msgspec.Meta(description=f"The newest {MOST_ROWS} at most.")]
+
+
+async def inbox(ctx: Context, params: Nothing, mite: Mite) -> Answered[Inbox]:
+    """Every alert that was raised for the mite. Raises ServiceFull."""
+    since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
+    async with accounts(ctx) as connection:
+        alerts, total = await store.newest(connection, mite.id, since, MOST_ROWS)
+    shown, at_least, total = (
+        rows(alerts, ctx.outward.public_url),
+        total > store.MOST_COUNTED,
+        min(total, store.MOST_COUNTED),
+    )
+    return Answered(Inbox(_text(shown, total, at_least), total, at_least, shown))
+
+
+def _text(shown: list[AlertRow], total: int, at_least: bool) -> str:
+    if not shown:
+        return "Nothing was told to you within the last seven days."
+    count = "1 alert" if total == 1 else f"{total:,} alerts"
+    said = [f"{'At least ' if at_least else ''}{count} within the last seven days."]
+    if total > len(shown):
+        said.append(f"The newest {len(shown)} are shown.")
+    taken_back = sum(row.verb == RETRACTED for row in shown)
+    if taken_back:
+        said.append(f"{taken_back} of them the chain took back.")
+    return " ".join([*said, "The newest:", *(row.text for row in shown[:MOST_SAID])])

@@ -1,0 +1,125 @@
+"""``test_rule``: what a rule would have told within the last seven days."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence, Set
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.base.errors import ServiceFull
+from roundtrip.domain.base.types import Address
+from roundtrip.domain.watch.alert_text import told
+from roundtrip.domain.watch.alerts import INBOX_S, Alert
+from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rules import Happening, Rule, Watch
+from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.support.index_reader import reading, when
+from roundtrip.store.index.addresses import ids_of
+from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.index.tokens import labels
+from roundtrip.store.index.vitals import followed_from_s
+from roundtrip.store.watch import happenings, watches
+from roundtrip.store.watch.happenings import Place, Replayed
+
+from .alert_rows import rows
+from .rule_parser import parse
+from .rule_subject import unseen_text, wallet_of
+from .rule_text import when_it_tells
+from .schema import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested
+
+LONGEST_S = 8.0
+"""It is to take two seconds of 24 million trades."""
+
+
+async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[RuleTested]:
+    """How often it would have hit, and the last hits. Raises CallerFault (bad_input), ServiceFull."""
+    tested, _ = await tested_and_times(ctx, params, mite)
+    return Answered(tested)
+
+
+async def tested_and_times(ctx: Context, params: RuleParams, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
+    """The same, and when each hit that was counted was, seconds since 1970, the newest first."""
+    rule = parse(params.rule)
+    with ctx.replays.one(mite.id):
+        return await _tested(ctx, rule, mite)
+
+
+async def _tested(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
+    async with reading(ctx) as (connection, stands):
+        wallet = await wallet_of(connection, rule)
+        notes = [await unseen_text(connection, rule)]
+        follows = frozenset(one.wallet for one in await watches.follows_of(connection, mite.id))
+        if rule.who.kind == "follow" and not follows:
+            notes.append("You follow no wallet yet.")
+        to = Place(stands.block.number, stands.block.timestamp_s)
+        after_s = await _after_s(connection, stands)
+        if after_s > to.at_s - INBOX_S:
+            notes.append(f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only.")
+        async with _in_time(connection):
+            watch = Watch(rule, _wallets(rule, wallet, follows))
+            found = await happenings.replayed(connection, ctx.contracts, watch, after_s, to)
+            last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], mite)
+    tested = RuleTested(
+        text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
+        rule=rule.text(),
+        wallet=wallet,
+        hits=found.hits,
+        at_least=found.at_least,
+        last=last,
+        from_time=when(after_s),
+        to_time=when(to.at_s),
+        block=to.number,
+    )
+    return tested, found.at_s
+
+
+async def _after_s(connection: asyncpg.Connection, stands: Cursor) -> int:
+    """Since when it is replayed: seven days, or as long as the chain is followed."""
+    after_s = stands.block.timestamp_s - INBOX_S
+    return max(after_s, await followed_from_s(connection, stands)) if stands.start_number else after_s
+
+
+@asynccontextmanager
+async def _in_time(connection: asyncpg.Connection) -> AsyncIterator[None]:
+    """All that it asks takes so long and no longer, also where nobody waits for it any more."""
+    await connection.execute("SELECT set_config('statement_timeout', $1, true)", str(int(LONGEST_S * 1000)))
+    try:
+        async with asyncio.timeout(LONGEST_S):
+            yield
+    except (TimeoutError, asyncpg.QueryCanceledError) as error:
+        raise ServiceFull(
+            "busy",
+            "Seven days of that take too long to read just now. Ask again later, or narrow the rule by a "
+            "wallet, a token or a larger amount.",
+            30,
+        ) from error
+
+
+async def _rows(
+    connection: asyncpg.Connection, rule: Rule, hits: Sequence[Happening], mite: Mite
+) -> list[HitRow]:
+    """As they would have been told."""
+    ids = await ids_of(connection, {one.token for one in hits})
+    symbols = {label.address: label.symbol for label in (await labels(connection, ids.values())).values()}
+    source = Source("rule", 0, mite.id, rule.text(), 0)
+    alerts = [Alert(0, told(source, hit), symbol=symbols.get(hit.token)) for hit in hits]
+    shown = HitRow.__struct_fields__
+    return [HitRow(**{name: getattr(row, name) for name in shown}) for row in rows(alerts)]
+
+
+def _wallets(rule: Rule, wallet: Address | None, follows: Set[Address]) -> Set[Address] | None:
+    """Who may have done it; None: anybody."""
+    if rule.who.kind == "follow":
+        return follows
+    return None if wallet is None else frozenset({wallet})
+
+
+def _text(rule: Rule, wallet: Address | None, found: Replayed, last: list[HitRow]) -> str:
+    asked = f"A rule that tells when {when_it_tells(rule, wallet)}"
+    if not found.hits:
+        return f"{asked} would have told nothing within the last seven days."
+    times = "once" if found.hits == 1 else f"{found.hits:,} times"
+    least = "at least " if found.at_least else ""
+    newest = f" The last: {last[0].text}" if last else ""
+    return f"{asked} would have hit {least}{times} within the last seven days.{newest} No rule was set."
