@@ -36,8 +36,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.delivery.channels import set_webhook
 from roundtrip.services.delivery.channels_schema import WebhookParams
 from roundtrip.services.runtime.context import Context

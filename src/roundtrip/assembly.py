@@ -33,10 +33,10 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.jobs.alerts import Alerts
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.telegram import link_chats
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.alerts.loop import Alerts
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.kinds.telegram import link_chats
+from roundtrip.jobs.registry import KINDS
 from roundtrip.networks import CHAIN_ID, ROBINHOOD, Network, network_from
 from roundtrip.sending import outward, secret_key
 from roundtrip.services.check.proof_file import Claim, Held

@@ -23,9 +23,9 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.check.evidence import Missing, Refused
-from roundtrip.jobs.alerts import Alerts
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.alerts.loop import Alerts
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.portfolio.bag import bag_of

@@ -11,8 +11,8 @@ import pytest
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.book_reader import Piece
 from roundtrip.services.runtime.context import Context

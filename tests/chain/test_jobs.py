@@ -15,9 +15,9 @@ from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.jobs import abreast
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine import head_barrier
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs, partitions
@@ -89,7 +89,7 @@ async def test_a_node_a_little_behind_the_index_is_waited_for(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(abreast, "EVERY_S", 0.0)
+    monkeypatch.setattr(head_barrier, "EVERY_S", 0.0)
     before, refresh, asked = ctx.heads.current().block.number, ctx.heads.refresh, 0
 
     async def a_block_each_time() -> Head:
@@ -116,7 +116,7 @@ async def test_a_node_behind_the_index_is_asked_again_later(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(abreast, "EVERY_S", 0.0)
+    monkeypatch.setattr(head_barrier, "EVERY_S", 0.0)
     before = ctx.heads.current().block.number
     await follow_to(clean, before + 1)
     await jobs.enqueue(clean, kind, built.tokens["plain"])

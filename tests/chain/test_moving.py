@@ -16,9 +16,9 @@ from roundtrip.devnet.world import GENESIS_S, Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, PROVEN_FOR_S
-from roundtrip.jobs.boards import EVERY_S, MOST_WAITING
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.kinds.boards import EVERY_S, MOST_WAITING
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.moving_now import Moving, MovingNow, moving_now
 from roundtrip.services.runtime.context import Context

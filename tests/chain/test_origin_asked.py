@@ -14,8 +14,8 @@ from conftest import context_for
 from roundtrip.cli import app
 from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.origins import JOB, origin_of
 from roundtrip.store.index import origins

@@ -11,8 +11,8 @@ import pytest
 from conftest import context_for
 from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, Origin

@@ -10,9 +10,9 @@ import pytest
 
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import SPANS
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.winners import EVERY_S
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.kinds.winners import EVERY_S
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.boards.winners import Winners, winners
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing, reading

@@ -13,8 +13,8 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
-from roundtrip.jobs.alert_guard import wish_checks
-from roundtrip.jobs.alerts import Alerts, Parts
+from roundtrip.jobs.alerts.guard import wish_checks
+from roundtrip.jobs.alerts.loop import Alerts, Parts
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.watch import bags
 from support.alert_ground import Ground

@@ -9,10 +9,10 @@ import pytest
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, RUNS_WEI, SETTLED_S, WEEK_S
-from roundtrip.jobs.calls import EVERY_S
-from roundtrip.jobs.calls import calls as job_calls
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.kinds.flags import EVERY_S
+from roundtrip.jobs.kinds.flags import calls as job_calls
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.community import flag_resolution as looking
 from roundtrip.services.community.flag_resolution import look
 from roundtrip.services.community.flag_token import FlagParams, flag_token

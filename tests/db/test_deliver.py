@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.watch.channels import IN_ORDER_TRIES, MOST_TRIES, OFF_AFTER_S, WAITS_S
-from roundtrip.jobs.deliver import MOST_A_RUN, RUN_S, deliver
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.kinds.deliver import MOST_A_RUN, RUN_S, deliver
+from roundtrip.jobs.registry import KINDS
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job

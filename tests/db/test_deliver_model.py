@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from roundtrip.channels.post import Reply
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.channels import MOST_TRIES, TOLD
-from roundtrip.jobs.deliver import deliver
+from roundtrip.jobs.kinds.deliver import deliver
 from roundtrip.store.server import jobs
 from support.channels import NO_ANSWER, OK, Street, answered
 from support.paying import answer_of

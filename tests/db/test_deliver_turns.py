@@ -9,9 +9,9 @@ from typing import Any
 from roundtrip.channels.post import Reply
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.channels import HOST_ROWS, TURN_ROWS
-from roundtrip.jobs.deliver import MOST_A_RUN
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Turns, Worker
+from roundtrip.jobs.engine.worker import Turns, Worker
+from roundtrip.jobs.kinds.deliver import MOST_A_RUN
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import New

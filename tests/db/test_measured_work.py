@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.jobs.worker import Effect, Kind, Worker
+from roundtrip.jobs.engine.worker import Effect, Kind, Worker
 from roundtrip.store.server import connections, jobs
 from roundtrip.store.server.jobs import Job
 

@@ -11,8 +11,8 @@ import pytest
 
 from roundtrip.domain.practice.practice import begun as begun_account
 from roundtrip.domain.watch.alerts import INBOX_S, Draft
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import KEPT_FOR, Kept

@@ -9,9 +9,9 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import OLD, Given, name_key, public
 from roundtrip.domain.market.fairness import Fairness, Origin, Purses
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.names import EVERY_S
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.kinds.names import EVERY_S
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
 from roundtrip.store.boards.moving import purses_of

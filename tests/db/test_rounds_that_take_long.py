@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.jobs import bag, names
+from roundtrip.jobs.kinds import bag, names
 from roundtrip.store.server import jobs
 from support.flagged import Ground
 

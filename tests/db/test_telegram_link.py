@@ -13,7 +13,7 @@ from roundtrip.chain.rpc.background import beside
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
-from roundtrip.jobs.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
+from roundtrip.jobs.kinds.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
 from roundtrip.services.delivery.telegram_link import WINDOW_S
 from roundtrip.services.runtime.notifiers import SILENT_S, Bot
 from support.channels import NOW_S, WAIT_S, Chats, Street, answered

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.jobs.worker import Effect, Kind, Worker, nothing
+from roundtrip.jobs.engine.worker import Effect, Kind, Worker, nothing
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.migrate import migrate

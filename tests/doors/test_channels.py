@@ -15,8 +15,8 @@ from aiohttp import web
 
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.sending import outward
 from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings

@@ -10,8 +10,8 @@ import pytest
 
 from roundtrip.channels.secrets import Seal
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.delivery.channels import ATTEMPTS_OF_MITE
 from roundtrip.services.delivery.delivery_log import MOST_SHOWN, RESENDS
 from roundtrip.services.runtime.context import Context

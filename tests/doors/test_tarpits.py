@@ -14,8 +14,8 @@ from roundtrip.channels.secrets import Seal
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Outward
 from roundtrip.store.delivery import deliveries

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.jobs.alerts import Alerts, Parts
+from roundtrip.jobs.alerts.loop import Alerts, Parts
 from roundtrip.store.server import connections
 from roundtrip.venues.base import Contracts
 

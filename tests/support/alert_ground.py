@@ -10,7 +10,7 @@ import asyncpg
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.watch.rules import Rule, Who
-from roundtrip.jobs.alerts import Alerts
+from roundtrip.jobs.alerts.loop import Alerts
 from roundtrip.store.watch import watches
 from roundtrip.sync.apply import Writer
 from roundtrip.venues.base import Contracts

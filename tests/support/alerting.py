@@ -15,7 +15,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.watch.rule_index import RuleIndex, Source
 from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Rule, Watch
-from roundtrip.jobs.alerts import Parts
+from roundtrip.jobs.alerts.loop import Parts
 from roundtrip.store.server.hex import as_address, as_text
 from roundtrip.store.watch import watches
 from roundtrip.store.watch.happenings import Place

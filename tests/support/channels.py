@@ -18,8 +18,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Alert, Draft
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Bot, Outward
 from roundtrip.store.accounts import accounts

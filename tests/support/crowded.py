@@ -15,8 +15,8 @@ from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from support.holding_asked import copied
 from support.indexing import at, cursor, follow

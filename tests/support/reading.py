@@ -15,8 +15,8 @@ from roundtrip.chain.holders.first_block import FirstBlock
 from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.holders import book_reader, sources
 from roundtrip.services.holders.book_reader import Bounds
 from roundtrip.services.holders.handlers import token_holders

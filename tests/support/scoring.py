@@ -13,8 +13,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.scorecard.scorecard import SETTLED_S
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.worker import Worker
+from roundtrip.jobs.engine.worker import Worker
+from roundtrip.jobs.registry import KINDS
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context

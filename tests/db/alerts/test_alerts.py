@@ -15,7 +15,7 @@ from roundtrip.domain.watch import alert_text
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import Happening, Over, Rule, Who
-from roundtrip.jobs import alert_drafts
+from roundtrip.jobs.alerts import drafts
 from roundtrip.store.index import queue_stats
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
@@ -151,7 +151,7 @@ async def test_a_row_that_cannot_be_kept_stops_no_other(
         draft = alert_text.told(source, happening)
         return replace(draft, **{amiss_in: value}) if happening.wallet == BOB else draft  # type: ignore[arg-type]
 
-    monkeypatch.setattr(alert_drafts, "told", told)
+    monkeypatch.setattr(drafts, "told", told)
     await ground.rule()
     await ground.block(buys(ALICE), buys(BOB), buys(CAROL), buys(BOB), buys(DEV))
     await ground.block(buys(ALICE))

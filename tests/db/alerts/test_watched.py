@@ -9,7 +9,7 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rules import Over, Rule, Who
-from roundtrip.jobs.alerts import STILL_S
+from roundtrip.jobs.alerts.loop import STILL_S
 from roundtrip.store.watch import watches
 from sim.arena import until
 from support.alert_ground import BUYING, NOW, WAIT_S, Ground, buys

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.jobs.kinds import KINDS
-from roundtrip.jobs.rounds import described
-from roundtrip.jobs.worker import where
+from roundtrip.jobs.engine.loop import described
+from roundtrip.jobs.engine.worker import where
+from roundtrip.jobs.registry import KINDS
 
 PROJECT = Path(__file__).resolve().parents[3]
 

@@ -4,12 +4,11 @@ import asyncpg
 
 from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.domain.base.types import parse_address
+from roundtrip.jobs.engine.head_barrier import abreast
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from roundtrip.store.server.jobs import Job
-
-from .abreast import abreast
-from .worker import Effect
 
 
 async def token(ctx: Context, job: Job) -> Effect:

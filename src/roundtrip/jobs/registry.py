@@ -3,23 +3,22 @@
 from types import MappingProxyType
 
 from roundtrip.domain.watch.channels import LANES, MOST_AT_ONCE
+from roundtrip.jobs.engine.worker import Kind, Turns
+from roundtrip.jobs.kinds.bag import EVERY_S as BAG_EVERY_S
+from roundtrip.jobs.kinds.bag import bag
+from roundtrip.jobs.kinds.boards import EVERY_S, boards
+from roundtrip.jobs.kinds.deliver import deliver
+from roundtrip.jobs.kinds.flags import calls
+from roundtrip.jobs.kinds.holders import holders
+from roundtrip.jobs.kinds.names import names
+from roundtrip.jobs.kinds.origin import origin
+from roundtrip.jobs.kinds.prune import prune
+from roundtrip.jobs.kinds.recheck import recheck
+from roundtrip.jobs.kinds.scorecard import scorecard
+from roundtrip.jobs.kinds.token import token
+from roundtrip.jobs.kinds.winners import winners
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
-
-from .bag import EVERY_S as BAG_EVERY_S
-from .bag import bag
-from .boards import EVERY_S, boards
-from .calls import calls
-from .deliver import deliver
-from .holders import holders
-from .names import names
-from .origin import origin
-from .prune import prune
-from .recheck import recheck
-from .scorecard import scorecard
-from .token import token
-from .winners import winners
-from .worker import Kind, Turns
 
 _DAY_S = 86_400.0
 _NEVER_GIVEN_UP = 10**9

@@ -25,7 +25,7 @@ from roundtrip.store.server import job_turns as turns
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 
-from .rounds import Rounds, described
+from .loop import Rounds, described
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """After the first failure, the second and so on; after the last of them the same again."""

@@ -7,13 +7,12 @@ import asyncpg
 
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import parse_address
+from roundtrip.jobs.engine.worker import Effect, NotYet
 from roundtrip.services.holders import book_reader
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
-
-from .worker import Effect, NotYet
 
 _SPENT = ("holders_budget", "budget_spent")
 """Codes of a day's budget that is used up."""

@@ -8,13 +8,12 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.base.types import BlockRef
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards.winners import counted, counted_to, keep
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
-
-from .worker import Effect
 
 EVERY_S: MappingProxyType[str, float] = MappingProxyType(
     {"24h": 30.0, "7d": 300.0, "30d": 1800.0, "all": 3600.0}

@@ -6,14 +6,13 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import structlog
 
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.community.flag_resolution import look
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.community import flags as store
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
-
-from .worker import Effect
 
 EVERY_S = 60
 log = structlog.get_logger(__name__)

@@ -19,6 +19,7 @@ import structlog
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
 from roundtrip.domain.watch.rule_index import RuleIndex, Source
 from roundtrip.domain.watch.rules import Happening
+from roundtrip.jobs.engine.loop import Rounds
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor
 from roundtrip.store.watch import alert_cursor, alerts, bags, happenings, watches
@@ -26,10 +27,9 @@ from roundtrip.store.watch.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.watch.happenings import Place
 from roundtrip.venues.base import Contracts
 
-from .alert_drafts import capped, kept, key_of, more_of
-from .alert_guard import guarded, wish_checks
-from .alert_watched import Watched
-from .rounds import Rounds
+from .drafts import capped, kept, key_of, more_of
+from .guard import guarded, wish_checks
+from .subscriptions import Watched
 
 CHANNEL = "facts"
 """Notified by the sync with each of its transactions."""

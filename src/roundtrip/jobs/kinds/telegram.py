@@ -11,12 +11,11 @@ from roundtrip.chain.rpc.background import is_cancelled
 from roundtrip.channels.post import NotTried
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.base.errors import RoundtripError
+from roundtrip.jobs.engine.loop import described
 from roundtrip.services.delivery.telegram_link import NO_CODE, link
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Tells
 from roundtrip.store.server.errors import DATABASE_FAULTS
-
-from .rounds import described
 
 LOCK = 4663_0013
 """The advisory lock of whoever listens."""

@@ -26,6 +26,7 @@ from roundtrip.domain.watch.channels import (
     failure,
     wait_s,
 )
+from roundtrip.jobs.engine.worker import Effect, nothing
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Message, To, send, why
 from roundtrip.services.watch.alert_rows import rows
@@ -36,8 +37,6 @@ from roundtrip.store.delivery.deliveries import Delivery, Try
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.watch import alerts
-
-from .worker import Effect, nothing
 
 MOST_A_RUN = 20
 RUN_S = PLACE_S

@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.community.marks import OLD
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.community import public_names
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
-
-from .worker import Effect
 
 EVERY_S = 60
 IDLE = 20

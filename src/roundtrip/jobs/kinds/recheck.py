@@ -2,13 +2,12 @@
 verdict stood on, or a board shows it; deep where the payload says so. It counts against nobody."""
 
 from roundtrip.domain.base.errors import NodeFault
+from roundtrip.jobs.engine.head_barrier import abreast
+from roundtrip.jobs.engine.worker import Effect, nothing
 from roundtrip.services.check.handler import made
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.jobs import Job
-
-from .abreast import abreast
-from .worker import Effect, nothing
 
 
 async def recheck(ctx: Context, job: Job) -> Effect:

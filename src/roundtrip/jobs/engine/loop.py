@@ -12,7 +12,7 @@ from roundtrip.chain.rpc.background import is_cancelled
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.names import clean
 
-from .listening import listening
+from .notify_listener import listening
 
 _AGAIN_S = 0.5
 _ERROR_LENGTH = 200

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.watch.alerts import INBOX_S
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor, insiders
@@ -16,8 +17,6 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.partitions import DAY_S, Daily
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from roundtrip.sync.retention import retire_trades
-
-from .worker import Effect
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
 INSIDE_KEPT_DAYS = 8

@@ -4,13 +4,12 @@ begins too late to know."""
 import asyncpg
 
 from roundtrip.domain.base.types import parse_address
+from roundtrip.jobs.engine.worker import Effect, NotYet, nothing
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.origins import search
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server.jobs import Job
-
-from .worker import Effect, NotYet, nothing
 
 
 async def origin(ctx: Context, job: Job) -> Effect:

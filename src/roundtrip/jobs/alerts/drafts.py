@@ -10,10 +10,9 @@ from roundtrip.domain.watch.alert_text import said_of_more, told
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import Happening
+from roundtrip.jobs.engine.loop import described
 from roundtrip.store.watch import alerts
 from roundtrip.store.watch.alert_cursor import Counted, MinuteKey, Untold
-
-from .rounds import described
 
 _CANNOT_BE_KEPT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
 """The last: what the driver says of a value that it cannot even send."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import structlog
 
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.report_review import MOST_AGAIN, weigh_again
 from roundtrip.services.scorecard.settlement import settle
@@ -14,8 +15,6 @@ from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
-
-from .worker import Effect
 
 EVERY_S, SOON_S = 60, 5
 log = structlog.get_logger(__name__)

@@ -9,13 +9,12 @@ import asyncpg
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import CHECKED_EVERY_S, CROWD, MOST_CHECKED, WINDOW_S, crowded, to_check
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
-
-from .worker import Effect
 
 EVERY_S = 15
 MOST_WAITING = 4

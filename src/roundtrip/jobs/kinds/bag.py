@@ -16,6 +16,8 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.watch.alert_text import said_of_verdict
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.bag_guard import GUARD, Held, Standing, Turned, after, begun, in_turn, source_of
+from roundtrip.jobs.alerts.guard import DEEP, EVENT
+from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor
@@ -23,9 +25,6 @@ from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.watch import alerts, bags
 from roundtrip.store.watch.bags import Holder
-
-from .alert_guard import DEEP, EVENT
-from .worker import Effect
 
 EVERY_S, SOON_S = 30, 15
 """When it is looked again; and where a change waits for the check that confirms it."""

@@ -1,0 +1,1 @@
+"""From happenings to alerts: subscriptions, drafts, the loop."""

@@ -1,0 +1,1 @@
+"""Taking jobs from PostgreSQL and running them."""
