@@ -34,14 +34,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.api.about import NOTE
-from roundtrip.api.answers import Shared, SharedAnswers
-from roundtrip.api.callers import Callers
+from roundtrip.api.admission.call_counter import GroupCommit, Ledger
+from roundtrip.api.admission.gate import Gate
+from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import Gate
-from roundtrip.api.group_commit import GroupCommit, Ledger
-from roundtrip.api.http import create_app
-from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.documents.about import NOTE
+from roundtrip.api.http.app import create_app
+from roundtrip.api.request.callers import Callers
+from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures

@@ -26,7 +26,7 @@ from typing import cast
 import msgspec
 import uvloop
 
-from roundtrip.api.protocol import spare_files
+from roundtrip.api.server.protocol import spare_files
 from support.slow_clients import Slow
 
 from .soak_mix import Ask, Mix, Plan, outcome

@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from roundtrip.api import publish as publishing
-from roundtrip.api.llms import llms_txt
-from roundtrip.api.openapi import openapi_json
+from roundtrip.api.documents import tool_schemas as publishing
+from roundtrip.api.documents.llms_txt import llms_txt
+from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.domain.base.policy import POLICY
 
 

@@ -18,20 +18,20 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 import roundtrip
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Callers
+from roundtrip.api.admission.gate import Gate, gate_over
+from roundtrip.api.admission.minute_limits import MinuteLimits
+from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.draining import ANSWERS_S, DrainingServer
-from roundtrip.api.gate import Gate, gate_over
-from roundtrip.api.http import Lost, create_app
-from roundtrip.api.minutes import MinuteLimits
-from roundtrip.api.openapi import openapi_json
-from roundtrip.api.pressure import Pressure
-from roundtrip.api.protocol import BoundedProtocol, Places, spare_files
-from roundtrip.api.publish import tools_json
-from roundtrip.api.shared_answers import SharedInValkey
-from roundtrip.api.shared_minutes import SharedMinutes
-from roundtrip.api.valkey import Valkey
+from roundtrip.api.documents.openapi import openapi_json
+from roundtrip.api.documents.tool_schemas import tools_json
+from roundtrip.api.http.app import Lost, create_app
+from roundtrip.api.request.callers import Callers
+from roundtrip.api.server.drain import ANSWERS_S, DrainingServer
+from roundtrip.api.server.overload import Pressure
+from roundtrip.api.server.protocol import BoundedProtocol, Places, spare_files
+from roundtrip.api.sharing.shared_single_flight import SharedInValkey
+from roundtrip.api.sharing.single_flight import SharedAnswers
+from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.console.app import console_routes
 from roundtrip.console.static_files import LibraryMissing
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress

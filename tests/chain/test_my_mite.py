@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from conftest import closed_database
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import ServiceFull

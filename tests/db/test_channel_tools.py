@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.channels.post import Reply
 from roundtrip.channels.secrets import Seal, Unsealable
 from roundtrip.channels.targets import Target

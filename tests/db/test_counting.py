@@ -9,10 +9,10 @@ from datetime import date
 import asyncpg
 import pytest
 
-from roundtrip.api.callers import Asking
-from roundtrip.api.gate import Admitted, Gate, Refused
-from roundtrip.api.group_commit import GroupCommit, Ledger
-from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.admission.call_counter import GroupCommit, Ledger
+from roundtrip.api.admission.gate import Admitted, Gate, Refused
+from roundtrip.api.admission.minute_limits import MinuteLimits
+from roundtrip.api.request.callers import Asking
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts

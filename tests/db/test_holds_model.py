@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from roundtrip.api.gate import Admitted
+from roundtrip.api.admission.gate import Admitted
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.counting import Drawn, conserved, hashed, put_mite

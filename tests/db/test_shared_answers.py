@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from roundtrip.api.answers import Shared, TookTooLong
-from roundtrip.api.shared_answers import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
+from roundtrip.api.sharing.shared_single_flight import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
+from roundtrip.api.sharing.single_flight import Shared, TookTooLong
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from roundtrip.api.answers import Shared, SharedAnswers
+from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
 from support.answering import PATIENT_S, House, Runs, until_waiting
 from support.valkeys import FAULTS, Store, pretending
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from roundtrip.api.answers import Asker, NoPlace
-from roundtrip.api.shared_answers import SharedInValkey
+from roundtrip.api.sharing.shared_single_flight import SharedInValkey
+from roundtrip.api.sharing.single_flight import Asker, NoPlace
 from roundtrip.domain.base.errors import ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 

@@ -9,9 +9,9 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.api.minutes import WINDOW_MS, MinuteLimits, Ticket
-from roundtrip.api.shared_minutes import SharedMinutes
-from roundtrip.api.valkey import Valkey
+from roundtrip.api.admission.minute_limits import WINDOW_MS, MinuteLimits, Ticket
+from roundtrip.api.admission.shared_minute_limits import SharedMinutes
+from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
 from support.valkeys import FAULTS, Store, pretending

@@ -8,7 +8,7 @@ import pytest
 import redis
 from structlog.testing import capture_logs
 
-from roundtrip.api.valkey import BadUrl, Gone, Script, Valkey
+from roundtrip.api.sharing.valkey import BadUrl, Gone, Script, Valkey
 from support.valkeys import FAULTS, Store, pretending
 
 SUM = Script("return redis.call('INCRBY', KEYS[1], ARGV[1])")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.core import TyperGroup, TyperOption
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.http import documents
+from roundtrip.api.http.app import documents
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.cli import COMMANDS, command
 from roundtrip.console.pages import PAGES as CONSOLE
 from roundtrip.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from roundtrip.api.catalog import tools
+from roundtrip.api.operations.catalog import tools
 from roundtrip.devnet.world import Built, Places
 from roundtrip.tour.page import call, heading
 from roundtrip.tour.said import fits, shape, shortened, stable

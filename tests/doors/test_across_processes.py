@@ -16,9 +16,9 @@ import asyncpg
 import pytest
 import redis
 
-from roundtrip.api.minutes import MinuteLimits
-from roundtrip.api.shared_minutes import SharedMinutes
-from roundtrip.api.valkey import Valkey
+from roundtrip.api.admission.minute_limits import MinuteLimits
+from roundtrip.api.admission.shared_minute_limits import SharedMinutes
+from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.assembly import context
 from roundtrip.devnet.world import Built
 from roundtrip.networks import contracts_from

@@ -2,11 +2,11 @@
 
 import aiohttp
 
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Callers
+from roundtrip.api.admission.gate import gate_over
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import gate_over
-from roundtrip.api.http import create_app
+from roundtrip.api.http.app import create_app
+from roundtrip.api.request.callers import Callers
+from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
 from roundtrip.services.runtime.context import Context
 from support.serving import served

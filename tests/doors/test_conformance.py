@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 from typing import cast
 
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Callers
+from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.gate import Gate
+from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import Gate
-from roundtrip.api.group_commit import GroupCommit
-from roundtrip.api.http import create_app
-from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.http.app import create_app
+from roundtrip.api.request.callers import Callers
+from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context

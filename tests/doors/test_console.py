@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from roundtrip import serving
-from roundtrip.api.catalog import OPERATIONS, tools
+from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.console.page import COOKIE, SECURE_COOKIE
 from roundtrip.console.pages import PAGES
 from roundtrip.console.render import said, stranger

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from conftest import closed_database, context_for
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address

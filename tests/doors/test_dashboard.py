@@ -13,8 +13,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from roundtrip import metrics
-from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import Door
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.chain.rpc.client import READ_METHODS, SORTS, Budget, Node
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.errors import STATUS_BY_CODE

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet import world
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.domain.base.types import Address

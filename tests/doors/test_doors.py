@@ -8,9 +8,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.operation import Operation
-from roundtrip.api.publish import answer_schema, params_schema, path_schema
+from roundtrip.api.documents.tool_schemas import answer_schema, params_schema, path_schema
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.trade.judge import LEVELS

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.api import draining
+from roundtrip.api.server import drain
 from roundtrip.serving import http_server, inherited, listen
 
 WAIT_S = 20
@@ -147,7 +147,7 @@ async def test_connections_that_are_open_are_served_once_more(ground: Ground) ->
 async def test_one_that_asks_nothing_is_closed_in_the_end(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draining, "DRAIN_S", 0.05)
+    monkeypatch.setattr(drain, "DRAIN_S", 0.05)
     client = await ground.client()
     await client.asked()
     await ground.told(signal.SIGTERM)
@@ -158,7 +158,7 @@ async def test_one_that_asks_nothing_is_closed_in_the_end(
 async def test_a_request_that_came_in_part_is_waited_for(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draining, "DRAIN_S", 0.05)
+    monkeypatch.setattr(drain, "DRAIN_S", 0.05)
     idle, client = await ground.client(), await ground.client()
     await idle.asked()
     await client.asked()

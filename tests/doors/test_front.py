@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 import roundtrip
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.operation import Operation
-from roundtrip.api.publish import answer_schema, params_schema
+from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.serving import service

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.accounts.keys import is_key
 from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings

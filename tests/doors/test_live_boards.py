@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from conftest import closed_database
-from roundtrip.api import protocol
-from roundtrip.api.draining import Ending
+from roundtrip.api.server import protocol
+from roundtrip.api.server.drain import Ending
 from roundtrip.console.live import Listener, Live, LiveResponse, event
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, launch
@@ -390,7 +390,7 @@ def hears_nothing() -> Iterator[None]:
 async def test_a_termination_ends_streams_before_the_drain(
     browser: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundtrip.api.draining.DRAIN_S", 3600.0)
+    monkeypatch.setattr("roundtrip.api.server.drain.DRAIN_S", 3600.0)
     paced = Paced()
     async with streaming(paced) as url, stream(browser, url, "one") as found:
         await found.until(lambda told: told == {"rows": "first"})

@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 from mcp.client.client import Client
 
-from roundtrip.api.about import QUOTED_NOTE
-from roundtrip.api.catalog import tools
-from roundtrip.api.publish import params_schema
+from roundtrip.api.documents.about import QUOTED_NOTE
+from roundtrip.api.documents.tool_schemas import params_schema
+from roundtrip.api.operations.catalog import tools
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings

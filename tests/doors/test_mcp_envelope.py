@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
-from roundtrip.api.catalog import tools
-from roundtrip.api.wire import MOST_BRACKETS
+from roundtrip.api.operations.catalog import tools
+from roundtrip.api.server.responses import MOST_BRACKETS
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings

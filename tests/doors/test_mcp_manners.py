@@ -9,14 +9,14 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Asking, Callers
-from roundtrip.api.catalog import tools
+from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.gate import Admitted, Counts, Gate
+from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import Admitted, Counts, Gate
-from roundtrip.api.group_commit import GroupCommit
-from roundtrip.api.http import create_app
-from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.http.app import create_app
+from roundtrip.api.operations.catalog import tools
+from roundtrip.api.request.callers import Asking, Callers
+from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.services.runtime.context import Context

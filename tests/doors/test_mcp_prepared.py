@@ -8,9 +8,9 @@ import aiohttp
 import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
 
-from roundtrip.api import mcp
-from roundtrip.api.envelope import Unfit, read_envelope, read_headers
-from roundtrip.api.prepared import Plain, plain_request
+from roundtrip.api.mcp import server
+from roundtrip.api.mcp.envelope import Unfit, read_envelope, read_headers
+from roundtrip.api.mcp.prepared_answers import Plain, plain_request
 from roundtrip.devnet.world import Built
 
 VERSIONS = [None, *KNOWN_PROTOCOL_VERSIONS]
@@ -72,7 +72,7 @@ async def test_the_listing_is_the_librarys(
     assert is_plain(sent) is not None
     assert is_plain(odd) is not None
     came = [await answered(session, base_url, one) for one in (sent, odd, sent, odd)]
-    monkeypatch.setattr(mcp, "plain_request", lambda headers, message: None)
+    monkeypatch.setattr(server, "plain_request", lambda headers, message: None)
     status, headers, body = await answered(session, base_url, sent)
     assert b'"check_token"' in body
     assert came == [(status, {**headers, "vary": "accept-encoding"}, body)] * 4

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from conftest import closed_database
 from roundtrip import metrics
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.services.runtime.context import Context

@@ -12,8 +12,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.publish import answer_schema
+from roundtrip.api.documents.tool_schemas import answer_schema
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.chain.rpc.client import READ_METHODS, RpcCall, RpcError
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault

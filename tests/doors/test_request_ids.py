@@ -16,15 +16,15 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Callers
+from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.credit_spending import Spending
+from roundtrip.api.admission.gate import gate_over
+from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import gate_over
-from roundtrip.api.group_commit import GroupCommit
-from roundtrip.api.http import create_app
-from roundtrip.api.shared_minutes import SharedMinutes
-from roundtrip.api.spending import Spending
-from roundtrip.api.valkey import Valkey
+from roundtrip.api.http.app import create_app
+from roundtrip.api.request.callers import Callers
+from roundtrip.api.sharing.single_flight import SharedAnswers
+from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.console.live import Live
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings

@@ -15,8 +15,9 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.api import http, protocol, wire
 from roundtrip.api.dispatch import error_reply
+from roundtrip.api.http import app as http
+from roundtrip.api.server import protocol, responses
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.serving import http_server, listen
 from support.slow_clients import Slow
@@ -49,7 +50,7 @@ async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
             try:
                 await http.read_body(receive, 0.05)  # type: ignore[arg-type]
             except CallerFault as error:
-                await wire.send_reply(error_reply(error), send, cors=False)  # type: ignore[arg-type]
+                await responses.send_reply(error_reply(error), send, cors=False)  # type: ignore[arg-type]
 
     routes = [Route("/", page), Route("/large", large), Route("/waits", waits), Route("/go", goes)]
     app = Starlette(routes=[*routes, Route("/reads", Reads(), methods=["POST"])])

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Callers
+from roundtrip.api.admission.gate import gate_over
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import gate_over
-from roundtrip.api.http import create_app
-from roundtrip.api.pressure import LATE_S, SHEDS_AFTER_S, Pressure
+from roundtrip.api.http.app import create_app
+from roundtrip.api.request.callers import Callers
+from roundtrip.api.server.overload import LATE_S, SHEDS_AFTER_S, Pressure
+from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.services.runtime.context import Context
 from support.serving import served
 

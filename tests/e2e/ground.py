@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roundtrip import tour_commands
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import LAUNCHERS
 from roundtrip.devnet.demo.crowd import Places, places, visitor

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import redis
 
-from roundtrip.api.answers import Shared, SharedAnswers
-from roundtrip.api.shared_answers import SharedInValkey, Spans
-from roundtrip.api.valkey import Valkey
+from roundtrip.api.sharing.shared_single_flight import SharedInValkey, Spans
+from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
+from roundtrip.api.sharing.valkey import Valkey
 
 PATIENT_S = 10.0
 LONG_MS = 60_000

@@ -10,7 +10,7 @@ import msgspec
 from mcp.client.client import Client
 from yarl import URL
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import msgspec
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
-from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import read_params
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address

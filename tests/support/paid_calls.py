@@ -10,14 +10,14 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from roundtrip.api.answers import SharedAnswers
-from roundtrip.api.callers import Asking
+from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.credit_spending import Spending
+from roundtrip.api.admission.gate import Admitted, Counts, Gate, Refused
+from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch, Reply
-from roundtrip.api.gate import Admitted, Counts, Gate, Refused
-from roundtrip.api.group_commit import GroupCommit
-from roundtrip.api.minutes import MinuteLimits
-from roundtrip.api.operation import Operation
-from roundtrip.api.spending import Spending
+from roundtrip.api.operations.operation import Operation
+from roundtrip.api.request.callers import Asking
+from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Answered, Context

@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import read_params
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built

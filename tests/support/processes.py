@@ -8,11 +8,11 @@ from uuid import UUID
 
 import asyncpg
 
-from roundtrip.api.callers import Asking
-from roundtrip.api.gate import Admitted, Gate, Refused
-from roundtrip.api.group_commit import GroupCommit, Ledger
-from roundtrip.api.minutes import MinuteLimits
-from roundtrip.api.spending import Credits, Spending
+from roundtrip.api.admission.call_counter import GroupCommit, Ledger
+from roundtrip.api.admission.credit_spending import Credits, Spending
+from roundtrip.api.admission.gate import Admitted, Gate, Refused
+from roundtrip.api.admission.minute_limits import MinuteLimits
+from roundtrip.api.request.callers import Asking
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.store.accounts.credit_holds import Hold
 

@@ -10,9 +10,9 @@ import aiohttp
 import jsonschema
 import msgspec
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.operation import Operation
-from roundtrip.api.publish import answer_schema
+from roundtrip.api.documents.tool_schemas import answer_schema
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft

@@ -17,7 +17,7 @@ from deploy import bill
 from deploy.lint import UNITS
 
 from roundtrip import cli
-from roundtrip.api.catalog import OPERATIONS
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet.artifacts import PACKAGES
 from roundtrip.settings import Settings
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import get_args
 
 from roundtrip import venues
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.tables import boards
+from roundtrip.api.operations import boards
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.cli import COMMANDS
 from roundtrip.console.rooms.boards import BOARDS as SHOWN
 from roundtrip.domain.base.venue import VenueKind

@@ -10,21 +10,20 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
+from roundtrip.api.admission.gate import Admitted, Gate, Refused
+from roundtrip.api.admission.minute_limits import Ticket
+from roundtrip.api.operations.operation import Operation
+from roundtrip.api.request.callers import Asking
+from roundtrip.api.request.failure_log import Failures
+from roundtrip.api.request.idempotency import read_once
+from roundtrip.api.request.min_block import read_min_block
+from roundtrip.api.request.request_ids import request_id
+from roundtrip.api.sharing.single_flight import Asker, Shared, SharedAnswers, TookTooLong
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.runtime.newest_block import reach
 from roundtrip.services.support.wallet_params import WalletParams
-
-from .answers import Asker, Shared, SharedAnswers, TookTooLong
-from .callers import Asking
-from .failures import Failures
-from .gate import Admitted, Gate, Refused
-from .min_block import read_min_block
-from .minutes import Ticket
-from .once import read_once
-from .operation import Operation
-from .request_ids import request_id
 
 log = structlog.get_logger(__name__)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 
 Answers = Mapping[str, Any]
 

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from roundtrip.api.callers import Callers
 from roundtrip.api.dispatch import Dispatch, Named, Unexpected, named
-from roundtrip.api.front import FRONT, wants_page
-from roundtrip.api.http import Lost
+from roundtrip.api.documents.landing import FRONT, wants_page
+from roundtrip.api.http.app import Lost
+from roundtrip.api.request.callers import Callers
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
 from .live import MOST, Live

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.api.draining import Ending
-from roundtrip.api.request_ids import begin_for_all
+from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.server.drain import Ending
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 
 MOST_OF_ONE = 4

@@ -12,11 +12,11 @@ import msgspec
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope
 
-from roundtrip.api.callers import Asking, Callers
-from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.http import read_body
-from roundtrip.api.operation import Operation
+from roundtrip.api.http.app import read_body
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
+from roundtrip.api.request.callers import Asking, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from roundtrip.api.wire import Document
+from roundtrip.api.server.responses import Document
 
 _FOR_EVER = (
     (b"cache-control", b"public, max-age=31536000, immutable"),

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from roundtrip.api.catalog import tools
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.catalog import tools
+from roundtrip.api.operations.operation import Operation
 from roundtrip.devnet.actors import DUMPER, SNIPERS, TRADERS
 from roundtrip.devnet.demo.crowd import places, visitor
 from roundtrip.devnet.deploy import calldata

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 from roundtrip.devnet.demo.wallet import Wallet
 from roundtrip.domain.base.errors import CannotRun
 

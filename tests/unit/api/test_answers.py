@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from roundtrip.api import answers as answers_module
-from roundtrip.api.answers import SETTLE_S, Asker, Shared, SharedAnswers
 from roundtrip.api.dispatch import DEADLINE_S
-from roundtrip.api.draining import ANSWERS_S, DRAIN_S
-from roundtrip.api.shared_answers import Spans
+from roundtrip.api.server.drain import ANSWERS_S, DRAIN_S
+from roundtrip.api.sharing import single_flight as answers_module
+from roundtrip.api.sharing.shared_single_flight import Spans
+from roundtrip.api.sharing.single_flight import SETTLE_S, Asker, Shared, SharedAnswers
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.processes import END_S
 from support.answering import PATIENT_S

@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from roundtrip.api.answers import Shared, SharedAnswers
-from roundtrip.api.callers import Callers
+from roundtrip.api.admission.gate import Gate
 from roundtrip.api.dispatch import Dispatch
-from roundtrip.api.gate import Gate
-from roundtrip.api.http import create_app
+from roundtrip.api.http.app import create_app
+from roundtrip.api.request.callers import Callers
+from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
 

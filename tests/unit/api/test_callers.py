@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.api.callers import Callers, anonymous
+from roundtrip.api.request.callers import Callers, anonymous
 
 PROXIES: tuple[IPv4Network | IPv6Network, ...] = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 CALLERS = Callers(PROXIES)

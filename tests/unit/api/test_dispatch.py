@@ -12,15 +12,15 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.api.answers import SharedAnswers, TookTooLong
-from roundtrip.api.callers import Asking, Callers
+from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.gate import Gate
+from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch, Reply
-from roundtrip.api.failures import MOST_A_SECOND
-from roundtrip.api.gate import Gate
-from roundtrip.api.group_commit import GroupCommit
-from roundtrip.api.http import MOST_BODY_BYTES, Endpoint
-from roundtrip.api.minutes import MinuteLimits
-from roundtrip.api.operation import Operation
+from roundtrip.api.http.app import MOST_BODY_BYTES, Endpoint
+from roundtrip.api.operations.operation import Operation
+from roundtrip.api.request.callers import Asking, Callers
+from roundtrip.api.request.failure_log import MOST_A_SECOND
+from roundtrip.api.sharing.single_flight import SharedAnswers, TookTooLong
 from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
 from roundtrip.domain.accounts.keys import written
 from roundtrip.domain.base.errors import (

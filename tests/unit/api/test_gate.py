@@ -11,11 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from roundtrip.api import group_commit
-from roundtrip.api.callers import Asking, Callers
-from roundtrip.api.gate import Admitted, Counts, Gate, Refused
-from roundtrip.api.group_commit import GroupCommit
-from roundtrip.api.minutes import MinuteLimits
+from roundtrip.api.admission import call_counter
+from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.gate import Admitted, Counts, Gate, Refused
+from roundtrip.api.admission.minute_limits import MinuteLimits
+from roundtrip.api.request.callers import Asking, Callers
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
 from roundtrip.domain.base.types import Address
 from support.counting import Counts as Ledger
@@ -229,7 +229,7 @@ async def test_a_caller_that_goes_away_is_counted_and_holds_up_nobody(house: Hou
 async def test_past_as_many_as_may_wait_callers_without_a_key_are_told_busy_first(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "MOST_WAITING", 4)
+    monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
     await house.ask()
     others = [Asking(f"address:{n}") for n in range(5)]
     asked = [house.ask(asking) for asking in [*others, KEYED, KEYED]]
@@ -345,7 +345,7 @@ async def test_live_keys_use_up_no_look_ups(house: House) -> None:
 async def test_made_up_keys_wait_among_the_callers_without_one(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "MOST_WAITING", 4)
+    monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
     await house.ask()
     asked = [house.ask(Asking(HOME, key_of(f"made up {n}"))) for n in range(6)]
     came = await asyncio.gather(*asked, house.ask(), return_exceptions=True)
@@ -357,7 +357,7 @@ async def test_the_same_look_up_is_asked_once_a_statement(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often a key asks past its minute."""
-    monkeypatch.setattr(group_commit, "MOST_WAITING", 4)
+    monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
     for _ in range(5):
         await house.ask()
     before = house.ledger.asked

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.api.min_block import given_min_block, read_min_block
+from roundtrip.api.request.min_block import given_min_block, read_min_block
 from roundtrip.domain.base.errors import CallerFault
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.api import minutes as minutes_module
-from roundtrip.api.minutes import MinuteLimits, Ticket
+from roundtrip.api.admission import minute_limits as minutes_module
+from roundtrip.api.admission.minute_limits import MinuteLimits, Ticket
 from roundtrip.domain.base.errors import LimitReached
 from support.counting import Wall
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.api.once import given_once, read_once
+from roundtrip.api.request.idempotency import given_once, read_once
 from roundtrip.domain.base.errors import CallerFault
 from unit.api.test_dispatch import PLAIN
 

@@ -6,10 +6,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.llms import llms_txt
-from roundtrip.api.openapi import openapi_json
-from roundtrip.api.operation import Operation
+from roundtrip.api.documents.llms_txt import llms_txt
+from roundtrip.api.documents.openapi import openapi_json
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 DOCUMENT = openapi_json()

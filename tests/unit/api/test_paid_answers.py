@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from roundtrip.api.dispatch import DEADLINE_S, Reply
-from roundtrip.api.operation import Operation
-from roundtrip.api.protocol import BODY_S
+from roundtrip.api.operations.operation import Operation
+from roundtrip.api.server.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.store.accounts.credit_holds import HOLD_MS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.api.paths import PATH_KEY, clean
+from roundtrip.api.request.secret_paths import PATH_KEY, clean
 
 KEY = "rt_" + "k" * 49
 

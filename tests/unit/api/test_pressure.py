@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from roundtrip.api import pressure as module
-from roundtrip.api.answers import Shared, SharedAnswers
-from roundtrip.api.pressure import (
+from roundtrip.api.server import overload as module
+from roundtrip.api.server.overload import (
     LATE_S,
     LEAST_RUNNING,
     OVERDUE_S,
@@ -17,6 +16,7 @@ from roundtrip.api.pressure import (
     TICK_S,
     Pressure,
 )
+from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
 from roundtrip.domain.base.errors import ServiceFull
 
 MOST = 100

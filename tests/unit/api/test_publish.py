@@ -10,10 +10,8 @@ import msgspec
 import pytest
 
 from roundtrip import publish_commands
-from roundtrip.api.catalog import OPERATIONS, tools
-from roundtrip.api.openapi import openapi_json
-from roundtrip.api.operation import Operation
-from roundtrip.api.publish import (
+from roundtrip.api.documents.openapi import openapi_json
+from roundtrip.api.documents.tool_schemas import (
     answer_schema,
     api_markdown,
     params_schema,
@@ -21,6 +19,8 @@ from roundtrip.api.publish import (
     tools_json,
     verdicts_markdown,
 )
+from roundtrip.api.operations.catalog import OPERATIONS, tools
+from roundtrip.api.operations.operation import Operation
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check import policy_tables as explained
 from roundtrip.domain.check.flags import FLAGS

@@ -5,9 +5,9 @@ import asyncio
 import asyncpg
 import pytest
 
-from roundtrip.api import spending as spending_of
-from roundtrip.api.callers import Asking
-from roundtrip.api.gate import Admitted, Refused
+from roundtrip.api.admission import credit_spending as spending_of
+from roundtrip.api.admission.gate import Admitted, Refused
+from roundtrip.api.request.callers import Asking
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.counting import Balance, key_of
 from support.paid_calls import HOME, KEYED, House, flushed

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from roundtrip.api.about import NOTE, QUOTED_NOTE, error_text
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.openapi import openapi_json
-from roundtrip.api.publish import answer_schema, path_schema
+from roundtrip.api.documents.about import NOTE, QUOTED_NOTE, error_text
+from roundtrip.api.documents.openapi import openapi_json
+from roundtrip.api.documents.tool_schemas import answer_schema, path_schema
+from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.base import names
 from roundtrip.services.support.strangers_text import QUOTED, WRITTEN
 

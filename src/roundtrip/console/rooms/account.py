@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.account_room import Act, Room
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError

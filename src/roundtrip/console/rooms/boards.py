@@ -7,9 +7,9 @@ import msgspec
 import structlog
 from starlette.responses import Response
 
-from roundtrip.api.callers import Asking
-from roundtrip.api.catalog import OPERATIONS
 from roundtrip.api.dispatch import Dispatch, Named
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.request.callers import Asking
 from roundtrip.console.page import Visit
 from roundtrip.console.render import Templates
 from roundtrip.domain.base.errors import CallerFault

@@ -4,9 +4,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from roundtrip.api.about import STRANGERS, UNKNOWN, WHAT
-from roundtrip.api.catalog import tools
-from roundtrip.api.operation import Operation
+from roundtrip.api.documents.about import STRANGERS, UNKNOWN, WHAT
+from roundtrip.api.operations.catalog import tools
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import NEWEST

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from roundtrip.api.dispatch import error_reply
-from roundtrip.api.draining import ENDING, Ending
+from roundtrip.api.server.drain import ENDING, Ending
 from roundtrip.console.live import LiveResponse
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import RoundtripError

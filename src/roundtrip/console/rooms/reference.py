@@ -5,9 +5,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from roundtrip.api import catalog
-from roundtrip.api.operation import Operation
-from roundtrip.api.publish import params_schema
+from roundtrip.api.documents.tool_schemas import params_schema
+from roundtrip.api.operations import catalog
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 

@@ -2,7 +2,7 @@
 
 from starlette.responses import JSONResponse, Response
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.page import Visit, after_sign_in
 from roundtrip.services.accounts.key_schema import KeyParams, TextToSign
 from roundtrip.services.accounts.sessions import (

@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.flags import FLAGS

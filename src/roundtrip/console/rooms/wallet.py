@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.page import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.my_marks import OwnOfWallet, WalletSaid, own_of_wallet, wallet_said

@@ -1,6 +1,6 @@
 """Where it is told, and what became of what was sent."""
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.account_room import Act, Answers, Room
 from roundtrip.services.delivery.channel_test import ChannelTested, try_channel
 from roundtrip.services.delivery.channels_schema import ChannelParams

@@ -2,7 +2,7 @@
 
 from starlette.responses import JSONResponse, Response
 
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.account_room import Act, Room
 from roundtrip.console.page import Visit
 from roundtrip.services.accounts.key_schema import TextToSign

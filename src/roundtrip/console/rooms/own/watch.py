@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from roundtrip.api.catalog import OPERATIONS
-from roundtrip.api.operation import Operation
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
 from roundtrip.console.account_room import Act, Answers, Room
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.page import WatchAround, watch_around

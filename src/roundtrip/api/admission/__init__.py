@@ -1,0 +1,1 @@
+"""Who may call how often: minute limits, daily counts, credits."""

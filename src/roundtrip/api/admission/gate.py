@@ -1,0 +1,321 @@
+"""Who may ask: a caller with a key or without one, as often as its limits allow."""
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from typing import Literal
+from uuid import UUID
+
+from roundtrip.api.request.callers import Asking
+from roundtrip.domain.accounts import keys
+from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
+from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
+from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
+from roundtrip.store.accounts.credit_holds import Hold
+
+from .call_counter import GroupCommit, Ledger
+from .credit_spending import Credits, Spending
+from .minute_limits import MinuteLimits, Minutes, OwnMinutes, Ticket
+
+Counts = Literal["day", "minute", "never"]
+
+_MOST_KNOWN = 50_000
+_TWO_KEYS = "Two different keys in one request: which one counts?"
+_MOST_LOOK_UPS = 60
+"""A minute, of keys that are not live, for one address; each costs a question to the database."""
+_DAY_MS = 86_400_000
+
+
+class Refused(Exception):
+    """A call that was not let in: why, and what is left of the caller's minute, where it is known."""
+
+    def __init__(self, error: RoundtripError, ticket: Ticket | None) -> None:
+        super().__init__(error.code)
+        self.error = error
+        self.ticket = ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A caller that was let in. ``mite``: whose key it showed. ``ticket``: None where nothing is counted.
+    ``day``: of UTC, that its call counts against. ``hold``: the credit that its call costs instead.
+    ``beside``: what it took of its address and the networks around it."""
+
+    allowance: Allowance
+    mite: Mite | None = None
+    ticket: Ticket | None = None
+    day: date | None = None
+    hold: Hold | None = None
+    beside: tuple[Ticket, ...] = ()
+
+
+@dataclass(slots=True)
+class Gate:
+    """Counts calls, and knows keys. Minutes are counted in memory, and written so that they outlive it, or by
+    ``across``, for several processes together; days are counted where they are written. Past the day calls
+    cost credits, of ``spending``; ``can_be_paid``: who has none is told that there are some."""
+
+    limits: MinuteLimits
+    allowances: Allowances
+    commit: GroupCommit
+    is_holder: IsHolder = nobody_holds
+    across: Minutes | None = None
+    spending: Spending | None = None
+    can_be_paid: bool = False
+    minutes: Minutes = field(init=False)
+    _around: MinuteLimits = field(init=False)
+    """Addresses with keys, and networks: counted by each process for itself."""
+    # Whose a key is never changes; whether it is live is asked with every call.
+    _known: OrderedDict[bytes, Mite] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        self.minutes = self.across or OwnMinutes(self.limits)
+        self._around = MinuteLimits(self.limits.now_ms)
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Remembers the calls of the last minute; writes down what is left at the end."""
+        if not self.minutes.is_lasting:
+            self.limits.load(await self.commit.recent(self.limits.load))
+        try:
+            yield
+        finally:
+            try:
+                await self.commit.close()
+            finally:
+                if self.spending is not None:
+                    await self.spending.close()
+
+    async def admit(self, asking: Asking, counts: Counts, needs_key: bool) -> Admitted:
+        """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,
+        busy."""
+        if counts == "never" and not needs_key:
+            return Admitted(self.allowances.anonymous)
+        if asking.two_keys:
+            raise await self._bad_key(asking, _TWO_KEYS)
+        if asking.key is not None:
+            return await self._with_key(asking, asking.key, counts)
+        if needs_key:
+            why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
+            raise Refused(why, await self._noted(asking))
+        ticket = await self._take(asking.name, self.allowances.anonymous)
+        beside = self._taken_around(asking, ticket)
+        if not self.minutes.is_lasting:
+            try:
+                await self.commit.count(Call(ticket.caller, ticket.taken_ms))
+            except RoundtripError as error:
+                raise Refused(error, self.minutes.hand_back(ticket)) from None
+        return Admitted(self.allowances.anonymous, None, ticket, beside=beside)
+
+    async def look_at(self, asking: Asking) -> None:
+        """Only whether the key that is shown is live; one that is not counts. Raises Refused: bad_key,
+        busy."""
+        if asking.two_keys:
+            raise await self._bad_key(asking, _TWO_KEYS)
+        if asking.key is not None:
+            await self._look_up(asking, await self._hashed(asking, asking.key))
+
+    def hand_back(self, admitted: Admitted) -> Admitted:
+        """Uncounts a call: its failure was not the caller's doing."""
+        ticket = admitted.ticket
+        if ticket is None:
+            return admitted
+        mite_id = None if admitted.mite is None else admitted.mite.id
+        self.release(admitted)
+        for one in admitted.beside:
+            self._around.hand_back(one)
+        if admitted.day is not None or not self.minutes.is_lasting:
+            self.commit.hand_back(HandedBack(self._written(ticket), ticket.taken_ms, mite_id, admitted.day))
+        return replace(admitted, ticket=self.minutes.hand_back(ticket))
+
+    async def settle(self, admitted: Admitted) -> None:
+        """Has the call paid for, where it is: before its answer goes out."""
+        if admitted.hold is not None and self.spending is not None:
+            await self.spending.settle(admitted.hold)
+
+    def release(self, admitted: Admitted) -> None:
+        """A call that nobody will read the answer of costs no credit; it counts all the same."""
+        if admitted.hold is not None and self.spending is not None:
+            self.spending.release(admitted.hold)
+
+    def _written(self, ticket: Ticket) -> str | None:
+        """Under which minute a call is written down."""
+        return None if self.minutes.is_lasting else ticket.caller
+
+    async def _with_key(self, asking: Asking, shown: str, counts: Counts) -> Admitted:
+        hashed = await self._hashed(asking, shown)
+        mite = self._known.get(hashed) or await self._look_up(asking, hashed)
+        if counts == "never":
+            return Admitted(self.allowances.key, await self._look_up(asking, hashed))
+        allowance = self.allowances.holder if await self.is_holder(mite.wallet) else self.allowances.key
+        beside = self._taken_with_keys(asking, allowance)
+        try:
+            ticket = await self._take(f"mite:{mite.id}", allowance)
+        except Refused:
+            # A key that was revoked is told so, whatever its minute is like.
+            await self._look_up(asking, hashed)
+            raise
+        # Not of a clock of its own: one that was put back gives no call to a day that is over.
+        day = datetime.fromtimestamp(ticket.taken_ms // 1000, UTC).date() if counts == "day" else None
+        call = Call(self._written(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
+        live = await self._counted(asking, call, ticket)
+        if live.has_room:
+            return Admitted(allowance, live.mite, ticket, day, beside=beside)
+        held = await self._held(live, ticket)
+        if held is None:
+            raise Refused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
+        return Admitted(allowance, live.mite, ticket, hold=held, beside=beside)
+
+    async def _held(self, live: Live, ticket: Ticket) -> Hold | None:
+        if self.spending is None or not live.may_pay:
+            return None
+        try:
+            return await self.spending.hold(live.mite.id, self._written(ticket), ticket.taken_ms)
+        except BaseException as error:
+            left = self.minutes.hand_back(ticket)
+            if isinstance(error, RoundtripError):
+                raise Refused(error, left) from None
+            raise
+
+    async def _hashed(self, asking: Asking, shown: str) -> bytes:
+        if not (keys.is_session if asking.by_cookie else keys.is_key)(shown):
+            raise await self._bad_key(asking)
+        return keys.hash_of(shown)
+
+    async def _counted(self, asking: Asking, call: Call, ticket: Ticket) -> Live:
+        try:
+            live = await self.commit.count(call)
+        except BaseException as error:
+            left = self.minutes.hand_back(ticket)
+            if isinstance(error, RoundtripError):
+                raise Refused(error, left) from None
+            raise
+        if live is None:
+            self.minutes.hand_back(ticket)
+            raise await self._dead(asking, call.key_hash)
+        return live
+
+    async def _look_up(self, asking: Asking, hashed: bytes) -> Mite:
+        """Raises Refused: bad_key, busy, and rate_limited where too many keys of an address were not live: a
+        key that this process does not know yet may be, so it is not called dead unasked."""
+        known = hashed in self._known
+        looked = None if known else self._look_up_taken(asking)
+        try:
+            live = await self.commit.look_up(hashed, known)
+        except BaseException as error:
+            self._not_dead(looked)
+            if isinstance(error, RoundtripError):
+                raise Refused(error, None) from None
+            raise
+        if live is not None:
+            self._not_dead(looked)
+        if live is None:
+            raise await self._dead(asking, hashed)
+        self._known[hashed] = live.mite
+        self._known.move_to_end(hashed)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return live.mite
+
+    def _look_up_taken(self, asking: Asking) -> Ticket:
+        try:
+            return self.limits.take(f"look-ups of {asking.name}", _MOST_LOOK_UPS)
+        except LimitReached as error:
+            said = "Too many keys from this address are not live; wait a little."
+            wait_s, limit = error.retry_after_s or 1, self.allowances.anonymous.per_minute
+            why = LimitReached("rate_limited", said, wait_s, limit)
+            raise Refused(why, Ticket(asking.name, 0, limit, 0)) from None
+
+    def _not_dead(self, looked: Ticket | None) -> None:
+        if looked is not None:
+            self.limits.hand_back(looked)
+
+    async def _dead(self, asking: Asking, hashed: bytes | None) -> Refused:
+        if hashed is not None:
+            self._known.pop(hashed, None)
+        return await self._bad_key(asking)
+
+    async def _bad_key(self, asking: Asking, said: str = "This key is not live.") -> Refused:
+        return Refused(CallerFault("bad_key", said), await self._noted(asking))
+
+    async def _noted(self, asking: Asking) -> Ticket:
+        """Counts a call that is refused anyway under its address, as long as there is room."""
+        limit = self.allowances.anonymous.per_minute
+        try:
+            ticket = await self.minutes.take(asking.name, limit)
+        except LimitReached:
+            return Ticket(asking.name, 0, limit, 0)
+        if not self.minutes.is_lasting:
+            self.commit.count_later(Call(ticket.caller, ticket.taken_ms))
+        return ticket
+
+    async def _take(self, caller: str, allowance: Allowance) -> Ticket:
+        try:
+            return await self.minutes.take(caller, allowance.per_minute)
+        except LimitReached as error:
+            raise Refused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
+
+    def is_bound(self, asking: Asking) -> bool:
+        """Whether what holds for one address holds for this one: not on the service's own machine, unless it
+        is set so."""
+        return self.allowances.address.loopback or not asking.is_local
+
+    def _taken_around(self, asking: Asking, ticket: Ticket) -> tuple[Ticket, ...]:
+        """One call of each network around an address. Raises Refused (rate_limited)."""
+        taken: list[Ticket] = []
+        if not self.is_bound(asking):
+            return ()
+        for name, addresses in asking.networks:
+            try:
+                taken.append(self._around.take(name, addresses * self.allowances.anonymous.per_minute))
+            except LimitReached as error:
+                for one in taken:
+                    self._around.hand_back(one)
+                said = "Your network made too many calls without a key in a minute; use a key, or wait."
+                why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
+                raise Refused(why, self.minutes.hand_back(ticket)) from None
+        return tuple(taken)
+
+    def _taken_with_keys(self, asking: Asking, allowance: Allowance) -> tuple[Ticket, ...]:
+        """One call of an address that shows a key. Raises Refused (rate_limited)."""
+        if not self.is_bound(asking):
+            return ()
+        try:
+            return (self._around.take(asking.name, self.allowances.address.keyed),)
+        except LimitReached as error:
+            said = f"Your address made more than {error.limit} calls with keys in a minute; wait a little."
+            why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
+            raise Refused(why, Ticket(asking.name, 0, allowance.per_minute, 0)) from None
+
+    def _day_is_over(self, ticket: Ticket, allowance: Allowance) -> LimitReached:
+        wait_s = -((ticket.taken_ms % _DAY_MS - _DAY_MS) // 1000)
+        said = f"More than {allowance.per_day} calls in a day of UTC; it ends at midnight."
+        if self.can_be_paid:
+            said += " Calls past it can be paid for: GET /v1/credits says how."
+        return LimitReached("daily_limit", said, wait_s, allowance.per_minute)
+
+
+def gate_over(ctx: Context, across: Minutes | None = None) -> Gate:
+    """The gate of a service. ``across``: who counts minutes for several processes together."""
+
+    def now_ms() -> int:
+        return int(ctx.now_s() * 1000)
+
+    def new_id() -> UUID:
+        return UUID(bytes=ctx.entropy()[-16:], version=4)
+
+    commit = GroupCommit(Ledger(ctx.pool), now_ms)
+    spending = Spending(Credits(ctx.pool), now_ms, new_id)
+    return Gate(
+        MinuteLimits(now_ms),
+        ctx.allowances,
+        commit,
+        ctx.is_holder,
+        across,
+        spending,
+        can_be_paid=ctx.payments is not None,
+    )

@@ -1,0 +1,201 @@
+"""Calls counted by the minute for several processes together, in Valkey."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.sharing.valkey import NAMESPACE, Gone, Script, Valkey
+
+from .minute_limits import WINDOW_MS, MinuteLimits, Ticket, over
+
+_MOST_AT_ONCE = 500
+"""Calls, and hand-backs, in one script."""
+_MOST_WAITING = 5_000
+_MOST_KEPT = 50_000
+"""Hand-backs that wait."""
+SETTLE_S = 0.5
+"""For the last hand-backs."""
+_LAST_MS = 253_402_300_800_000
+"""The end of the year 9999: no clock is there."""
+
+_COUNT = Script(
+    f"""\
+local now = tonumber(ARGV[1])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local came = {{}}
+for i, key in ipairs(KEYS) do
+  local limit = tonumber(ARGV[2 * i + 1])
+  if limit == 0 then
+    redis.pcall('LREM', key, 1, ARGV[2 * i])
+  else
+    local found = redis.pcall('LINDEX', key, -1)
+    local last = tonumber(found)
+    if found and not (last and last <= now + {WINDOW_MS}) then
+      redis.call('DEL', key)
+      last = nil
+    end
+    local first = tonumber(redis.call('LINDEX', key, 0))
+    while first and first <= now - {WINDOW_MS} do
+      redis.call('LPOP', key)
+      first = tonumber(redis.call('LINDEX', key, 0))
+    end
+    local count = redis.call('LLEN', key)
+    if count >= limit then
+      came[#came + 1] = -1
+      came[#came + 1] = redis.call('LINDEX', key, count - limit) + {WINDOW_MS} - now
+    else
+      local taken = now
+      if count > 0 then taken = math.max(now, last) end
+      redis.call('RPUSH', key, string.format('%.0f', taken))
+      redis.call('PEXPIRE', key, string.format('%.0f', taken - now + {WINDOW_MS + 1000}))
+      came[#came + 1] = taken
+      came[#came + 1] = limit - count - 1
+    end
+  end
+end
+return came
+"""
+)
+"""Of every caller the times of its calls, as a list: ``MinuteLimits.take`` and ``hand_back`` to the letter.
+A limit of 0 hands back. What is no list of times is somebody else's, and counts for nothing. Of each call:
+when it was taken and what is left; or -1 and how long to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Across(Ticket):
+    """A call that all processes count. ``own``: the same call as this one counts it, by its own clock."""
+
+    own: Ticket
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A call of a script that has not begun. What comes: when it was taken and what is left, or -1 and how
+    long to wait; None: the store is gone."""
+
+    caller: str
+    limit: int
+    came: asyncio.Future[tuple[int, int] | None]
+
+
+@dataclass(slots=True)
+class SharedMinutes:
+    """At most ``limit`` calls in any sixty seconds over all processes that share the store, by the store's
+    clock; while it is gone, over this process, by its own: what ``limits`` counts beside it.
+
+    One script is under way at a time; everybody who comes meanwhile is counted by the next one. ``now_ms``:
+    since 1970, instead of the store's clock. ``service``: whose they are; others' may lie in the same store.
+    """
+
+    limits: MinuteLimits
+    valkey: Valkey
+    now_ms: Callable[[], int] | None = None
+    service: str = ""
+    is_lasting: bool = True
+    _waiting: deque[_Waiting] = field(default_factory=deque)
+    _backs: deque[tuple[str, int]] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    _flushing: asyncio.Task[None] | None = None
+
+    async def take(self, caller: str, limit: int) -> Ticket:
+        """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait; what this process
+        alone has counted is refused without asking."""
+        own = self.limits.take(caller, limit)
+        if self.valkey.is_gone() or len(self._waiting) >= _MOST_WAITING:
+            return own
+        waiting = _Waiting(own.caller, limit, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        self._begin()
+        try:
+            came = await asyncio.shield(waiting.came)
+        except asyncio.CancelledError:
+            self._left(own, waiting)
+            raise
+        if came is None:
+            return own
+        taken_ms, left = came
+        if taken_ms < 0:
+            self.limits.hand_back(own)
+            raise over(limit, left)
+        return _Across(own.caller, taken_ms, limit, min(left, own.remaining), own)
+
+    def hand_back(self, ticket: Ticket) -> Ticket:
+        """Uncounts a call: here at once, in the store with the next script, if that ever runs."""
+        if not isinstance(ticket, _Across):
+            return self.limits.hand_back(ticket)
+        own = self.limits.hand_back(ticket.own)
+        self._hand_back_later(ticket.caller, ticket.taken_ms)
+        return replace(ticket, remaining=ticket.remaining + own.remaining - ticket.own.remaining)
+
+    async def settle(self, within_s: float = SETTLE_S) -> None:
+        """Waits for what is under way, hand-backs too."""
+        if self._flushing is not None:
+            await asyncio.wait([self._flushing], timeout=within_s)
+
+    def _hand_back_later(self, caller: str, taken_ms: int) -> None:
+        if not self.valkey.is_gone():
+            self._backs.append((caller, taken_ms))
+            self._begin()
+
+    def _left(self, own: Ticket, waiting: _Waiting) -> None:
+        """Who went away before it was let in has made no call."""
+
+        def found(done: asyncio.Future[tuple[int, int] | None]) -> None:
+            came = None if done.cancelled() else done.result()
+            if came is not None and came[0] >= 0:
+                self._hand_back_later(waiting.caller, came[0])
+
+        self.limits.hand_back(own)
+        waiting.came.add_done_callback(found)
+
+    def _begin(self) -> None:
+        if self._flushing is None:
+            self._flushing = begin_for_all(self._flush(), "minutes")
+
+    async def _flush(self) -> None:
+        waiting: list[_Waiting] = []
+        try:
+            while self._waiting or self._backs:
+                backs = [self._backs.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._backs)))]
+                waiting = [self._waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._waiting)))]
+                _tell(waiting, await self._counted(backs, waiting))
+        finally:
+            self._flushing = None
+            _tell([*waiting, *self._waiting], None)
+            self._waiting.clear()
+
+    async def _counted(
+        self, backs: list[tuple[str, int]], waiting: list[_Waiting]
+    ) -> list[tuple[int, int]] | None:
+        keys = [self._key(caller) for caller, _ in backs] + [self._key(one.caller) for one in waiting]
+        args: list[str | int] = ["" if self.now_ms is None else self.now_ms()]
+        for _, taken_ms in backs:
+            args += [taken_ms, 0]
+        for one in waiting:
+            args += [0, one.limit]
+        try:
+            came = await self.valkey.run(_COUNT, keys, args)
+        except Gone:
+            return None
+        told = came if isinstance(came, list) else [came]
+        if len(told) != 2 * len(waiting) or not all(_could_be(number) for number in told):
+            self.valkey.distrust("counts that are none")
+            return None
+        return list(zip(told[::2], told[1::2], strict=True))
+
+    def _key(self, caller: str) -> bytes:
+        return f"{NAMESPACE}:{self.service}:minute:{caller}".encode("utf-8", "surrogatepass")
+
+
+def _tell(waiting: list[_Waiting], came: list[tuple[int, int]] | None) -> None:
+    for at, one in enumerate(waiting):
+        if not one.came.done():
+            one.came.set_result(None if came is None else came[at])
+
+
+def _could_be(number: object) -> bool:
+    return isinstance(number, int) and -1 <= number < _LAST_MS

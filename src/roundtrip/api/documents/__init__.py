@@ -1,0 +1,1 @@
+"""Documents made from the table of operations: OpenAPI, tools.json, llms.txt, api.md."""

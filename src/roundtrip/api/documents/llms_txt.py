@@ -1,0 +1,65 @@
+"""The service for language models, in plain markdown: /llms.txt."""
+
+from roundtrip.api.operations.catalog import OPERATIONS, tools
+from roundtrip.api.operations.operation import Operation
+
+from .about import KEYS, STRANGERS, UNKNOWN, WHAT
+
+
+def llms_txt() -> str:
+    """The body of GET /llms.txt."""
+    lines = [
+        "# roundtrip",
+        "",
+        f"> {WHAT}",
+        "",
+        "## Rules that hold everywhere",
+        "",
+        f"- {STRANGERS}",
+        f"- {UNKNOWN}",
+        '- An error over HTTP is `{"error": {"code", "message"}}`, of a tool isError with `code: message`.',
+        "- A tool's error that quotes somebody says before the quotation that strangers wrote it.",
+        "- Over a limit (429) `retry-after` says how many seconds to wait. Listing tools is never counted.",
+        "",
+        "## Keys",
+        "",
+        KEYS,
+        "",
+        "## Endpoints",
+        "",
+        *(_endpoint(row) for row in OPERATIONS if row.path is not None),
+        "- `GET /v1/tools.json`: the tools as plain function definitions.",
+        "- `GET /v1/openapi.json`: all of the above as OpenAPI 3.1.",
+        "",
+        "## Tools",
+        "",
+        "Over the model context protocol: JSON-RPC, method `tools/call`, `POST /mcp`. Hello is not needed.",
+        "",
+        *(_tool(row) for row in tools()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _endpoint(row: Operation) -> str:
+    fields = [
+        field if default else f"{field}?"
+        for field, default in zip(row.params.__struct_encode_fields__, _needed(row), strict=True)
+        if row.method == "POST" or field in row.query
+    ]
+    asked = f" ({', '.join(fields)})" if fields else ""
+    return f"- `{row.method} {row.path}`{asked}: {row.title}.{_key(row)}"
+
+
+def _tool(row: Operation) -> str:
+    return f"- `{row.name}`: {row.tool_description()}{_key(row)}"
+
+
+def _needed(row: Operation) -> list[bool]:
+    """Of each parameter whether it has to be given."""
+    fields = row.params.__struct_encode_fields__
+    needed = len(fields) - len(row.params.__struct_defaults__)
+    return [place < needed for place in range(len(fields))]
+
+
+def _key(row: Operation) -> str:
+    return " Needs a key." if row.key else ""

@@ -1,0 +1,221 @@
+"""The OpenAPI document: every operation that has a path, out of the one table."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import Operation
+from roundtrip.api.request import min_block
+from roundtrip.domain.base.errors import STATUS_BY_CODE
+from roundtrip.services.support.strangers_text import QUOTED
+
+from .about import INSTRUCTIONS
+from .tool_schemas import schema_components, tools_json
+
+Json = dict[str, Any]
+
+_REF = "#/components/schemas/{name}"
+_SECURITY: Json = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key of this service."},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
+}
+_HEADERS: dict[str, tuple[str, Json]] = {
+    "x-ratelimit-limit": ("Calls in any sixty seconds.", {"type": "integer", "minimum": 1}),
+    "x-ratelimit-remaining": ("How many of them are left.", {"type": "integer", "minimum": 0}),
+    "x-cache": ("hit: an answer that was there already, or was being made.", {"enum": ["hit", "miss"]}),
+    "retry-after": ("Seconds to wait before asking again.", {"type": "integer", "minimum": 0}),
+}
+_MIN_BLOCK: Json = {
+    "name": min_block.NAME,
+    "in": "header",
+    "required": False,
+    "description": min_block.SAID,
+    "schema": {"type": "integer", "minimum": 0, "maximum": min_block.MOST},
+}
+_REASONS = {
+    400: "The request does not fit.",
+    401: "The key or the signature is not good, or a key is needed.",
+    404: "There is no such thing.",
+    409: "It is so already.",
+    422: "It fits, and cannot be done.",
+    429: "Over a limit.",
+    500: "A fault of this service.",
+    502: "The chain did not answer.",
+    503: "The service is at its limit.",
+}
+_ERROR: Json = {
+    "type": "object",
+    "description": "The body of every error.",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string", "description": f"A sentence. {QUOTED}"},
+            },
+            "required": ["code", "message"],
+        }
+    },
+    "required": ["error"],
+}
+
+
+def openapi_json() -> Json:
+    """The body of GET /v1/openapi.json."""
+    rows = [row for row in OPERATIONS if row.path is not None]
+    kinds = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
+    refs, schemas = schema_components(kinds, _REF)
+    named = dict(zip(kinds, refs, strict=True))
+    paths: dict[str, Json] = {}
+    for row in rows:
+        assert row.path is not None
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, named, schemas)
+    for row in rows:
+        if row.method == "GET":
+            schemas.pop(_name(named[row.params]), None)
+    paths["/v1/tools.json"] = {"get": _tools()}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "roundtrip", "version": "1", "description": INSTRUCTIONS},
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": _ERROR, **dict(sorted(schemas.items()))},
+            "securitySchemes": _SECURITY,
+            "headers": {name: _header(name) for name in _HEADERS},
+        },
+    }
+
+
+def _operation(row: Operation, named: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
+    assert row.path is not None
+    parameters, body = _asked(row, schemas[_name(named[row.params])], named[row.params])
+    limits = ("x-ratelimit-limit", "x-ratelimit-remaining") if row.counts != "never" else ()
+    cache = ("x-cache",) if row.shared_by is not None else ()
+    answer = {
+        "description": "The answer.",
+        "headers": _headers((*limits, *cache), required=True),
+        "content": {"application/json": {"schema": named[row.path_answer or row.answer]}},
+    }
+    return {
+        "operationId": row.name,
+        "summary": row.title,
+        "description": row.description,
+        "security": _security(row),
+        **({"parameters": parameters} if parameters else {}),
+        **({"requestBody": body} if body else {}),
+        "responses": {"200": answer, **_errors(row, limits)},
+    }
+
+
+def _asked(row: Operation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
+    """Parameters of path and query, and the body."""
+    assert row.path is not None
+    in_path = re.findall(r"\{(\w+)\}", row.path)
+    parameters = []
+    for name, one in schema["properties"].items():
+        where = "path" if name in in_path else "query" if name in row.query else None
+        if where is not None:
+            told = {key: value for key, value in one.items() if key != "description"}
+            parameters.append(
+                {
+                    "name": name, "in": where, "required": where == "path",
+                    "description": one.get("description", ""), "schema": told,
+                }
+            )  # fmt: skip
+    if row.takes_min_block:
+        parameters.append(_MIN_BLOCK)
+    if row.method == "GET":
+        return parameters, None
+    if row.needs_one_of:
+        one_of = [
+            {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in row.needs_one_of
+        ]
+        ref = {"allOf": [ref], "anyOf": one_of}
+    return parameters, {"required": True, "content": {"application/json": {"schema": ref}}}
+
+
+def _errors(row: Operation, limits: tuple[str, ...]) -> Json:
+    by_status: dict[int, list[str]] = {}
+    for code in row.codes():
+        by_status.setdefault(STATUS_BY_CODE[code], []).append(code)
+    return {
+        str(status): {
+            "description": f"{_REASONS[status]} Codes: {', '.join(codes)}.",
+            "headers": {
+                **_headers(limits, required=status == 429),
+                **_headers(("retry-after",) if status in (429, 503) else (), required=status == 429),
+            },
+            "content": {"application/json": {"schema": _error_of(codes)}},
+        }
+        for status, codes in sorted(by_status.items())
+    }
+
+
+def _error_of(codes: Iterable[str]) -> Json:
+    """The error with the codes that it may have."""
+    narrowed = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
+    return {"allOf": [{"$ref": _REF.format(name="Error")}, narrowed]}
+
+
+def _security(row: Operation) -> list[Json]:
+    """The ways in, any of them: without a key where none is needed, and by a key where calls are counted."""
+    if row.counts == "never" and not row.key:
+        return []
+    shown: list[Json] = [{"bearer": []}, {"apiKey": []}]
+    return shown if row.key else [{}, *shown]
+
+
+def _headers(names: Iterable[str], required: bool) -> Json:
+    return {name: _header(name, required) if required else _header_ref(name) for name in names}
+
+
+def _header_ref(name: str) -> Json:
+    return {"$ref": f"#/components/headers/{name}"}
+
+
+def _header(name: str, required: bool = False) -> Json:
+    description, schema = _HEADERS[name]
+    return {"description": description, **({"required": True} if required else {}), "schema": schema}
+
+
+def _name(ref: Json) -> str:
+    return str(ref["$ref"]).rsplit("/", 1)[1]
+
+
+def _tools() -> Json:
+    tool = {
+        "type": "object",
+        "properties": {
+            "type": {"const": "function"},
+            "function": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "description": {"type": "string"},
+                    "parameters": {"type": "object"},
+                },
+                "required": ["name", "description", "parameters"],
+            },
+            "needsKey": {"type": "boolean"},
+            "writes": {"type": "boolean"},
+        },
+        "required": ["type", "function", "needsKey", "writes"],
+    }
+    table = {
+        "type": "object",
+        "properties": {"about": {"type": "string"}, "tools": {"type": "array", "items": tool}},
+        "required": list(tools_json()),
+    }
+    return {
+        "operationId": "tools",
+        "summary": "The table of tools",
+        "description": "Every tool of the tool server as a plain function definition.",
+        "security": [],
+        "responses": {
+            "200": {"description": "The table.", "content": {"application/json": {"schema": table}}}
+        },
+    }

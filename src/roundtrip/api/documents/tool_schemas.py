@@ -1,0 +1,148 @@
+"""What the table says to readers: tools.json, docs/api.md, and the schemas that tools are listed with."""
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from roundtrip.api.operations.catalog import OPERATIONS, tools
+from roundtrip.api.operations.operation import ONCE, Operation
+from roundtrip.api.request import min_block
+from roundtrip.domain.base.errors import STATUS_BY_CODE
+from roundtrip.domain.base.policy import Policy
+from roundtrip.domain.check import policy_tables as explained
+
+from .about import ABOUT
+
+
+def params_schema(operation: Operation) -> dict[str, Any]:
+    """The parameters as one self-contained JSON Schema object."""
+    schema = _inlined(operation.params)
+    for name in operation.query:
+        del schema["properties"][name]
+    if operation.tool_requires:
+        schema["required"] = [*schema.get("required", ()), *operation.tool_requires]
+    return schema
+
+
+def answer_schema(operation: Operation) -> dict[str, Any]:
+    """The answer as one self-contained JSON Schema object."""
+    return _inlined(operation.answer)
+
+
+def path_schema(operation: Operation) -> dict[str, Any]:
+    """The same of what its path gives."""
+    return _inlined(operation.path_answer or operation.answer)
+
+
+def _inlined(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    (schema,), components = schema_components([kind], "#/$defs/{name}")
+    body: dict[str, Any] = copy.deepcopy(components.pop(kind.__name__))
+    assert schema == {"$ref": f"#/$defs/{kind.__name__}"}
+    body.setdefault("properties", {})
+    if components:
+        body["$defs"] = components
+    return body
+
+
+def schema_components(
+    kinds: Iterable[type[msgspec.Struct]], ref_template: str
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    """References to the types, and their schemas by name. A type's docstring describes it, in one line:
+    Python 3.13 takes the indentation out of docstrings, and earlier ones leave it."""
+    refs, components = msgspec.json.schema_components(kinds, ref_template=ref_template)
+    for schema in components.values():
+        if "description" in schema:
+            schema["description"] = " ".join(schema["description"].split())
+    return refs, components
+
+
+def tools_json() -> dict[str, Any]:
+    """The body of GET /v1/tools.json: every tool as a plain function definition."""
+    return {
+        "about": ABOUT,
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": operation.name,
+                    "description": operation.tool_description(),
+                    "parameters": params_schema(operation),
+                },
+                "needsKey": operation.key,
+                "writes": operation.writes,
+            }
+            for operation in tools()
+        ],
+    }
+
+
+POLICY_BEGINS, POLICY_ENDS = "<!-- policy: begin -->", "<!-- policy: end -->"
+
+
+EMPTY_VERDICTS = f"# Verdicts\n\n{POLICY_BEGINS}\n{POLICY_ENDS}\n"
+
+
+def verdicts_markdown(page: str, policy: Policy) -> str:
+    """The page with everything between its two marks written anew from the policy. Raises ValueError when
+    a mark is missing."""
+    before, rest = page.split(POLICY_BEGINS)
+    _, after = rest.split(POLICY_ENDS)
+    return f"{before}{POLICY_BEGINS}\n{policy_tables(policy)}{POLICY_ENDS}{after}"
+
+
+def policy_tables(policy: Policy) -> str:
+    """Codes, flags and thresholds as tables."""
+    lines = [f"Policy version {policy.version}; written by `roundtrip publish`, do not edit by hand.", ""]
+    for heads, rows in (
+        (("code", "level", "when (the first that is proven)"), explained.codes(policy)),
+        (("flag", "line", "when"), explained.flags(policy)),
+        (("threshold", "value", "what it is"), explained.thresholds(policy)),
+    ):
+        lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+        for row in rows:
+            cells = (f"`{row.name}`", row.value, row.when)[: len(heads)]
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _structs(operation: Operation) -> list[tuple[str, type[msgspec.Struct]]]:
+    """What is written down of one operation."""
+    asked = ("Parameters", operation.params)
+    if operation.path_answer is None:
+        return [asked, ("Answer", operation.answer)]
+    return [asked, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
+
+
+def _coded(operation: Operation) -> str:
+    return ", ".join(f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes())
+
+
+def api_markdown() -> str:
+    """docs/api.md: every operation with its path, parameters and answer."""
+    lines = [
+        "# The interface, operation by operation",
+        "",
+        "Written by `roundtrip publish` from the one table of operations; do not edit by hand.",
+        "",
+    ]
+    for operation in OPERATIONS:
+        lines += [f"## {operation.title}", "", operation.description, ""]
+        if operation.path:
+            lines += [f"- HTTP: `{operation.method} {operation.path}`"]
+        if operation.on_mcp:
+            lines += [f"- Tool: `{operation.name}`"]
+        lines += [f"- Key: {'needed' if operation.key else 'not needed'}"]
+        if operation.needs_one_of:
+            lines += [f"- Needs one of: {', '.join(operation.needs_one_of)}"]
+        if operation.once:
+            lines += [f"- Repeats: {ONCE}"]
+        if operation.takes_min_block:
+            lines += [f"- Header `{min_block.NAME}`, or `{min_block.META}` in `_meta`: {min_block.SAID}"]
+        lines += [f"- Errors: {_coded(operation)}", ""]
+        for title, kind in _structs(operation):
+            schema = msgspec.json.format(msgspec.json.encode(_inlined(kind)), indent=1).decode()
+            lines += [f"{title}:", "", "```json", schema, "```", ""]
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,27 @@
+"""What the key's own wallet holds."""
+
+from roundtrip.services.portfolio.bag import my_bag
+from roundtrip.services.portfolio.schema import MyBag
+from roundtrip.services.support.index_reader import Nothing
+
+from .operation import Operation
+
+BAG: tuple[Operation, ...] = (
+    Operation(
+        name="my_bag",
+        title="My bag",
+        description=(
+            "What the key's wallet holds of the tokens that the index knows, the newest 50: what selling all "
+            "of each would bring this wallet now, simulated, its cost, gain or loss by the wallet's own "
+            "trades, and what changed since it bought: what the deployer sold, liquidity that left, taxes "
+            "and verdict then and now. Amounts are in eth. What the chain does not answer is null and sells "
+            "is unknown, which is no yes. Tokens that never traded through the index and were not given "
+            "within seven days are not listed."
+        ),
+        params=Nothing,
+        answer=MyBag,
+        handler=my_bag,
+        lane="checks",
+        key=True,
+    ),
+)

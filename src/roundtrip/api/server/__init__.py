@@ -1,0 +1,1 @@
+"""Connections: accepting, protocol bounds, overload, draining."""

@@ -1,0 +1,1 @@
+"""One computation for equal requests, in one process and across processes."""
