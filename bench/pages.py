@@ -29,9 +29,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from conftest import PROJECT, context_for
-from roundtrip.console.pages import PAGES
-from roundtrip.console.rooms.account import ROOMS
-from roundtrip.console.rooms.boards import BOARDS
+from roundtrip.console.pages.account import ROOMS
+from roundtrip.console.pages.boards import BOARDS
+from roundtrip.console.routes import PAGES
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.wire import SyncRpc

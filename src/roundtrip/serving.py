@@ -33,7 +33,7 @@ from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.console.app import console_routes
-from roundtrip.console.static_files import LibraryMissing
+from roundtrip.console.support.static_files import LibraryMissing
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import CannotRun

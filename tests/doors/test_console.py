@@ -10,9 +10,9 @@ import pytest
 
 from roundtrip import serving
 from roundtrip.api.operations.catalog import OPERATIONS, tools
-from roundtrip.console.page import COOKIE, SECURE_COOKIE
-from roundtrip.console.pages import PAGES
-from roundtrip.console.render import said, stranger
+from roundtrip.console.routes import PAGES
+from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE
+from roundtrip.console.support.render import said, stranger
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
 from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS

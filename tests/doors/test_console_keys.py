@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.page import COOKIE
+from roundtrip.console.support.page_request import COOKIE
 from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys

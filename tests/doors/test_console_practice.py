@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.rooms.own.bag import warnings
+from roundtrip.console.pages.account_sections.bag import warnings
 from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.practice.history import MOST

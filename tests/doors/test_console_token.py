@@ -12,8 +12,8 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT, context_for
-from roundtrip.console.render import Templates
-from roundtrip.console.rooms.token import graph_of
+from roundtrip.console.pages.token import graph_of
+from roundtrip.console.support.render import Templates
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import Story

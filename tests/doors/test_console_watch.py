@@ -9,9 +9,9 @@ import aiohttp
 import asyncpg
 import pytest
 
-from roundtrip.console.rooms.account import ROOMS
-from roundtrip.console.rooms.own.inbox import PAGE
-from roundtrip.console.rooms.own.watch import composed
+from roundtrip.console.pages.account import ROOMS
+from roundtrip.console.pages.account_sections.inbox import PAGE
+from roundtrip.console.pages.account_sections.watch import composed
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft, Kind

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from conftest import closed_database
 from roundtrip.api.server import protocol
 from roundtrip.api.server.drain import Ending
-from roundtrip.console.live import Listener, Live, LiveResponse, event
+from roundtrip.console.support.live_stream import Listener, Live, LiveResponse, event
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, launch
 from roundtrip.devnet.wire import SyncRpc

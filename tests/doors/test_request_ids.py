@@ -25,7 +25,7 @@ from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
-from roundtrip.console.live import Live
+from roundtrip.console.support.live_stream import Live
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context

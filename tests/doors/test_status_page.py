@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from conftest import closed_database
-from roundtrip.console.briefly import Briefly
+from roundtrip.console.support.read_once import Briefly
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import BlockRef

@@ -23,7 +23,7 @@ from playwright.async_api import (
     expect,
 )
 
-from roundtrip.console.page import COOKIE
+from roundtrip.console.support.page_request import COOKIE
 from support.keys import Person
 
 PHONE, SMALL_PHONE, DESKTOP = (390, 844), (360, 740), (1280, 900)

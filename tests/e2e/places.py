@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import aiohttp
 
 from e2e.ground import Ground
-from roundtrip.console.pages import PAGES
-from roundtrip.console.rooms.account import ROOMS
-from roundtrip.console.rooms.boards import BOARDS
+from roundtrip.console.pages.account import ROOMS
+from roundtrip.console.pages.boards import BOARDS
+from roundtrip.console.routes import PAGES
 
 _ASKED: Mapping[str, tuple[str, ...]] = {
     "/search": ("?q=plain", "?q=0x12", "?q=nothing+bears+this"),

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Response
 from e2e.browser import AXE, PHONE, SMALL_PHONE, Visitor, furnish, sign_in, visiting
 from e2e.ground import Ground
 from e2e.places import PIECES, WHOLE, Example, examples, is_whole
-from roundtrip.console.page import COOKIE
+from roundtrip.console.support.page_request import COOKIE
 from support.keys import Person
 
 MOST_BYTES = 150_000

@@ -7,7 +7,7 @@ from playwright.async_api import Browser, expect
 
 from e2e.browser import Visitor, visiting
 from e2e.ground import Ground, asked
-from roundtrip.console.rooms.boards import BOARDS
+from roundtrip.console.pages.boards import BOARDS
 
 
 async def symbol_of(ground: Ground, token: str) -> str:

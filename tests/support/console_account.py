@@ -6,7 +6,7 @@ from http.cookies import SimpleCookie
 
 import aiohttp
 
-from roundtrip.console.page import COOKIE
+from roundtrip.console.support.page_request import COOKIE
 from roundtrip.services.runtime.context import Context
 from support.keys import Person
 

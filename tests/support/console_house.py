@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from roundtrip.console.page import COOKIE
+from roundtrip.console.support.page_request import COOKIE
 from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings
 from support.keys import Clock, Person

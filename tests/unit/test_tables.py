@@ -9,7 +9,7 @@ from roundtrip import venues
 from roundtrip.api.operations import boards
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.cli import COMMANDS
-from roundtrip.console.rooms.boards import BOARDS as SHOWN
+from roundtrip.console.pages.boards import BOARDS as SHOWN
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.settings import Settings
 

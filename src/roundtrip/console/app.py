@@ -15,14 +15,22 @@ from roundtrip.api.dispatch import Dispatch, Named, Unexpected, named
 from roundtrip.api.documents.landing import FRONT, wants_page
 from roundtrip.api.http.app import Lost
 from roundtrip.api.request.callers import Callers
+from roundtrip.console.pages.boards import told
+from roundtrip.console.support.live_stream import MOST, Live
+from roundtrip.console.support.page_request import (
+    Console,
+    Page,
+    Visit,
+    form_in,
+    same_site,
+    session_in,
+    sign_in_for,
+)
+from roundtrip.console.support.render import Templates
+from roundtrip.console.support.static_files import StaticFiles
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
-from .live import MOST, Live
-from .page import Console, Page, Visit, form_in, same_site, session_in, sign_in_for
-from .pages import PAGES
-from .render import Templates
-from .rooms.boards import told
-from .static_files import StaticFiles
+from .routes import PAGES
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

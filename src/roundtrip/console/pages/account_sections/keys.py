@@ -3,8 +3,8 @@
 from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.account_room import Act, Room
-from roundtrip.console.page import Visit
+from roundtrip.console.support.account_page import Act, Room
+from roundtrip.console.support.page_request import Visit
 from roundtrip.services.accounts.key_schema import TextToSign
 from roundtrip.services.accounts.manage_keys import (
     Ended,

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations import catalog
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.page import Visit
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 

@@ -8,11 +8,11 @@ from typing import Any
 from starlette.responses import Response
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.account_room import Act, Room
-from roundtrip.console.page import Visit
+from roundtrip.console.support.account_page import Act, Room
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
-from .own import bag, channels, inbox, keys, marks, overview, practice, watch
+from .account_sections import bag, channels, inbox, keys, marks, overview, practice, watch
 
 _HOUSE = (overview, inbox, watch, channels, bag, practice, marks, keys)
 ROOMS: tuple[Room, ...] = tuple(one.ROOM for one in _HOUSE)

@@ -1,8 +1,9 @@
 """THE TABLE of pages. Routes, the sweep of screenshots and the tests loop over it."""
 
-from .page import Page
-from .rooms import account, boards, front, live, reference, scorecard, session, token, token_flags, wallet
-from .rooms.own import keys
+from roundtrip.console.pages.account_sections import keys
+from roundtrip.console.support.page_request import Page
+
+from .pages import account, boards, front, live, reference, scorecard, session, token, token_flags, wallet
 
 PAGES: tuple[Page, ...] = (
     Page("/", front.front),

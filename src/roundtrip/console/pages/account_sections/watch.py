@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.account_room import Act, Answers, Room
+from roundtrip.console.support.account_page import Act, Answers, Room
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.page import WatchAround, watch_around
 from roundtrip.services.watch.rule_chart import RuleDrawn, draw_rule

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from roundtrip.api.dispatch import error_reply
 from roundtrip.api.server.drain import ENDING, Ending
-from roundtrip.console.live import LiveResponse
-from roundtrip.console.page import Visit
+from roundtrip.console.support.live_stream import LiveResponse
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 
 from .boards import named

@@ -1,7 +1,7 @@
 """What it says: names and marks for wallets, flags on tokens, and how those went."""
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.account_room import Act, Room
+from roundtrip.console.support.account_page import Act, Room
 from roundtrip.services.community.flag_token import Flagged, FlagParams, flag_token
 from roundtrip.services.community.mark_wallet import Marked, MarkParams, mark_wallet
 from roundtrip.services.community.my_flags import OwnFlags, own_flags

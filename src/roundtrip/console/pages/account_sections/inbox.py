@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import groupby
 
-from roundtrip.console.account_room import Act, Answers, Room
+from roundtrip.console.support.account_page import Act, Answers, Room
 
 PAGE = 50
 KINDS = {

@@ -1,7 +1,7 @@
 """The account: its level, its calls, how agents are told apart."""
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.account_room import Act, Room
+from roundtrip.console.support.account_page import Act, Room
 from roundtrip.services.accounts.manage_keys import Usage, own_usage
 from roundtrip.services.support.index_reader import Nothing
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.account_room import Act, Answers, Room
+from roundtrip.console.support.account_page import Act, Answers, Room
 from roundtrip.services.practice.history import PracticeHistory, practice_history
 from roundtrip.services.support.index_reader import Nothing
 

@@ -3,7 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.page import Visit, after_sign_in
+from roundtrip.console.support.page_request import Visit, after_sign_in
 from roundtrip.services.accounts.key_schema import KeyParams, TextToSign
 from roundtrip.services.accounts.sessions import (
     LIFETIME_S,

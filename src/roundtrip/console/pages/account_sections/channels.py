@@ -1,7 +1,7 @@
 """Where it is told, and what became of what was sent."""
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.account_room import Act, Answers, Room
+from roundtrip.console.support.account_page import Act, Answers, Room
 from roundtrip.services.delivery.channel_test import ChannelTested, try_channel
 from roundtrip.services.delivery.channels_schema import ChannelParams
 from roundtrip.services.delivery.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from roundtrip.api.documents.about import STRANGERS, UNKNOWN, WHAT
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.page import Visit
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import NEWEST
 from roundtrip.services.support.index_reader import Nothing

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from roundtrip.api.dispatch import Dispatch, Named
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.request.callers import Asking
-from roundtrip.console.page import Visit
-from roundtrip.console.render import Templates
+from roundtrip.console.support.page_request import Visit
+from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault
 
 log = structlog.get_logger(__name__)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.page import Visit
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services.check.card import CardParams, KeptCard, check_card

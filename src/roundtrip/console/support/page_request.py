@@ -20,8 +20,8 @@ from roundtrip.api.request.callers import Asking, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
-from .briefly import Briefly
-from .live import Live
+from .live_stream import Live
+from .read_once import Briefly
 from .render import Templates
 
 COOKIE = "roundtrip_session"

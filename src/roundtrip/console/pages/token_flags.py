@@ -4,10 +4,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from roundtrip.console.page import Visit
+from roundtrip.console.pages.account_sections.marks import FLAG, OWN_FLAGS
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
-
-from .own.marks import FLAG, OWN_FLAGS
 
 
 async def flags(visit: Visit) -> Response:

@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.page import Visit
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.scorecard.page import Scorecard, ScorecardParams
 from roundtrip.services.scorecard.page import scorecard as scorecard_of

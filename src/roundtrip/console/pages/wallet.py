@@ -5,12 +5,11 @@ from typing import Any
 from starlette.responses import Response
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.page import Visit
+from roundtrip.console.pages.account_sections.marks import MARK, UNMARK
+from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.my_marks import OwnOfWallet, WalletSaid, own_of_wallet, wallet_said
 from roundtrip.services.support.wallet_params import WalletParams
-
-from .own.marks import MARK, UNMARK
 
 # Both of the wallet that was just shown, or spoken of: they count with that.
 _SAID = Operation(

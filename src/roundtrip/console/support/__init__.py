@@ -1,0 +1,1 @@
+"""What every page needs: the request, templates, static files, live streams."""
