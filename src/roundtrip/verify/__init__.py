@@ -5,14 +5,14 @@ It imports nothing else of this package, no node and no clock: only the standard
 proves and what it cannot.
 """
 
-from . import network, report, rules, shape
+from . import json_reader, network, report, rules
 
 Network = network.Network
 Request = network.Request
 Report = report.Report
 Unreadable = report.Unreadable
 verify = rules.verify
-parse = shape.parse
+parse = json_reader.parse
 lines = report.lines
 
 __all__ = ["Network", "Report", "Request", "Unreadable", "lines", "parse", "verify"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from . import shape
+from . import json_reader
 from .report import Unreadable
 
 
@@ -38,16 +38,16 @@ class Network:
     def read(described: object) -> "Network":
         """From a JSON document with ``chainId`` and ``contracts`` (names as in var/devnet.json).
         Raises Unreadable."""
-        document = shape.mapping(described, "the network file")
-        contracts = shape.mapping(shape.get(document, "contracts"), "contracts")
+        document = json_reader.mapping(described, "the network file")
+        contracts = json_reader.mapping(json_reader.get(document, "contracts"), "contracts")
         names = ("weth", "usdg", "permit2", "v3Factory", "swapRouter02", "universalRouter")
-        found = [shape.address(shape.get(contracts, name), f"contracts.{name}") for name in names]
+        found = [json_reader.address(json_reader.get(contracts, name), f"contracts.{name}") for name in names]
         hook = contracts.get("launchpadHook")
-        own = None if hook is None else shape.address(hook, "contracts.launchpadHook")
+        own = None if hook is None else json_reader.address(hook, "contracts.launchpadHook")
         every = [*found, *([own] if own is not None else [])]
-        if len(set(every)) != len(every) or any(map(shape.reserved, every)):
+        if len(set(every)) != len(every) or any(map(json_reader.reserved, every)):
             raise Unreadable("The network file has one address twice, or one that can be no contract.")
-        chain_id = shape.integer(shape.get(document, "chainId"), "chainId")
+        chain_id = json_reader.integer(json_reader.get(document, "chainId"), "chainId")
         weth, usdg, permit2, factory, router, universal = found
         return Network(chain_id, weth, usdg, permit2, factory, router, universal, own)
 

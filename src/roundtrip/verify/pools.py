@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from . import abi, routers
-from .claims import ETH, LAUNCHED, V3, Step, Trade
 from .network import Network
+from .prepared_trade import ETH, LAUNCHED, V3, Step, Trade
 from .report import plain
 from .routers import NOBODY, Expected, Pool
 

@@ -7,8 +7,8 @@ publishes them.
 from dataclasses import dataclass
 
 from .abi import WORD, Field, Fields, address, array, code, encoded, keccak, number, size, tail
-from .claims import CURVE, ETH, Trade
 from .network import Network
+from .prepared_trade import CURVE, ETH, Trade
 
 NOBODY = "0x" + "0" * 40
 """The zero address: eth itself, or no hook."""

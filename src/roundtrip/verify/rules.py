@@ -3,19 +3,9 @@
 import re
 from dataclasses import dataclass, field
 
-from . import abi, pools, routers, sentences, shape
-from .claims import (
-    CURVE,
-    ETH,
-    USDG,
-    V4,
-    Head,
-    Step,
-    Trade,
-    read_head,
-    read_trade,
-)  # fmt: skip
+from . import abi, json_reader, pools, report_text, routers
 from .network import Network, Request
+from .prepared_trade import CURVE, ETH, USDG, V4, Head, Step, Trade, read_head, read_trade  # fmt: skip
 from .report import REFUSED, Report, base_units, shown
 from .routers import Expected
 
@@ -51,14 +41,14 @@ def verify(
     """Holds a PreparedTrade (its JSON, parsed) against the steps it asks the reader to sign. ``request``:
     what they had asked for; ``now_s``: seconds since 1970, to see whether the deadline is past. Raises
     Unreadable where the answer, or the request, has not the shape of one, and nothing else."""
-    body = shape.mapping(answer, "the answer")
-    shape.no_error(body)
+    body = json_reader.mapping(answer, "the answer")
+    json_reader.no_error(body)
     head = read_head(body)
     found = Found()
     asked = request or Request()
     _head(head, network, asked, found)
     if head.refused:
-        if shape.items(shape.get(body, "steps"), "steps"):
+        if json_reader.items(json_reader.get(body, "steps"), "steps"):
             found.findings.append("the trade is refused, and has steps all the same")
         else:
             found.proven.append(REFUSED)
@@ -75,7 +65,7 @@ def verify(
         least = _least(trade, found)
         _approvals(trade, network, found)
         _last(trade, network, least, found)
-    found.notes += sentences.notes(trade)
+    found.notes += report_text.notes(trade)
     return found.report()
 
 
@@ -86,14 +76,14 @@ def _head(head: Head, network: Network, asked: Request, found: Found) -> None:
     says = found.findings.append
     if head.chain_id != network.chain_id:
         says(f"chainId is {head.chain_id}, and your network's is {network.chain_id}")
-    if shape.reserved(head.wallet) or head.wallet in network.contracts():
+    if json_reader.reserved(head.wallet) or head.wallet in network.contracts():
         says(f"from is {head.wallet}, which is nobody's wallet")
-    if shape.reserved(head.token) or head.token in network.machinery() | {head.wallet}:
+    if json_reader.reserved(head.token) or head.token in network.machinery() | {head.wallet}:
         says(f"the token is {head.token}, which is no token")
     if not 1 <= head.slippage_bps <= MOST_SLIPPAGE_BPS:
         says(f"slippageBps is {head.slippage_bps}, and has to be 1 to {MOST_SLIPPAGE_BPS}")
-    wallet = None if asked.wallet is None else shape.address(asked.wallet, "the wallet you asked for")
-    token = None if asked.token is None else shape.address(asked.token, "the token you asked for")
+    wallet = None if asked.wallet is None else json_reader.address(asked.wallet, "the wallet you asked for")
+    token = None if asked.token is None else json_reader.address(asked.token, "the token you asked for")
     for what, wanted, claimed in (
         ("from", wallet, head.wallet),
         ("the token", token, head.token),
@@ -117,7 +107,7 @@ def _claims(trade: Trade, network: Network, found: Found) -> None:
     if head.token == {ETH: network.weth, USDG: network.usdg}.get(trade.money):
         says("the token and the money are the same")
     known = network.contracts() | {head.token, head.wallet}
-    if trade.kind == CURVE and (trade.at in known or shape.reserved(trade.at)):
+    if trade.kind == CURVE and (trade.at in known or json_reader.reserved(trade.at)):
         says(f"venue.at is {trade.at}, which is no curve")
     for what, amount in (("spend.amount", paid), ("expect.amount", got), ("expect.min", trade.least)):
         if base_units(amount.text, trade.decimals_of(amount.asset)) != amount.raw:
@@ -158,7 +148,7 @@ def _times(trade: Trade, now_s: int | None, found: Found) -> None:
     if now_s is None:
         return
     if now_s > trade.deadline_s:
-        found.findings.append(f"it was valid until {sentences.time(trade.deadline_s)}, which is past")
+        found.findings.append(f"it was valid until {report_text.time(trade.deadline_s)}, which is past")
     elif trade.deadline_s > now_s + longest:
         found.notes.append("Why the trade is valid for longer than twenty minutes from now.")
 
@@ -230,7 +220,7 @@ def _approvals(trade: Trade, network: Network, found: Found) -> None:
         else:
             expected = routers.approve(asset, spender, 0 if kind == RESET else amount)
         if _same(at, step, expected, found):
-            found.proven.append(sentences.approval(at, kind, trade, network, asset, spender))
+            found.proven.append(report_text.approval(at, kind, trade, network, asset, spender))
     if not _in_order(order):
         found.findings.append(
             "the approvals are not in order, or one stands twice, or one is only taken away"
@@ -262,13 +252,13 @@ def _last(trade: Trade, network: Network, least: int, found: Found) -> None:
     at, step = len(trade.steps), trade.steps[-1]
     if trade.kind == CURVE:
         if _same(at, step, routers.curve(trade, least), found):
-            found.proven += sentences.curve(at, trade, least)
+            found.proven += report_text.curve(at, trade, least)
         return
     pool, expected = pools.find(trade, network, least, step)
     doubts = pools.doubts(trade, network, pool)
     found.findings += [f"step {at}: {text}" for text in doubts]
     if _same(at, step, expected, found) and not doubts:
-        found.proven += sentences.swap(at, trade, network, pool, least)
+        found.proven += report_text.swap(at, trade, network, pool, least)
     if pool.hook and trade.kind == V4:
         found.notes.append(
             f"What the pool's hook 0x{pool.hook:040x} does during the swap, and may change later."

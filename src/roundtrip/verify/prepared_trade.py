@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from . import shape
+from . import json_reader
 from .report import Unreadable
 
 BUY, SELL = "buy", "sell"
@@ -87,44 +87,45 @@ class Trade:
 
 def read_head(body: dict[str, Any]) -> Head:
     """Raises Unreadable."""
-    token = shape.mapping(shape.get(body, "token"), "token")
+    token = json_reader.mapping(json_reader.get(body, "token"), "token")
     return Head(
-        chain_id=shape.integer(shape.get(body, "chainId"), "chainId"),
-        side=shape.one_of(shape.get(body, "side"), "side", BUY, SELL),
-        wallet=shape.address(shape.get(body, "from"), "from"),
-        token=shape.address(shape.get(token, "address"), "token.address"),
-        slippage_bps=shape.integer(shape.get(body, "slippageBps"), "slippageBps"),
-        refused=shape.boolean(shape.get(body, "refused"), "refused"),
+        chain_id=json_reader.integer(json_reader.get(body, "chainId"), "chainId"),
+        side=json_reader.one_of(json_reader.get(body, "side"), "side", BUY, SELL),
+        wallet=json_reader.address(json_reader.get(body, "from"), "from"),
+        token=json_reader.address(json_reader.get(token, "address"), "token.address"),
+        slippage_bps=json_reader.integer(json_reader.get(body, "slippageBps"), "slippageBps"),
+        refused=json_reader.boolean(json_reader.get(body, "refused"), "refused"),
     )
 
 
 def read_trade(body: dict[str, Any], head: Head) -> Trade:
     """Raises Unreadable."""
-    token = shape.mapping(shape.get(body, "token"), "token")
-    venue = shape.mapping(shape.get(body, "venue"), "venue")
-    decimals = shape.integer(shape.get(token, "decimals"), "token.decimals")
+    token = json_reader.mapping(json_reader.get(body, "token"), "token")
+    venue = json_reader.mapping(json_reader.get(body, "venue"), "venue")
+    decimals = json_reader.integer(json_reader.get(token, "decimals"), "token.decimals")
     if decimals > _MOST_DECIMALS:
         raise Unreadable("token.decimals is more than a token can have.")
-    kind = shape.one_of(shape.get(venue, "kind"), "venue.kind", CURVE, LAUNCHED, V3, V4)
-    expect = shape.mapping(shape.get(body, "expect"), "expect")
-    steps = shape.items(shape.get(body, "steps"), "steps")
+    kind = json_reader.one_of(json_reader.get(venue, "kind"), "venue.kind", CURVE, LAUNCHED, V3, V4)
+    expect = json_reader.mapping(json_reader.get(body, "expect"), "expect")
+    steps = json_reader.items(json_reader.get(body, "steps"), "steps")
     done = [
-        shape.text(one, "alreadyDone") for one in shape.items(shape.get(body, "alreadyDone"), "alreadyDone")
+        json_reader.text(one, "alreadyDone")
+        for one in json_reader.items(json_reader.get(body, "alreadyDone"), "alreadyDone")
     ]
-    if len(steps) > shape.MOST_STEPS:
+    if len(steps) > json_reader.MOST_STEPS:
         raise Unreadable("There are more steps than any trade has.")
     return Trade(
         head=head,
         decimals=decimals,
         kind=kind,
-        at=_place(shape.get(venue, "at"), kind),
-        pays=shape.one_of(shape.get(venue, "pays"), "venue.pays", ETH, WETH, USDG),
-        spend=_amount(shape.mapping(shape.get(body, "spend"), "spend"), "spend"),
+        at=_place(json_reader.get(venue, "at"), kind),
+        pays=json_reader.one_of(json_reader.get(venue, "pays"), "venue.pays", ETH, WETH, USDG),
+        spend=_amount(json_reader.mapping(json_reader.get(body, "spend"), "spend"), "spend"),
         expect=_amount(expect, "expect"),
         least=_amount(expect, "expect", "min", "minRaw"),
-        deadline_s=shape.time_s(shape.get(body, "validUntil"), "validUntil"),
-        prepared_s=shape.time_s(shape.get(body, "preparedAt"), "preparedAt"),
-        steps=tuple(_step(shape.mapping(one, "a step"), at) for at, one in enumerate(steps, 1)),
+        deadline_s=json_reader.time_s(json_reader.get(body, "validUntil"), "validUntil"),
+        prepared_s=json_reader.time_s(json_reader.get(body, "preparedAt"), "preparedAt"),
+        steps=tuple(_step(json_reader.mapping(one, "a step"), at) for at, one in enumerate(steps, 1)),
         already_done=len(done),
     )
 
@@ -132,8 +133,8 @@ def read_trade(body: dict[str, Any], head: Head) -> Trade:
 def _place(value: object, kind: str) -> str:
     """The venue's address, or its id in the vault, in lower case."""
     if kind in (V3, CURVE):
-        return shape.address(value, "venue.at")
-    found = shape.hexadecimal(value, "venue.at")
+        return json_reader.address(value, "venue.at")
+    found = json_reader.hexadecimal(value, "venue.at")
     if len(found) != 32:
         raise Unreadable("venue.at is no pool id: that has 32 bytes.")
     return "0x" + found.hex()
@@ -145,22 +146,22 @@ def _amount(
     amount: Literal["amount", "min"] = "amount",
     raw: Literal["raw", "minRaw"] = "raw",
 ) -> Amount:
-    asset = shape.text(shape.get(holder, "asset"), f"{what}.asset")
+    asset = json_reader.text(json_reader.get(holder, "asset"), f"{what}.asset")
     return Amount(
-        text=shape.text(shape.get(holder, amount), f"{what}.{amount}"),
-        raw=shape.digits(shape.get(holder, raw), f"{what}.{raw}"),
-        asset=asset if asset in MONEY_DECIMALS else shape.address(asset, f"{what}.asset"),
+        text=json_reader.text(json_reader.get(holder, amount), f"{what}.{amount}"),
+        raw=json_reader.digits(json_reader.get(holder, raw), f"{what}.{raw}"),
+        asset=asset if asset in MONEY_DECIMALS else json_reader.address(asset, f"{what}.asset"),
     )
 
 
 def _step(holder: dict[str, Any], at: int) -> Step:
     what = f"step {at}:"
     return Step(
-        n=shape.integer(shape.get(holder, "n"), f"{what} n"),
-        does=shape.text(shape.get(holder, "does"), f"{what} does"),
-        to=shape.address(shape.get(holder, "to"), f"{what} to"),
-        data=shape.hexadecimal(shape.get(holder, "data"), f"{what} data"),
-        value=shape.digits(shape.get(holder, "value"), f"{what} value"),
-        gas=shape.integer(shape.get(holder, "gas"), f"{what} gas"),
+        n=json_reader.integer(json_reader.get(holder, "n"), f"{what} n"),
+        does=json_reader.text(json_reader.get(holder, "does"), f"{what} does"),
+        to=json_reader.address(json_reader.get(holder, "to"), f"{what} to"),
+        data=json_reader.hexadecimal(json_reader.get(holder, "data"), f"{what} data"),
+        value=json_reader.digits(json_reader.get(holder, "value"), f"{what} value"),
+        gas=json_reader.integer(json_reader.get(holder, "gas"), f"{what} gas"),
         strange=tuple(name for name in holder if name not in _STEP),
     )

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from . import pools
-from .claims import CURVE, ETH, MONEY_DECIMALS, V3, Trade
 from .network import Network
+from .prepared_trade import CURVE, ETH, MONEY_DECIMALS, V3, Trade
 from .report import plain
 from .routers import Pool
 
