@@ -23,7 +23,7 @@ from roundtrip.devnet.node import free_port
 from roundtrip.settings import Settings
 from roundtrip.terminal import console, environment, run
 from roundtrip.tour.page import page
-from roundtrip.tour.said import Words, words
+from roundtrip.tour.redact import Words, words
 from roundtrip.tour.steps import Ground
 from roundtrip.tour.walk import Place, Told, walk
 

@@ -12,7 +12,7 @@ import pytest
 from roundtrip.api.operations.catalog import tools
 from roundtrip.devnet.world import Built, Places
 from roundtrip.tour.page import call, heading
-from roundtrip.tour.said import fits, shape, shortened, stable
+from roundtrip.tour.redact import fits, shape, shortened, stable
 from roundtrip.tour.steps import STEPS
 from roundtrip.tour.walk import shown
 from roundtrip.tour_commands import Walked, demo, place_for, walked_on

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .said import Words, lines, shortened, stable, stable_text, without, written
+from .redact import Words, lines, shortened, stable, stable_text, without, written
 from .walk import Told, request
 
 BASE_URL = "http://127.0.0.1:8463"

@@ -5,7 +5,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from roundtrip.tour.said import CUT, WIDTH, Words, fits, lines, shape, shortened, stable, stable_text, without
+from roundtrip.tour.redact import (
+    CUT,
+    WIDTH,
+    Words,
+    fits,
+    lines,
+    shape,
+    shortened,
+    stable,
+    stable_text,
+    without,
+)
 
 OLD, NEW = "0x" + "a" * 64, "0x" + "b" * 64
 KNOWN = Words(head=1291, head_s=1_760_000_000, hashes=frozenset({OLD}), names={"127.0.0.1:41": "receiver"})
