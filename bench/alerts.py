@@ -36,7 +36,7 @@ from eth_account.messages import encode_defunct
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import free_port
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.venues.abi import keccak
 from support.receiver import Receiver, answer, receiver

@@ -32,8 +32,8 @@ from roundtrip.devnet.launchpad import (
     v4_swap,
 )
 from roundtrip.devnet.node import NodeOptions
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import POOL_FEE, POOL_SPACING
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.venues.abi import keccak, word
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -34,7 +34,7 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.networks import contracts_from
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams

@@ -26,7 +26,7 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, await_receipt, calldata, put_token
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "var/bench-holders"

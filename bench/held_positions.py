@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import Market
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice

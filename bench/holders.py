@@ -33,7 +33,7 @@ from roundtrip.chain.rpc import background
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import RunningNode
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import parse_address
 from roundtrip.networks import contracts_from
 from roundtrip.services.holders.handlers import token_holders

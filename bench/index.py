@@ -25,7 +25,7 @@ import asyncpg
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, RunningNode
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from . import busy_chain, figures

@@ -26,7 +26,7 @@ import uvloop
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, RunningNode
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .busy_chain import PROJECT, SEED, Crowd, ways

@@ -34,7 +34,7 @@ from roundtrip.console.pages.boards import BOARDS
 from roundtrip.console.routes import PAGES
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from roundtrip.serving import application
 from roundtrip.settings import Settings

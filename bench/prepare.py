@@ -29,7 +29,7 @@ from roundtrip.assembly import context
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.networks import contracts_from
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell

@@ -22,7 +22,7 @@ from roundtrip.assembly import context
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.networks import contracts_from
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from roundtrip.devnet.deploy import ETH_PRICE_USDG
-from roundtrip.devnet.hooked import HOOKED
-from roundtrip.devnet.launches import LAUNCHES, SHARE_PRICE_USDG, LaunchStory
+from roundtrip.devnet.hook_tokens import HOOKED
+from roundtrip.devnet.launch_samples import LAUNCHES, SHARE_PRICE_USDG, LaunchStory
 from roundtrip.devnet.launchpad_v1 import FIRST, POOL_FEE_PIPS
 from roundtrip.devnet.stories import STORIES, PoolPlan
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue

@@ -22,7 +22,7 @@ from roundtrip.chain.rpc.dialect import ANVIL, Dialect
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.runtime.context import Context

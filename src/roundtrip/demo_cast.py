@@ -17,8 +17,8 @@ import structlog
 
 from roundtrip.devnet.actors import DUMPER
 from roundtrip.devnet.demo.crowd import Crowd, visitor
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
 from roundtrip.domain.base.errors import CallerFault

@@ -18,13 +18,14 @@ from rich.status import Status
 
 from roundtrip import assembly, demo_cast, installation, metrics, processes, serving, spans
 from roundtrip.chain.rpc.background import beside
-from roundtrip.devnet import live, world
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import STORIES
 from roundtrip.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.settings import Settings
 from roundtrip.store.server import valkey
 from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
+
+from .devnet import live_actors, world
 
 DEMO_BLOCK_TIME_S = 1.0
 _MEMORY_WARNING_BYTES = 4 * 2**30
@@ -256,7 +257,7 @@ class _watched:  # noqa: N801
 
 
 def _trading(node: RunningNode, built: world.Built, actors: bool) -> contextlib.AbstractContextManager[None]:
-    return live.trading(node.url, built) if actors else contextlib.nullcontext()
+    return live_actors.trading(node.url, built) if actors else contextlib.nullcontext()
 
 
 def _free(port: int) -> None:

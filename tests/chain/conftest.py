@@ -8,7 +8,7 @@ import pytest
 
 from conftest import context_for
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.services.holders import book_reader

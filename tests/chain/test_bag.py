@@ -17,7 +17,7 @@ from roundtrip.devnet import launchpad
 from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.launchpad import Launched
 from roundtrip.devnet.stories import Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import NodeFault

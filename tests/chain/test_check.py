@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address

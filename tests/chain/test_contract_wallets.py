@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address

@@ -10,7 +10,7 @@ import pytest
 from conftest import closed_database
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.credits import MOST_CREDITS
 from roundtrip.domain.base.errors import RoundtripError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.events import (
     CurveTraded,

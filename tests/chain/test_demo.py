@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from roundtrip.devnet.node import NodeOptions, free_port
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, Places, dated_name, started
 from support.commands import hears_interrupts
 

@@ -12,8 +12,8 @@ from conftest import context_for
 from roundtrip import demo_cast
 from roundtrip.demo_cast import ACTS, AGE_S, CAST, Stage
 from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, Crowd, visitor
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_bytes

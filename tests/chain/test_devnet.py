@@ -9,13 +9,13 @@ import pytest
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet import artifacts, launchpad, stage, world
+from roundtrip.devnet import artifacts, launchpad, setup, world
 from roundtrip.devnet.actors import Market
-from roundtrip.devnet.hooked import FLAGS, HOOKED
-from roundtrip.devnet.launches import LAUNCHES, TERMS, LaunchStory
+from roundtrip.devnet.hook_tokens import FLAGS, HOOKED
+from roundtrip.devnet.launch_samples import LAUNCHES, TERMS, LaunchStory
 from roundtrip.devnet.node import NodeOptions, NodeStartError, find_anvil, running
 from roundtrip.devnet.stories import Story
-from roundtrip.devnet.wire import RpcFailure, SyncRpc
+from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, describe, started
 from support.wallet import Wallet, calldata
 
@@ -172,12 +172,12 @@ def test_a_dated_chain_begins_as_long_before_as_its_history_lasts(
     """What is deployed is left out: only when it begins is looked at."""
     begun_s: list[int] = []
 
-    def deploy(chain: SyncRpc, *_: object) -> stage.Deployed:
+    def deploy(chain: SyncRpc, *_: object) -> setup.Deployed:
         begun_s.append(int(chain.call("eth_getBlockByNumber", "0x0", False)["timestamp"], 16))
-        return stage.Deployed({}, {}, [], {}, Market())
+        return setup.Deployed({}, {}, [], {}, Market())
 
     monkeypatch.setattr(artifacts, "fetch", lambda *_: {})
-    monkeypatch.setattr(stage, "deploy", deploy)
+    monkeypatch.setattr(setup, "deploy", deploy)
     own = Places(places.project, tmp_path)
     now_s = 1_795_000_000
     dated = world.build_until(own, lambda _: None, now_s)

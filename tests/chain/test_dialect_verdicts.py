@@ -16,7 +16,7 @@ from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from support.dialects import DialectNode, Json, Kind, parent_number
 from support.wallet import calldata
 

@@ -11,7 +11,7 @@ from eth_abi.abi import encode
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, graduate, launch, launch_and_buy
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.runtime.context import Context

@@ -4,7 +4,7 @@ Nobody is said to have done what it did not do, and nothing that moved is left o
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.lookup.explain_schema import Explanation
 from roundtrip.services.runtime.context import Context

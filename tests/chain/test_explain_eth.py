@@ -3,7 +3,7 @@
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import DEPOSIT

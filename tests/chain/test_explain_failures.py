@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context

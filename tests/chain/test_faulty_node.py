@@ -7,7 +7,7 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Budget
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.policy import POLICY

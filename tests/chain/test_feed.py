@@ -12,7 +12,7 @@ from conftest import PROJECT
 from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, Hint, Patience
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from support.scripted_ws import PATH, ScriptedWs, ToldNode, head_frame, header, log_frame, scripted
 
 WAIT_S = 10.0

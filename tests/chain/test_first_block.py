@@ -14,7 +14,7 @@ from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet import world
 from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash

@@ -7,7 +7,7 @@ from eth_utils.crypto import keccak
 
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
-from roundtrip.devnet.wire import RpcFailure, SyncRpc
+from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
 from support.wallet import Wallet
 

@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.devnet import launchpad
 from roundtrip.devnet.launchpad import Launched
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.boards.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
 from roundtrip.services.check.handler import check

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.devnet import launchpad
 from roundtrip.devnet.deploy import MAX, v3_pool
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.watch.rules import VERBS, Happening, Rule, Watch, Who
 from roundtrip.services.runtime.context import Context

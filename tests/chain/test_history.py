@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet import artifacts, live, stage
+from roundtrip.devnet import artifacts, live_actors, setup
 from roundtrip.devnet.actors import DUMPER, FUNDER, SERIAL, SNIPERS, Market
 from roundtrip.devnet.history import HISTORY_S
 from roundtrip.devnet.node import NodeOptions, find_anvil, free_port, running
+from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.trading import Desk, actor_address
-from roundtrip.devnet.wire import RpcFailure, SyncRpc
 from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, started
 from support.commands import hears_interrupts
 from support.wallet import calldata
@@ -151,7 +151,7 @@ def test_another_build_plays_the_same_history(places: Places, past: Past) -> Non
     bytecode = artifacts.fetch(places.var / "artifacts", print)
     options = NodeOptions(timestamp_s=GENESIS_S)
     with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as chain:
-        stage.set_up(chain, bytecode, places.project / "contracts", print)
+        setup.set_up(chain, bytecode, places.project / "contracts", print)
         head = chain.call("eth_getBlockByNumber", "latest", False)
     assert past.block(head["number"])["hash"] == head["hash"]
 
@@ -197,7 +197,7 @@ def test_actors_trade_on_the_running_chain_and_stop(places: Places, built: Built
     options = NodeOptions(state=built.state, block_time_s=0.1)
     with started(places, built, options) as node, SyncRpc(node.url) as chain:
         first = int(chain.call("eth_blockNumber"), 16)
-        with live.trading(node.url, built, pause_s=0.05):
+        with live_actors.trading(node.url, built, pause_s=0.05):
             assert await_trades(chain, first, 5) >= 5
         time.sleep(0.3)
         stopped = trades_since(chain, first)
@@ -217,7 +217,7 @@ def test_a_failing_step_is_told_once_and_ends_nothing(
     monkeypatch.setattr(Desk, "perform", broken)
     with (
         started(places, built, NodeOptions(state=built.state)) as node,
-        live.trading(node.url, built, pause_s=0.001),
+        live_actors.trading(node.url, built, pause_s=0.001),
     ):
         deadline = time.monotonic() + 10
         while len(tried) < 20 and time.monotonic() < deadline:

@@ -4,8 +4,8 @@ from roundtrip.chain.holders.views import Funding, entry_point_txs, funding_txs,
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.actors import FUNDER, SNIPERS
 from roundtrip.devnet.deploy import await_receipt
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.networks import CHAIN_ID

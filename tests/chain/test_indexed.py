@@ -10,7 +10,7 @@ import pytest
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.rpc.dialect import ANVIL
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.candidates import Candidates, candidates

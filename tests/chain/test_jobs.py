@@ -12,7 +12,7 @@ import pytest
 from conftest import context_for
 from roundtrip.chain.blocks.heads import Head
 from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine import head_barrier

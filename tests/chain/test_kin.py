@@ -9,7 +9,7 @@ import pytest
 from roundtrip.chain.blocks.state_witness import NoArchive
 from roundtrip.chain.holders.origins import Found
 from roundtrip.chain.rpc.client import Asks, Budget, RpcCall
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef

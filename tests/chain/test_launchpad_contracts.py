@@ -19,7 +19,7 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ZERO, Deployer, calldata
 from roundtrip.devnet.launchpad import LAUNCH_FEE_WEI, NATIVE_TERMS, Launch, Launched
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 
 SUPPLY = 10**27
 NVDA_TERMS = (16_640_000_000_000_000_000, 41_600_000_000_000_000_000)

@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.chain.rpc.client import Node
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address

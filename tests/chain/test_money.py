@@ -8,7 +8,7 @@ from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MAX, Deployer, calldata, v3_pool
 from roundtrip.devnet.launchpad import Launch, Launched, approve_quote, curve_buy, launch
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address

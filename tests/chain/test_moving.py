@@ -11,7 +11,7 @@ import pytest
 from conftest import context_for
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, graduate, launch
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import GENESIS_S, Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.chain_stats import block_time_ms

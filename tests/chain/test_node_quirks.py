@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Budget, Meter, Node, NodeTimeout, RpcCall, RpcError, quantity
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.runtime.context import Context

@@ -18,7 +18,7 @@ from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.networks import CHAIN_ID, contracts_from

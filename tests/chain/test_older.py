@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from roundtrip.devnet.deploy import await_receipt, calldata
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import cursor as chain

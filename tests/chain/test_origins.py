@@ -12,7 +12,7 @@ from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.networks import CHAIN_ID
 

@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.devnet import launchpad
 from roundtrip.devnet.demo.crowd import visitor
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault

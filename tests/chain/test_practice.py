@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError

@@ -2,7 +2,7 @@
 
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import graduate
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.services.runtime.context import Context

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.check.price import quote_in_wei

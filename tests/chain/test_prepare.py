@@ -8,7 +8,7 @@ from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MULTICALL3, Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.check.handler import check

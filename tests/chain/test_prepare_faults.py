@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Budget
 from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
 from roundtrip.services.runtime.context import Context

@@ -15,7 +15,7 @@ from conftest import context_for
 from roundtrip.cli import app
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, Places
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.check.handler import check

@@ -10,7 +10,7 @@ import pytest
 from conftest import closed_database, context_for, no_database
 from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError
 from roundtrip.devnet import deploy as chain
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from conftest import context_for
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence

@@ -3,7 +3,7 @@
 import pytest
 
 from roundtrip.chain.owner.owner_setters import find
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.venues.abi import selector
 

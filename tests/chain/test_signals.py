@@ -8,7 +8,7 @@ from eth_utils.crypto import keccak
 from roundtrip.devnet import launchpad
 from roundtrip.devnet.deploy import MAX, Deployer, v3_pool
 from roundtrip.devnet.launchpad import Launch, Launched
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.signals import Signal, Signals, signals

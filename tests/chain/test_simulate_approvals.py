@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.simulated import (

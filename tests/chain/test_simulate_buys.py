@@ -6,7 +6,7 @@ from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import put_token, v3_pool
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context

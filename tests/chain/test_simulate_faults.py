@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Budget, Meter, Node, RpcCall, RpcError
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.services.runtime.context import Context

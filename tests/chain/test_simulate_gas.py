@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.services.runtime.context import Context
 from support.nodes import node_of

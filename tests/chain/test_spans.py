@@ -12,7 +12,7 @@ from roundtrip.chain.blocks.spans import BlockRead, read_block, read_refs, read_
 from roundtrip.chain.rpc.client import Node, NodeAnswerTooLarge
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.networks import CHAIN_ID

@@ -7,7 +7,7 @@ from typing import Any
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.holders.token_logs import Quoted, Sources, TokenSpan, oldest_logs, token_spans
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.token_flows import TokenTx

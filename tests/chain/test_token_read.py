@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.rpc.client import RpcCall
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ReadFailed
 from roundtrip.domain.holders.book import WINDOW_BLOCKS

@@ -10,8 +10,8 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.devnet.actors import DUMPER, FUNDER, LAUNCHERS, SERIAL, SNIPERS, TRADERS
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS

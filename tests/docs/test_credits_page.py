@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.services.runtime.context import Context
 from roundtrip.settings import Settings

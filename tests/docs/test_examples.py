@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.services.runtime.context import Context
 from support.documents import blocks, differs, run, text_of

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundtrip.cli import app
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.accounts import keys
 from roundtrip.settings import Settings

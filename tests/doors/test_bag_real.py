@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet.demo.crowd import places
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.services.runtime.context import Context

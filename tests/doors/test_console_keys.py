@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from roundtrip.console.support.page_request import COOKIE
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
 from roundtrip.services.runtime.context import Context

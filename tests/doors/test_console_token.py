@@ -17,7 +17,7 @@ from roundtrip.console.support.render import Templates
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.flags import FLAGS

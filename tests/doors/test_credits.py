@@ -11,7 +11,7 @@ import pytest
 
 from conftest import closed_database, context_for
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.credits import opening

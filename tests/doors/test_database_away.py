@@ -15,7 +15,7 @@ import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.devnet import world
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server import jobs
 from support.cases import GOOD

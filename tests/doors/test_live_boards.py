@@ -21,7 +21,7 @@ from roundtrip.api.server.drain import Ending
 from roundtrip.console.support.live_stream import Listener, Live, LiveResponse, event
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, launch
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS

@@ -5,7 +5,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime import newest_block
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from conftest import context_for
 from roundtrip.cli import app
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.databases import database

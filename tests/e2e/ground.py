@@ -16,8 +16,8 @@ from roundtrip.devnet.actors import LAUNCHERS
 from roundtrip.devnet.demo.crowd import Places, places, visitor
 from roundtrip.devnet.deploy import ZERO, Deployer
 from roundtrip.devnet.launchpad import Launch, Launched, curve_buy, launch_and_buy, pool_key, v4_swap
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.wire import SyncRpc
 from support.doors import over_bare_mcp
 
 STRANGE: Mapping[str, tuple[str, str]] = {

@@ -15,7 +15,7 @@ import asyncpg
 
 from roundtrip.devnet.deploy import COINBASE
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, Places, write_description
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres

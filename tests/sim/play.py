@@ -25,8 +25,8 @@ from roundtrip.devnet.actors import (
 from roundtrip.devnet.deploy import MAX, ZERO, Deployer, DeployError, calldata, v3_pool
 from roundtrip.devnet.launchpad import Launched, curve_buy, curve_sell, v4_swap
 from roundtrip.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
+from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.trading import POOL_FEE, POOL_SPACING, Desk, actor_address
-from roundtrip.devnet.wire import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.venues.abi import keccak
 

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT, context_for
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.check.handler import check

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import asyncpg
 
-from roundtrip.devnet import live
+from roundtrip.devnet import live_actors
 from roundtrip.devnet.world import Built, Places
 from roundtrip.store.server.sync_lock import leader
 from sim.arena import Database, Program, chain, connected, cursor, digest_of, fresh, program, server, until
@@ -34,7 +34,7 @@ async def test_what_killed_leaders_began_the_others_end_as_one_sync_would(
         with chain(places, built) as (node, rpc):
             async with fresh(on, "taken_over") as database:
                 async with two(places, built, database, node.url, tmp_path) as (first, second):
-                    with live.trading(node.url, built):
+                    with live_actors.trading(node.url, built):
                         await killed_in_turn(first, second)
                     head = rpc.call("eth_getBlockByNumber", "latest", False)
                     last = int(head["number"], 16), head["hash"]

@@ -15,7 +15,7 @@ import asyncpg
 from conftest import context_for
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.market.chain_stats import BEHIND_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import Health, HealthParams, health

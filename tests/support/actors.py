@@ -13,7 +13,7 @@ from eth_utils.crypto import keccak
 
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.wallet import Step, Wallet

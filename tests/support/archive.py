@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address
 
 EARLY, LATE, NOBODY = (Address("0x" + pair * 20) for pair in ("c0", "c1", "de"))

@@ -13,7 +13,7 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MAX, PERMIT2, ZERO, Deployer, calldata, put_token, v3_pool, v4_pool
 from roundtrip.devnet.launchpad import mine_salt
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address

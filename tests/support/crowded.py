@@ -11,7 +11,7 @@ import asyncpg
 from roundtrip.devnet.demo.crowd import Crowd
 from roundtrip.devnet.deploy import ZERO, Deployer
 from roundtrip.devnet.launchpad import pool_key, v4_swap
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address

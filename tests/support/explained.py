@@ -1,6 +1,6 @@
 """What a transaction on the local chain was told to have done."""
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.lookup.explain import explain
 from roundtrip.services.lookup.explain_schema import ExplainParams, Explanation

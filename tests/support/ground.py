@@ -10,7 +10,7 @@ import asyncpg
 from roundtrip.devnet import launchpad
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, Launched
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.indexing import at, follow

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders.handlers import token_holders

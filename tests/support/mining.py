@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from support.wallet import CHAIN_ID, Receipt, Wallet, calldata
 

@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.simulate_schema import SimulateParams

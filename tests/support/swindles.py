@@ -10,7 +10,7 @@ from eth_utils.crypto import keccak
 
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MAX, Deployer, calldata, v3_pool
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from support.attacks import Parties
 from support.wallet import Receipt, Step, Wallet
 

@@ -6,7 +6,7 @@ from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 
 V3 = (PoolPlan(),)
 V4 = (PoolPlan("eth", version=4),)

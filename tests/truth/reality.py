@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.check.evidence import Environment
 from support.wallet import Place, Step, Wallet, calldata, paid_out_in
 

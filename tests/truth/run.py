@@ -13,7 +13,7 @@ from collections import Counter
 from conftest import PROJECT
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from truth.cases import Case, drawn, parse
 from truth.trial import Trial, tried
 

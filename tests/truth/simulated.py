@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from roundtrip.devnet.deploy import Deployer, calldata
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.venue import Venue
 from roundtrip.services.runtime.context import Context

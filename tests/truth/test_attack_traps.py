@@ -3,7 +3,7 @@
 from roundtrip.devnet.deploy import ZERO
 from roundtrip.devnet.launchpad import Launch, curve_buy, launch
 from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.services.runtime.context import Context

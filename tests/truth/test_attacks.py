@@ -13,7 +13,7 @@ from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.devnet.deploy import ZERO
 from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address

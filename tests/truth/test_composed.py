@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from conftest import PROJECT
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from truth.cases import FIELDS, HOOKS, Case, drawn, parse
 from truth.run import table

@@ -15,7 +15,7 @@ from roundtrip.devnet.launchpad_v1 import (
     launch_first,
     launched_in,
 )
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, Places
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address

@@ -6,7 +6,7 @@ import pytest
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, Launched, curve_buy, launch
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address

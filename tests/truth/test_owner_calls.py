@@ -14,7 +14,7 @@ from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token, v3_pool
 from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
-from roundtrip.devnet.wire import RpcFailure, SyncRpc
+from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address

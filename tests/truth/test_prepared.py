@@ -4,11 +4,11 @@ from datetime import datetime
 
 import pytest
 
-from roundtrip.devnet.hooked import HOOKED
-from roundtrip.devnet.launches import LAUNCHES
+from roundtrip.devnet.hook_tokens import HOOKED
+from roundtrip.devnet.launch_samples import LAUNCHES
 from roundtrip.devnet.launchpad_v1 import FIRST
 from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.signing import Done, Prepared, Signer, prepared

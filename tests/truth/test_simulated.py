@@ -6,7 +6,7 @@ from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import STORIES
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context

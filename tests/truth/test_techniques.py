@@ -17,7 +17,7 @@ from bench.zoo import Case, animal_case, sample_cases
 from bench.zoo_truth import Kind, Met, bought_before, met
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context

@@ -3,7 +3,7 @@
 import pytest
 
 from roundtrip.devnet.stories import PoolPlan
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.stories import STORIES, PoolPlan, Story
-from roundtrip.devnet.wire import RpcFailure, SyncRpc
+from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address

@@ -10,7 +10,7 @@ from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing, Refused

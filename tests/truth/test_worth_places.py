@@ -13,7 +13,7 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL, BY_NAME
 from roundtrip.devnet.deploy import Deployer, calldata
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address

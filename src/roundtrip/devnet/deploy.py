@@ -14,7 +14,7 @@ from roundtrip.venues.amm_v3 import POOL_INIT_CODE_HASH
 
 from .compile import compile_contract
 from .stories import DYNAMIC_FEE, SUPPLY_TOKENS, PoolPlan, Story
-from .wire import SyncRpc
+from .sync_rpc import SyncRpc
 
 ZERO = "0x" + "0" * 40
 PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"

@@ -11,7 +11,7 @@ from roundtrip.venues.abi import keccak
 
 from .compile import compile_contract
 from .deploy import Deployer, DeployError, calldata
-from .launches import BUYERS, LAUNCHER
+from .launch_samples import BUYERS, LAUNCHER
 from .launchpad import blueprint, without_collector
 
 LAUNCH = "launchToken(string,string)"

@@ -15,7 +15,7 @@ from typing import IO
 
 from roundtrip.domain.base.errors import CannotRun
 
-from .wire import SyncRpc
+from .sync_rpc import SyncRpc
 
 CHAIN_ID = 4663
 _PR_SET_PDEATHSIG = 1

@@ -15,7 +15,7 @@ from .launchpad import (
     pool_key,
     v4_swap,
 )
-from .wire import SyncRpc
+from .sync_rpc import SyncRpc
 
 HOT_WALLETS = (1, 2, 3, 4, 9)
 """Which of the node's accounts give actors their first eth, as exchanges do."""

@@ -12,11 +12,11 @@ from typing import Any
 
 from eth_account import Account
 
-from . import artifacts, stage
+from . import artifacts, setup
 from .deploy import COINBASE
 from .history import HISTORY_S
 from .node import NodeOptions, RunningNode, find_anvil, running
-from .wire import SyncRpc
+from .sync_rpc import SyncRpc
 
 GENESIS_S = 1_760_000_000
 """The built chain's first timestamp: the same build gives the same chain."""
@@ -81,7 +81,7 @@ def _build(places: Places, folder: Path, genesis_s: int, say: Callable[[str], No
         running(find_anvil(places.project), NodeOptions(timestamp_s=genesis_s)) as node,
         SyncRpc(node.url) as chain,
     ):
-        deployed = stage.deploy(chain, bytecode, places.project / "contracts", say)
+        deployed = setup.deploy(chain, bytecode, places.project / "contracts", say)
         chain.call("evm_mine")
         head = chain.call("eth_getBlockByNumber", "latest", False)
         say("keeping the chain's state")
@@ -116,8 +116,8 @@ def _digest(project: Path) -> str:
     """A hash over everything the built chain depends on."""
     digest = hashlib.sha256(artifacts.pins_digest().encode())
     contracts = project / "contracts"
-    sources = {path for folder in stage.FOLDERS for path in (contracts / folder).rglob("*.vy")}
-    sources |= {contracts / source for source in stage.SOURCES}
+    sources = {path for folder in setup.FOLDERS for path in (contracts / folder).rglob("*.vy")}
+    sources |= {contracts / source for source in setup.SOURCES}
     for path in sorted([*sources, *Path(__file__).parent.glob("*.py")]):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet.hooked import FLAGS, HOOKED, ODD_TIER
-from roundtrip.devnet.launches import LAUNCHES, LaunchStory
+from roundtrip.devnet.hook_tokens import FLAGS, HOOKED, ODD_TIER
+from roundtrip.devnet.launch_samples import LAUNCHES, LaunchStory
 from roundtrip.devnet.launchpad_v1 import FIRST, FirstStory
 from roundtrip.devnet.stories import STORIES, Story
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from roundtrip.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS, TRADERS, Listed, Market
 from roundtrip.devnet.deploy import ZERO, Deployer, DeployError, await_receipt, calldata
 from roundtrip.devnet.launchpad import Launched, curve_sell, pool_key, v4_swap
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import REFILL_WEI, actor_address
-from roundtrip.devnet.wire import SyncRpc
 from roundtrip.devnet.world import Built
 
 GIVERS = (*TRADERS, *LAUNCHERS, *SNIPERS, SERIAL, DUMPER)

@@ -6,7 +6,7 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 
 from roundtrip.devnet.deploy import DeployError, await_receipt
-from roundtrip.devnet.wire import SyncRpc
+from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, describe
 
 _PRIORITY_WEI = 10**9

@@ -10,8 +10,8 @@ import structlog
 from .actors import Market, choose, give_up, live_role, record
 from .deploy import DeployError
 from .history import SEED
+from .sync_rpc import RpcFailure, SyncRpc
 from .trading import Desk
-from .wire import RpcFailure, SyncRpc
 from .world import Built
 
 PAUSE_S = 2.0

@@ -8,12 +8,12 @@ from . import history
 from .actors import Market
 from .compile import compile_contract
 from .deploy import COINBASE, Deployer, exchange, price_of_eth, put_token
-from .hooked import HOOKED, deploy_hooks
-from .launches import LAUNCHER, deploy_share, put_launches
+from .hook_tokens import HOOKED, deploy_hooks
+from .launch_samples import LAUNCHER, deploy_share, put_launches
 from .launchpad import deploy_launchpad, without_collector
 from .launchpad_v1 import deploy_first, put_first
 from .stories import STORIES
-from .wire import SyncRpc
+from .sync_rpc import SyncRpc
 
 FOLDERS = ("tokens", "hostile", "launchpad", "launchpad_v1", "zoo/hooks")
 SOURCES = frozenset(story.source for story in (*STORIES, *HOOKED))
